@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
+from pscdsl._src.ir import program as ir
+from pscdsl._src.ir.program import Atom, Block, Equation, Var
 from pscdsl.typing.dtypes import KEY
 
 LONGEST = 6
@@ -66,7 +67,7 @@ def without_cheap(
 
 
 def _late(atom: Atom, params: Mapping[Var, Var]) -> Atom:
-    return atom if isinstance(atom, Literal) else params[atom]
+    return atom if isinstance(atom, ir.Literal) else params[atom]
 
 
 def _kept(var: Var, chain: Sequence[Equation]) -> bool:
@@ -81,7 +82,7 @@ def _chain(
     due: list[Atom] = [var]
     while due:
         atom = due.pop()
-        if isinstance(atom, Literal) or (atom is not var and (atom in wanted or atom in free)):
+        if isinstance(atom, ir.Literal) or (atom is not var and (atom in wanted or atom in free)):
             continue
         equation = made.get(atom)
         if equation is None or not _is_cheap(equation) or len(chain) == LONGEST:

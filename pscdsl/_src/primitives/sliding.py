@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pscdsl._src.ir.hlo import Hlo
-from pscdsl._src.ir.primitive import Evaluation, NDArray
+from pscdsl._src.ir.primitive import Evaluation, Hlo, NDArray
 from pscdsl._src.primitives.shaping import at_most, with_gaps
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, maximum

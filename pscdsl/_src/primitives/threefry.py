@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
-from pscdsl._src.ir.hlo import H, Hlo
+from pscdsl._src.ir.primitive import H, Hlo
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import U32
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias
 
-from pscdsl._src.ir.hlo import TargetHlo
-from pscdsl._src.ir.primitive import H, Types
+from pscdsl._src.ir.hlo import H, TargetHlo
+from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives.exponential_sums import Largest
 from pscdsl._src.primitives.reductions import (
     OPERATIONS,
