@@ -11,7 +11,7 @@ from pscdsl._src.ir.builder import Value, broadcast_to
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import While
-from pscdsl._src.primitives.control.own_tangents import Values, with_own_tangents
+from pscdsl._src.primitives.control.custom_derivatives import Values, with_own_tangents
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.calling import of_arrays
 from pscdsl.numpy.elementwise import literal, require, to_inexact, together

@@ -13,8 +13,7 @@ from pscdsl._src.primitives.elementwise import divide
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Reduction, identity
 from pscdsl._src.primitives.shaping import Pad
-from pscdsl._src.primitives.sliding import Padding
-from pscdsl._src.primitives.windows import ReduceWindow
+from pscdsl._src.primitives.windows import Padding, ReduceWindow
 from pscdsl.numpy.arguments import as_count, as_integer, as_size
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact

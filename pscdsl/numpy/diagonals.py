@@ -8,7 +8,7 @@ from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
 from pscdsl._src.language.meanings import function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Iota
-from pscdsl._src.primitives.diagonals import Diagonal
+from pscdsl._src.primitives.linalg.matrices import Diagonal
 from pscdsl._src.primitives.shaping import Pad
 from pscdsl.numpy.arguments import as_count, as_size, normalize_axis
 from pscdsl.numpy.calling import created, of_arrays

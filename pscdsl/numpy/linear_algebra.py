@@ -24,8 +24,8 @@ from pscdsl._src.primitives.linalg import (
     TriangularSolve,
 )
 from pscdsl._src.primitives.linalg import matrices as m
-from pscdsl._src.primitives.linalg.base import ACCEPTED
 from pscdsl._src.primitives.linalg.determinants import EPSILON
+from pscdsl._src.primitives.linalg.matrices import ACCEPTED
 from pscdsl._src.primitives.reductions import Reduce, Reduction
 from pscdsl.numpy import arithmetic, diagonals, products
 from pscdsl.numpy.arguments import Axes, normalize_axes

@@ -14,9 +14,9 @@ from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, promo
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function, require_no_integers
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.diagonals import Diagonal
 from pscdsl._src.primitives.elementwise import bitwise_and, conjugate, equal, multiply, subtract
 from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.linalg.matrices import Diagonal
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy import diagonals, reductions
 from pscdsl.numpy.arguments import normalize_axes, normalize_axis

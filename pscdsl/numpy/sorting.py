@@ -10,11 +10,9 @@ import numpy as np
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.indexing import Gather, Scatter
-from pscdsl._src.primitives.reductions import Extreme, Reduce
-from pscdsl._src.primitives.searching import SearchSorted, Side
-from pscdsl._src.primitives.sorting import Sort, TopK
+from pscdsl._src.primitives.reductions import ArgReduce, Extreme, Reduce
+from pscdsl._src.primitives.sorting import SearchSorted, Side, Sort, TopK
 from pscdsl.numpy.arguments import as_count, as_size, normalize_axis
 from pscdsl.numpy.calling import as_array, in_dtype, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact

@@ -12,9 +12,12 @@ from pscdsl._src.ir.numpy_dtypes import finfo
 from pscdsl._src.language.meanings import Meaning
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special as s
-from pscdsl._src.primitives.control.own_tangents import Values, with_own_tangents
-from pscdsl._src.primitives.exponential_sums import ExponentialSum, Largest
-from pscdsl._src.primitives.stopping import StopGradient
+from pscdsl._src.primitives.control.custom_derivatives import (
+    StopGradient,
+    Values,
+    with_own_tangents,
+)
+from pscdsl._src.primitives.reductions import ExponentialSum, Largest
 from pscdsl.numpy.arguments import Axes, as_times, normalize_axes
 from pscdsl.numpy.calling import of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact

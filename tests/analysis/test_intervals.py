@@ -16,9 +16,8 @@ from pscdsl._src.ir.program import Atom, Block, Function, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
-from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.indexing import Combine, Gather, Scatter
-from pscdsl._src.primitives.reductions import Cumulative, Reduce, Reduction
+from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, Reduce, Reduction
 from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice, without
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl._src.primitives.searching import SearchSorted
+from pscdsl._src.primitives.sorting import SearchSorted
 from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import DataDependentShape, WrongNumberOfAxes

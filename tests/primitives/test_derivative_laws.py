@@ -25,8 +25,8 @@ from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.program import Block, Equation, Function, Var
 from pscdsl._src.primitives.control import CustomVjp, While
-from pscdsl._src.primitives.lanes import Lanes
-from pscdsl._src.primitives.stopping import StopGradient
+from pscdsl._src.primitives.control.custom_derivatives import StopGradient
+from pscdsl._src.primitives.control.switch import Lanes
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure

@@ -15,8 +15,7 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Equation
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.extreme_places import ArgReduce
-from pscdsl._src.primitives.reductions import Cumulative, Extreme, Reduce
+from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, Extreme, Reduce
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name

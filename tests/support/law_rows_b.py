@@ -25,13 +25,11 @@ from pscdsl._src.primitives.control import (
     Switch,
     While,
 )
-from pscdsl._src.primitives.control.custom_derivatives import Rule
+from pscdsl._src.primitives.control.custom_derivatives import Rule, StopGradient
+from pscdsl._src.primitives.control.switch import Lanes
 from pscdsl._src.primitives.convolution import Convolution
-from pscdsl._src.primitives.lanes import Lanes
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl._src.primitives.searching import SearchSorted, Side
-from pscdsl._src.primitives.sorting import Sort, TopK
-from pscdsl._src.primitives.stopping import StopGradient
+from pscdsl._src.primitives.sorting import SearchSorted, Side, Sort, TopK
 from pscdsl.typing import dtypes
 from pscdsl.typing.dims import Size, parse
 from pscdsl.typing.dtypes import ALL, BOOL, F32, DType

@@ -24,7 +24,7 @@ from pscdsl._src.primitives.linalg import (
     Svd,
     TriangularSolve,
 )
-from pscdsl._src.primitives.linalg.lu import factored
+from pscdsl._src.primitives.linalg.factorisations import factored
 from pscdsl.typing.dtypes import C64, C128, F32, F64, DType
 from tests.support.law_rows import Domain, NDArray, Row, array_types, between, finfo
 from tests.support.law_rows_structure import facts

@@ -8,13 +8,14 @@ from typing import get_args
 
 import numpy as np
 
-from pscdsl._src.primitives.exponential_sums import ExponentialSum, Largest
-from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.recurrences import LinearRecurrence
 from pscdsl._src.primitives.reductions import (
     Accumulation,
+    ArgReduce,
     Cumulative,
+    ExponentialSum,
     Extreme,
+    Largest,
     Reduce,
     Reduction,
     reducible,

@@ -15,8 +15,7 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Block, Equation, walk
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.primitives.control import Call
-from pscdsl._src.primitives.exponential_sums import Largest
-from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.reductions import Largest, Reduce
 from pscdsl.typing.dtypes import dtype
 
 INF, NAN = np.inf, np.nan

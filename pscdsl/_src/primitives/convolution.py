@@ -17,7 +17,7 @@ from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives.contractions import accumulator, precision, widened
 from pscdsl._src.primitives.linear import Bilinear
 from pscdsl._src.primitives.shaping import Pad, Reshape, Reverse, Transpose, at_most, exactly
-from pscdsl._src.primitives.sliding import Padding, Window, emit_padding, laid_out, offsets, slide
+from pscdsl._src.primitives.windows import Padding, Window, emit_padding, laid_out, offsets, slide
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size

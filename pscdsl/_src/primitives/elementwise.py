@@ -1,32 +1,32 @@
-"""Elementwise primitives, one line each in a table.
-
-Called with values, an elementwise primitive broadcasts and promotes as NumPy's operators do;
-`bind` takes operands as they are.
-
-A line says the derivative in each operand: a function of a tangent `t`, the result and the
-operands, or `LinearIn` where the function itself is linear in the operand.
-"""
+"""Elementwise primitives: casts, choices, and functions of numbers, one line each in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import pi
 from math import sqrt as root
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pscdsl._src.ir.numpy_dtypes import finfo
-from pscdsl._src.ir.primitive import H, Hlo, Types
+from pscdsl._src.ir.numpy_dtypes import finfo, to_numpy
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives import scalar_functions as f
-from pscdsl._src.primitives.choosing import Clamp as Clamp
-from pscdsl._src.primitives.choosing import Select as Select
-from pscdsl._src.primitives.conversion import Bitcast as Bitcast
-from pscdsl._src.primitives.conversion import Convert as Convert
 from pscdsl._src.primitives.formulas import error
 from pscdsl._src.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl._src.primitives.pointwise import TABLE as TABLE
-from pscdsl._src.primitives.pointwise import BinaryRule, Emit, LinearIn, Rule, UnaryRule
+from pscdsl._src.primitives.pointwise import (
+    BinaryRule,
+    Emit,
+    LinearIn,
+    Pointwise,
+    Rule,
+    UnaryRule,
+    gathered,
+    joint_shape,
+    spread,
+)
 from pscdsl._src.primitives.pointwise import Elementwise as Elementwise
 from pscdsl._src.primitives.transcendental import (
     along_axes,
@@ -51,10 +51,200 @@ from pscdsl._src.primitives.transcendental import (
     emit_tanh,
     odd,
 )
-from pscdsl.typing.dtypes import BOOL, DType
+from pscdsl.typing.array_types import ArrayType, size_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import BOOL, KEY, DType, Kind
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
+
+
+# Choices of each element: by a predicate, or by bounds.
+
+
+def _zero(value: Value) -> Value:
+    """Zero in the dtype of a value."""
+    return value.builder.literal(0, value.dtype)
+
+
+@dataclass(frozen=True)
+class Select(Pointwise, name="select", cheap=True):
+    """Where the predicate holds the first, elsewhere the second."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        predicate, x, y = operands
+        if predicate.dtype is not BOOL or x.dtype is not y.dtype:
+            self.ill_typed(f"operands are {predicate}, {x}, {y}")
+        return (ArrayType(x.dtype, joint_shape(self, facts, operands)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (np.asarray(np.where(*operands)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        shape = outputs[0].shape
+        predicate, x, y = (
+            h if t.shape or not shape or i == 0 else hlo.broadcast(h, t.with_shape(shape), ())
+            for i, (h, t) in enumerate(zip(operands, inputs, strict=True))
+        )
+        return (hlo.select(predicate, x, y),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (output,), predicate = outputs, primals[0]
+        zero = _zero(output)
+        x, y = (zero if each is None else each for each in tangents[1:])
+        return (spread(self(predicate, x, y), output.shape),)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (predicate, x, y) = cotangents, operands
+        assert cotangent is not None
+        assert not isinstance(predicate, ArrayType)
+        zero = _zero(cotangent)
+        one = gathered(self(predicate, cotangent, zero), x) if isinstance(x, ArrayType) else None
+        other = gathered(self(predicate, zero, cotangent), y) if isinstance(y, ArrayType) else None
+        return (None, one, other)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape)
+
+
+@dataclass(frozen=True)
+class Clamp(Pointwise, name="clamp", cheap=True):
+    """Bound from below and above: `minimum(maximum(x, low), high)`; operands low, x, high."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        low, x, high = operands
+        if not low.dtype is x.dtype is high.dtype or x.dtype.kind not in (Kind.INT, Kind.FLOAT):
+            self.ill_typed(f"operands are {low}, {x}, {high}")
+        return (ArrayType(x.dtype, joint_shape(self, facts, operands)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        low, x, high = operands
+        with np.errstate(all="ignore"):
+            return (np.asarray(np.minimum(np.maximum(x, low), high)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        low, x, high = (
+            h if t.shape == outputs[0].shape else hlo.broadcast(h, outputs[0], ())
+            for h, t in zip(operands, inputs, strict=True)
+        )
+        return hlo.op("clamp", (low, x, high), outputs)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+
+        low, x, high = primals
+        above = maximum(x, low)
+        (tangent,) = maximum.jvp((above,), (x, low), (tangents[1], tangents[0]))
+        return minimum.jvp(outputs, (above, high), (tangent, tangents[2]))
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape) * 2
+
+
+def select_rows(predicate: Value, one: Value, other: Value) -> Value:
+    """Of two batches, each lane from the one that its predicate says."""
+    if one.ndim > 1:
+        predicate = predicate.builder.spread(predicate, one.shape, (0,))
+    return Select()(predicate, one, other)
+
+
+# Casts: to another dtype by value, or by the same bits.
+
+
+@dataclass(frozen=True)
+class Convert(Pointwise, name="convert", cheap=True):
+    """Cast to another dtype: floats to integers by truncation, complex to real by its real part."""
+
+    dtype: DType
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if KEY in (x.dtype, self.dtype):
+            self.ill_typed(f"{x} as {self.dtype}")
+        return (x.with_dtype(self.dtype),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (f.convert(operands[0], to_numpy(self.dtype)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        return (f.emit_convert(hlo, x, given, output),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (tangent,) = tangents
+        if tangent is None or not self.dtype.is_inexact:
+            return (None,)
+        return (self(tangent),)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,), (operand,) = cotangents, operands
+        assert cotangent is not None
+        return (Convert(operand.dtype)(cotangent),)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0
+
+
+@dataclass(frozen=True)
+class Bitcast(Pointwise, name="bitcast"):
+    """Read the same bits as another dtype of the same width."""
+
+    dtype: DType
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        pair = (x.dtype, self.dtype)
+        if x.dtype.bits != self.dtype.bits or not all(d.is_integer or d.is_float for d in pair):
+            self.ill_typed(f"{x.dtype} and {self.dtype} differ in width, or are not numbers")
+        return (x.with_dtype(self.dtype),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (
+            np.ascontiguousarray(operands[0]).view(to_numpy(self.dtype)).reshape(operands[0].shape),
+        )
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        return hlo.op("bitcast_convert", operands, outputs)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        # The bits of a number as another dtype are no smooth function of it.
+        return tangents if primals[0].dtype is self.dtype else (None,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0
+
+
+# Elementwise primitives, one line each in a table.
+#
+# Called with values, an elementwise primitive broadcasts and promotes as NumPy's operators do;
+# `bind` takes operands as they are.
+#
+# A line says the derivative in each operand: a function of a tangent `t`, the result and the
+# operands, or `LinearIn` where the function itself is linear in the operand.
 
 
 def _op(name: str) -> Emit:

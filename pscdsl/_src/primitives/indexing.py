@@ -17,12 +17,14 @@ from pscdsl._src.primitives.linear import Linear
 from pscdsl._src.primitives.reductions import accumulator
 from pscdsl._src.primitives.shaping import (
     Broadcast,
+    Pad,
     Reshape,
     Transpose,
     are_axes,
     at_most,
     each_batched,
     exactly,
+    inverted,
     same_sizes,
     stored,
     without,
@@ -401,3 +403,25 @@ def _combines(combine: Combine, dtype: DType) -> bool:
     if combine in ("minimum", "maximum"):
         return dtype is BOOL or dtype.is_integer or dtype.is_float
     return dtype.is_number
+
+
+# Elements picked along an axis, at a place of its own for each: how rules write it.
+
+
+def take_along(x: Value, places: Value, axis: int, *, unique: bool = False) -> Value:
+    """Elements of x along an axis, of the shape of `places`, which has the other axes of x too.
+
+    A place is an integer below the size of x along the axis; `unique` promises that none occurs
+    twice along it.
+    """
+    last = x.ndim - 1
+    if not at_most(x.builder.facts, 1, x.shape[axis]):
+        # There may be nothing to pick from, and then no place; an index needs something there.
+        none = (0,) * x.ndim
+        more = tuple([int(a == axis) for a in range(x.ndim)])
+        x = Pad(none, more, none)(x, x.builder.literal(0, x.dtype))
+    front = without(range(x.ndim), (axis,))
+    if axis != last:
+        x, places = (Transpose((*front, axis))(each) for each in (x, places))
+    found = Gather((last,), last, unique)(x, Reshape((*places.shape, 1))(places))
+    return found if axis == last else Transpose(inverted((*front, axis)))(found)

@@ -1,32 +1,32 @@
-"""Primitives that combine the elements along axes: into one, into one for each prefix, or a place.
-
-Sums and products of 16-bit floats are accumulated in f32.
-"""
+"""Primitives that combine the elements along axes: into one, into each prefix, or to a place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import (
     Convert,
     Select,
+    add,
     bitwise_and,
     bitwise_or,
     divide,
     equal,
+    exp,
     maximum,
     multiply,
     not_equal,
+    subtract,
 )
-from pscdsl._src.primitives.float_order import SIGNED, from_ordered, ordered
+from pscdsl._src.primitives.linear import WithoutTangents
 from pscdsl._src.primitives.recurrences import LinearRecurrence, before
 from pscdsl._src.primitives.shaping import (
     Broadcast,
@@ -34,16 +34,51 @@ from pscdsl._src.primitives.shaping import (
     Transpose,
     are_axes,
     at_most,
+    each_batched,
     inverted,
     without,
 )
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BF16, BOOL, F32, I32, DType
+from pscdsl.typing.dtypes import BF16, BOOL, F32, I8, I16, I32, I64, DType
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
+
+
+# Floats as integers in the same order, which machines compare without exceptions for NaN.
+
+
+SIGNED: Final[dict[int, DType]] = {8: I8, 16: I16, 32: I32, 64: I64}
+"""The integers of so many bits."""
+
+
+def ordered(hlo: Hlo, x: H, given: ArrayType, nan: int) -> H:
+    """Signed integers in the order of floats, and a number of choice for each NaN."""
+    whole = given.with_dtype(SIGNED[given.dtype.bits])
+    (number,) = hlo.op("bitcast_convert", (x,), (whole,))
+    number = _turned(hlo, number, whole)
+    return hlo.select(hlo.compare("NE", x, x), hlo.full(nan, whole), number)
+
+
+def from_ordered(hlo: Hlo, number: H, to: ArrayType) -> H:
+    """The floats again; the integers at the ends of the order are NaN."""
+    number = _turned(hlo, number, to.with_dtype(SIGNED[to.dtype.bits]))
+    return hlo.op("bitcast_convert", (number,), (to,))[0]
+
+
+def _turned(hlo: Hlo, number: H, whole: ArrayType) -> H:
+    """Negative numbers in the other order: of the bits of floats in theirs; and back."""
+    negative = hlo.compare("LT", number, hlo.full(0, whole))
+    other = hlo.binary("xor", number, hlo.full(whole.dtype.range[1], whole))
+    return hlo.select(negative, other, number)
+
+
+# Primitives that combine the elements along axes: into one, into one for each prefix, or a place.
+#
+# Sums and products of 16-bit floats are accumulated in f32.
+
 
 Extreme: TypeAlias = Literal["maximum", "minimum"]
 Accumulation: TypeAlias = Literal["sum", "product", "maximum", "minimum"]
@@ -369,7 +404,7 @@ class Cumulative(Primitive, name="cumulative"):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        from pscdsl._src.primitives.taking import take_along
+        from pscdsl._src.primitives.indexing import take_along
 
         (x,), (tangent,), (result,) = primals, tangents, outputs
         assert tangent is not None
@@ -405,6 +440,218 @@ class Cumulative(Primitive, name="cumulative"):
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return (Cumulative(self.kind, self.axis + 1, self.reverse)(*operands),), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)
+
+
+# Sums of exponentials, and the largest numbers, by which they are shifted.
+
+
+NEAR_ONE = 0.5
+"""Closer to 1 than this, a sum of exponentials is computed without the ones among them."""
+
+
+@dataclass(frozen=True)
+class Largest(Primitive, name="largest"):
+    """The largest real numbers along axes; where one is NaN, anything.
+
+    For those who see NaN elsewhere: `Reduce` keeps it, and takes more time.
+    """
+
+    axes: tuple[int, ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not are_axes(self.axes, x.rank) or not x.dtype.is_float:
+            self.ill_typed(f"the largest of {x} along axes {self.axes}")
+        return (x.with_shape(without(x.shape, self.axes)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        found = np.max(combinable(x), axis=self.axes, initial=-np.inf)
+        return (np.asarray(found).astype(x.dtype),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        return (combined(hlo, "maximum", x, self.axes, given, output),)
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        return Reduce("maximum", self.axes).jvp(outputs, primals, tangents)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return (Largest(tuple([axis + 1 for axis in self.axes]))(*operands),), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)
+
+
+@dataclass(frozen=True)
+class ExponentialSum(Primitive, name="exponential_sum"):
+    """`sum(exp(x - shift)) - 1` along axes of x, which shift has not.
+
+    If the shift is the largest along the axes it is accurate also where that is small: the largest
+    terms are ones, and counted.
+    """
+
+    axes: tuple[int, ...]
+    beside_shift: bool = False
+    """Whether it is added to the shift, beside which it is not seen more accurately."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        x, shift = operands
+        if not are_axes(self.axes, x.rank) or not x.dtype.is_float or x.dtype.bits < 32:
+            self.ill_typed(f"exponential sum of {x} along axes {self.axes}")
+        if shift != x.with_shape(without(x.shape, self.axes)):
+            self.ill_typed(f"{x} shifted by {shift} along axes {self.axes}")
+        return (shift,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        x, shift = operands
+        shift = np.expand_dims(shift, self.axes)
+        with np.errstate(all="ignore"):
+            top = x == shift
+            terms = np.where(top, 0, np.exp(x - shift))
+            count = np.sum(top, self.axes) - 1
+            return (np.asarray(np.sum(terms, self.axes) + count).astype(x.dtype),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        x, shift = operands
+        (given, _), (output,) = inputs, outputs
+        terms = self.terms(hlo, x, shift, given)
+        (sums,) = hlo.lower(Reduce("sum", self.axes), (terms,), (given,), (output,))
+        return (self.above_one(hlo, terms, sums, given, output),)
+
+    def terms(self, hlo: Hlo, x: H, shift: H, given: ArrayType) -> H:
+        """The exponentials."""
+        spread = hlo.broadcast(shift, given, without(range(given.rank), self.axes))
+        return hlo.unary("exponential", hlo.binary("subtract", x, spread))
+
+    def above_one(self, hlo: Hlo, terms: H, sums: H, given: ArrayType, output: ArrayType) -> H:
+        """The sums of all terms less 1; where that is small, of those that are not 1."""
+        others = hlo.binary("subtract", terms, hlo.unary("floor", terms))
+        (others,) = hlo.lower(Reduce("sum", self.axes), (others,), (given,), (output,))
+        # The sum of few ones and others, all to be below 2, tells how many ones there are.
+        count = hlo.unary("round_nearest_even", hlo.binary("subtract", sums, others))
+        exact = hlo.binary("add", others, less_one(hlo, count, output))
+        near = near_one(hlo, sums, output)
+        return hlo.select(near, exact, less_one(hlo, sums, output))
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        (x, shift), (dx, dshift) = primals, tangents
+        spread = Broadcast(x.shape, without(range(x.ndim), self.axes))
+        terms = exp(subtract(x, spread(shift)))
+        total: Value | None = None
+        if dx is not None:
+            total = Reduce("sum", self.axes)(multiply(terms, dx))
+        if dshift is not None:
+            moved = multiply(-add(outputs[0], 1), dshift)
+            total = moved if total is None else add(total, moved)
+        return (total,)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        x, shift = each_batched(operands, batched, size)
+        axes = tuple([axis + 1 for axis in self.axes])
+        return (replace(self, axes=axes)(x, shift),), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 6 * size_of(inputs[0].shape)
+
+
+def less_one(hlo: Hlo, x: H, given: ArrayType) -> H:
+    """Numbers less 1."""
+    return hlo.binary("subtract", x, hlo.full(1, given))
+
+
+def near_one(hlo: Hlo, sums: H, output: ArrayType) -> H:
+    """Whether sums are near 1."""
+    distance = hlo.unary("abs", less_one(hlo, sums, output))
+    return hlo.compare("LT", distance, hlo.full(NEAR_ONE, output))
+
+
+# Where along an axis the extreme stands.
+
+
+def first_extreme(
+    hlo: Hlo, kind: Extreme, dtype: DType
+) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
+    """What keeps of two elements with their places the more extreme one, of equal ones the first.
+
+    A NaN is more extreme than all numbers.
+    """
+    better = "GT" if kind == "maximum" else "LT"
+
+    def combine(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
+        (x, i), (y, j) = old, new
+        x_wins = hlo.compare(better, x, y)
+        tied = hlo.compare("EQ", x, y)
+        if dtype.is_float:
+            x_nan, y_nan = hlo.compare("NE", x, x), hlo.compare("NE", y, y)
+            x_wins = hlo.binary("or", x_wins, x_nan)  # unless y is NaN too
+            tied = hlo.binary("or", tied, hlo.binary("and", x_nan, y_nan))
+        first = hlo.compare("LT", i, j)
+        takes_x = hlo.select(tied, first, x_wins)
+        return hlo.select(takes_x, x, y), hlo.select(takes_x, i, j)
+
+    return combine
+
+
+@dataclass(frozen=True)
+class ArgReduce(WithoutTangents, name="arg_reduce"):
+    """Where along an axis the extreme is first reached; a NaN is more extreme than all numbers."""
+
+    kind: Extreme
+    axis: int
+    dtype: DType
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if (
+            not are_axes((self.axis,), x.rank)
+            or not reducible(self.kind, x.dtype)
+            or not self.dtype.is_integer
+        ):
+            self.ill_typed(f"{self.dtype} index of the {self.kind} of {x} along axis {self.axis}")
+        return (ArrayType(self.dtype, without(x.shape, (self.axis,))),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        x = combinable(operands[0])
+        if not x.shape[self.axis]:
+            return (np.zeros(without(x.shape, (self.axis,)), to_numpy(self.dtype)),)
+        find = np.argmax if self.kind == "maximum" else np.argmin
+        return (np.asarray(find(x, axis=self.axis)).astype(to_numpy(self.dtype)),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,), (output,) = operands, inputs, outputs
+        counted = given.with_dtype(self.dtype)
+        (counts,) = hlo.op("iota", (), (counted,), {"iota_dimension": self.axis})
+        inits = (
+            hlo.full(identity(self.kind, given.dtype), ArrayType(given.dtype)),
+            hlo.full(0, ArrayType(self.dtype)),
+        )
+        best = given.with_shape(output.shape)
+        combine = first_extreme(hlo, self.kind, given.dtype)
+        _, place = hlo.reduce((x, counts), inits, (self.axis,), (best, output), combine)
+        return (place,)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return (ArgReduce(self.kind, self.axis + 1, self.dtype)(*operands),), (True,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)

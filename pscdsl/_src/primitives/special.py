@@ -11,11 +11,11 @@ from math import pi
 from math import sqrt as root
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pscdsl._src.primitives.choosing import Select
-from pscdsl._src.primitives.elementwise import equal, exp, log, logistic, sign
-from pscdsl._src.primitives.formulas import bessel, error, gamma, incomplete_beta, incomplete_gamma
-from pscdsl._src.primitives.formulas import logistic as probabilities
-from pscdsl._src.primitives.formulas import zeta as hurwitz
+from pscdsl._src.primitives.elementwise import Select, equal, exp, log, logistic, sign
+from pscdsl._src.primitives.formulas import bessel, error, gamma, incomplete_beta
+from pscdsl._src.primitives.formulas import exponentials as probabilities
+from pscdsl._src.primitives.formulas import gamma as hurwitz
+from pscdsl._src.primitives.formulas import gamma as incomplete_gamma
 from pscdsl._src.primitives.formulas.arithmetic import Formula
 from pscdsl._src.primitives.pointwise import BinaryRule, Elementwise, LinearIn, Rule, UnaryRule
 from pscdsl.typing.codes.limits import NoRule

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from pscdsl._src.ir.primitive import H, Hlo, Types
-from pscdsl._src.primitives.formulas import hyperbolic, logarithms
+from pscdsl._src.primitives.formulas import exponentials
 from pscdsl._src.primitives.pointwise import TABLE
 from pscdsl._src.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.array_types import ArrayType
@@ -210,7 +210,7 @@ def emit_log1p(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
     """Emit the logarithm of 1 and a number."""
     (given,) = inputs
     if given.dtype is F64:
-        return logarithms.log1p.emit(hlo, operands, inputs, outputs)
+        return exponentials.log1p.emit(hlo, operands, inputs, outputs)
     if given.dtype.is_complex:
         real, imag = parts(hlo, hlo.unary("log_plus_one", operands[0]), given)
         near, size = _size_beyond(hlo, operands[0], 1.0, given)
@@ -222,7 +222,7 @@ def emit_log1p(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
 def emit_atanh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
     """Emit the area tangent."""
     if inputs[0].dtype is F64:
-        return logarithms.atanh.emit(hlo, operands, inputs, outputs)
+        return exponentials.atanh.emit(hlo, operands, inputs, outputs)
     found = odd("chlo.atanh")(hlo, operands, inputs, outputs)
     (given,) = inputs
     if not given.dtype.is_complex:
@@ -278,7 +278,7 @@ def emit_sinh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
         return join(
             hlo, *_sinh_parts(hlo, *parts(hlo, operands[0], inputs[0]), inputs[0]), inputs[0]
         )
-    return hyperbolic.sinh.emit(hlo, operands, inputs, outputs)
+    return exponentials.sinh.emit(hlo, operands, inputs, outputs)
 
 
 def emit_cosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -287,7 +287,7 @@ def emit_cosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
         return join(
             hlo, *_cosh_parts(hlo, *parts(hlo, operands[0], inputs[0]), inputs[0]), inputs[0]
         )
-    return hyperbolic.cosh.emit(hlo, operands, inputs, outputs)
+    return exponentials.cosh.emit(hlo, operands, inputs, outputs)
 
 
 def emit_tangent(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -338,8 +338,8 @@ def _waves(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H, H, H]:
     """The hyperbolic functions of one number, and the circular ones of another."""
     part = (_part(given),)
     return (
-        hyperbolic.sinh.emit(hlo, (real,), part, part),
-        hyperbolic.cosh.emit(hlo, (real,), part, part),
+        exponentials.sinh.emit(hlo, (real,), part, part),
+        exponentials.cosh.emit(hlo, (real,), part, part),
         *hlo.lower(TABLE["sin"], (imag,), part, part),
         *hlo.lower(TABLE["cos"], (imag,), part, part),
     )

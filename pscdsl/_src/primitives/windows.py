@@ -1,21 +1,21 @@
-"""Combinations over windows that slide along all axes, and where their extremes stand."""
+"""Windows that slide along axes: where they stand, their elements, and combinations of these."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl._src.primitives.elementwise import multiply
-from pscdsl._src.primitives.extreme_places import first_extreme
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.elementwise import Select, equal, floor_divide, multiply, remainder
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.linear import WithoutTangents
-from pscdsl._src.primitives.patches import patches
 from pscdsl._src.primitives.reductions import (
     UFUNCS,
     Extreme,
@@ -23,19 +23,180 @@ from pscdsl._src.primitives.reductions import (
     Reduction,
     accumulator,
     combiner,
+    first_extreme,
     identity,
     product_of_others,
     reducible,
 )
-from pscdsl._src.primitives.shaping import Pad, Reshape, at_most, exactly
-from pscdsl._src.primitives.sliding import Padding, Window, emit_padding, laid_out, offsets, slide
+from pscdsl._src.primitives.shaping import Pad, Reshape, Transpose, at_most, exactly, with_gaps
 from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.dims import Size
+from pscdsl.typing.dims import Size, maximum
 from pscdsl.typing.dtypes import F32, I32
 
 if TYPE_CHECKING:
-    from pscdsl._src.ir.builder import Value
+    from pscdsl._src.ir.builder import Builder, Value
+
+
+# Windows that slide along axes: where they stand, and which elements they see.
+
+
+Padding: TypeAlias = tuple[tuple[Size, Size], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What slides along one axis, and how."""
+
+    size: Size
+    stride: int = 1
+    low: Size = 0
+    high: Size = 0
+    base_dilation: int = 1
+    dilation: int = 1
+
+    def at(self, here: Evaluation) -> Window:
+        """The window at given sizes."""
+        low, high = here.size(self.low), here.size(self.high)
+        size = here.size(self.size)
+        return Window(size, self.stride, low, high, self.base_dilation, self.dilation)
+
+    @property
+    def reach(self) -> Size:
+        """How far its last element is from its first."""
+        return (self.size - 1) * self.dilation
+
+    def always_sees(self, facts: Assumptions, size: Size) -> bool:
+        """Whether it is known to see an element from each place, if there are any places."""
+        if self == Window(1):
+            return True
+        if self.base_dilation != 1 or not at_most(facts, 1, size):
+            return False
+        most = self.size - 1 if self.dilation == 1 else 0
+        return at_most(facts, self.low, most) and at_most(facts, self.high, most)
+
+    def back(self, facts: Assumptions, size: Size, places: Size) -> Window:
+        """What slides over the places and reaches, at each of `size` elements, all that saw it.
+
+        Where this window has its first elements, that one has its last.
+        """
+        spread = with_gaps(facts, places, self.stride - 1)
+        high = (size - 1) * self.base_dilation + 1 - spread + self.low
+        low = self.reach - self.low
+        return Window(self.size, self.base_dilation, low, high, self.stride, self.dilation)
+
+    def across(self, facts: Assumptions, size: Size, places: Size) -> Window:
+        """What slides the places over `size` elements, and reaches all that met a window element.
+
+        There is one of its places for each element of this window.
+        """
+        spread = with_gaps(facts, size, self.base_dilation - 1)
+        high = self.reach + (places - 1) * self.stride + 1 - spread - self.low
+        return Window(places, self.dilation, self.low, high, self.base_dilation, self.stride)
+
+    def places(self, facts: Assumptions, size: Size) -> Size | None:
+        """How many places there are along an axis; None if the window may be empty."""
+        if not at_most(facts, 1, self.size):
+            return None
+        spread = with_gaps(facts, size, self.base_dilation - 1)
+        room = spread + self.low + self.high - self.reach - 1
+        if at_most(facts, 0, room):
+            return room // self.stride + 1
+        count = (room + self.stride) // self.stride
+        return count if at_most(facts, 0, count) else maximum(count, 0)
+
+
+def slide(
+    facts: Assumptions, windows: Sequence[Window], shape: Sequence[Size]
+) -> tuple[Size, ...] | None:
+    """How many places there are along each axis; None if a window may be empty."""
+    places: list[Size] = []
+    for window, size in zip(windows, shape, strict=True):
+        count = window.places(facts, size)
+        if count is None:
+            return None
+        places.append(count)
+    return tuple(places)
+
+
+def laid_out(here: Evaluation, x: NDArray, windows: Sequence[Window], padding: object) -> NDArray:
+    """An array with what stands between and around its elements, along its last axes."""
+    first = x.ndim - len(windows)
+    for axis, window in enumerate(windows, first):
+        count = x.shape[axis]
+        low, high = here.size(window.low), here.size(window.high)
+        length = max((count - 1) * window.base_dilation + 1, 0) + low + high
+        result = np.full((*x.shape[:axis], max(length, 0), *x.shape[axis + 1 :]), padding, x.dtype)
+        places = [at for i in range(count) if 0 <= (at := i * window.base_dilation + low) < length]
+        skipped = len([i for i in range(count) if i * window.base_dilation + low < 0])
+        np.moveaxis(result, axis, 0)[places] = np.moveaxis(x, axis, 0)[skipped:][: len(places)]
+        x = result
+    return x
+
+
+def offsets(
+    here: Evaluation, windows: Sequence[Window], places: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Each place in the window, and the elements that stand there as it slides."""
+    for offset in product(*(range(here.size(window.size)) for window in windows)):
+        yield (
+            offset,
+            tuple(
+                [
+                    slice(at * w.dilation, at * w.dilation + count * w.stride, w.stride)
+                    for at, w, count in zip(offset, windows, places, strict=True)
+                ]
+            ),
+        )
+
+
+def emit_padding(hlo: Hlo, padding: Padding) -> object:
+    """The padding as an attribute."""
+    pairs = [[hlo.size(low), hlo.size(high)] for low, high in padding]
+    return hlo.i64_elements(np.array(pairs, np.int64).reshape(len(pairs), 2))
+
+
+# The elements that windows see as an axis of their own: how rules write it.
+
+
+def patches(x: Value, windows: Sequence[Window], fill: float) -> Value:
+    """What each place of the windows sees: a last axis, of the size of a window.
+
+    x has an axis for each window; the result has the places along each, then the elements of a
+    window in order.  What is not in x is `fill`.
+    """
+    for window in reversed(windows):
+        # The last axis becomes two in front: the places, and the elements seen from each.
+        last = x.ndim - 1
+        if window == Window(1):
+            x = Transpose((last, *range(last)))(x)
+            x = Reshape((x.shape[0], 1, *x.shape[1:]))(x)
+            continue
+        none = (0,) * x.ndim
+        padded = Pad(none, (*none[1:], 1), none)(x, x.builder.literal(fill, x.dtype))
+        x = Gather((last,))(padded, _indices(x.builder, window, x.shape[last]))
+    rank = len(windows)
+    x = Transpose((*range(0, 2 * rank, 2), *range(1, 2 * rank, 2)))(x)
+    seen = size_of(tuple([window.size for window in windows]))
+    return Reshape((*x.shape[:rank], seen))(x)
+
+
+def _indices(here: Builder, window: Window, size: Size) -> Value:
+    """Where the elements stand that a window along an axis sees; those that are none at the end."""
+    places = window.places(here.facts, size)
+    assert places is not None
+    shape = (places, window.size)
+    (start,), (step,) = (here.bind(Iota(shape, axis, I32), ()) for axis in (0, 1))
+    place = start * window.stride + step * window.dilation - here.size(window.low, I32)
+    base, end = window.base_dilation, here.size(size, I32)
+    element = place if base == 1 else floor_divide(place, base)
+    exists: Value = (place >= 0) & (element < end)
+    if base != 1:
+        exists = exists & equal(remainder(place, base), 0)
+    return Reshape((*shape, 1))(Select()(exists, element, end))
+
+
+# Combinations over windows that slide along all axes, and where their extremes stand.
 
 
 @dataclass(frozen=True)

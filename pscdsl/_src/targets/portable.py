@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pscdsl._src.primitives.linalg.cholesky import Cholesky
-from pscdsl._src.primitives.linalg.lu import Lu
-from pscdsl._src.primitives.linalg.triangular import TriangularSolve
+from pscdsl._src.primitives.linalg.factorisations import Cholesky, Lu, TriangularSolve
 from pscdsl._src.targets.cpu.linalg import small
 from pscdsl._src.targets.target import Target
 

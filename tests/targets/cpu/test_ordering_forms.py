@@ -13,8 +13,7 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl._src.primitives.extreme_places import ArgReduce
-from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme
+from pscdsl._src.primitives.reductions import Accumulation, ArgReduce, Cumulative, Extreme
 from pscdsl._src.primitives.shaping import Reverse, without
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl._src.targets.cpu.rows.extreme_places import BLOCK

@@ -11,9 +11,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import c64, f32
 from pscdsl._src.primitives import special as special  # fills the table
-from pscdsl._src.primitives.choosing import Clamp
-from pscdsl._src.primitives.conversion import Convert
-from pscdsl._src.primitives.elementwise import TABLE
+from pscdsl._src.primitives.elementwise import TABLE, Clamp, Convert
 from pscdsl._src.targets.cpu.options import module_options, wide
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module

@@ -40,7 +40,7 @@ from pscdsl._src.primitives.control import (
     Switch,
     While,
 )
-from pscdsl._src.primitives.extreme_places import ArgReduce
+from pscdsl._src.primitives.reductions import ArgReduce
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType

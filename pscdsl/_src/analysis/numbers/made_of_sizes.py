@@ -20,8 +20,8 @@ from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Scan, Switch, While
 from pscdsl._src.primitives.control.base import substitute_block
-from pscdsl._src.primitives.conversion import Bitcast
 from pscdsl._src.primitives.creation import Iota, SizeValue
+from pscdsl._src.primitives.elementwise import Bitcast
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions

@@ -9,11 +9,10 @@ from pscdsl._src.analysis.numbers.ranges import Order, Range, limits, unknown
 from pscdsl._src.ir.program import Equation
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
-from pscdsl._src.primitives.diagonals import Diagonal
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.indexing import Gather, Scatter
-from pscdsl._src.primitives.reductions import Cumulative, Reduce
+from pscdsl._src.primitives.linalg.matrices import Diagonal
+from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, Reduce
 from pscdsl._src.primitives.shaping import (
     Broadcast,
     Concatenate,

@@ -15,7 +15,7 @@ from pscdsl._src.primitives.control.implicit import Implicit
 from pscdsl._src.primitives.control.remat import Checkpoint
 from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import Elementwise
-from pscdsl._src.primitives.linalg.base import OfMatrices
+from pscdsl._src.primitives.linalg.matrices import OfMatrices
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape
 from pscdsl._src.primitives.sorting import Sort, TopK

@@ -23,11 +23,11 @@ from pscdsl._src.frontend.values.values import Applicable, StaticFunction, descr
 from pscdsl._src.interpreters.batching import batch, repeated
 from pscdsl._src.interpreters.jvp import Mask, has_tangent
 from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.primitives.control.custom_derivatives import StopGradient
 from pscdsl._src.primitives.control.remat import Checkpoint, Policy
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Convert, equal
 from pscdsl._src.primitives.shaping import Reshape, Slice, Transpose
-from pscdsl._src.primitives.stopping import StopGradient
 from pscdsl._src.transforms.linearize import jvp_of, linearize
 from pscdsl.typing.array_types import (
     ArrayType,

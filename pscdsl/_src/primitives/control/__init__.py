@@ -5,8 +5,14 @@ first, and they are the same in every step of a loop.
 """
 
 from pscdsl._src.primitives.control.associative_scan import AssociativeScan
-from pscdsl._src.primitives.control.base import Control, block_cost, same_type, substitute_block
-from pscdsl._src.primitives.control.call import Call, function_cost
+from pscdsl._src.primitives.control.base import (
+    Call,
+    Control,
+    block_cost,
+    function_cost,
+    same_type,
+    substitute_block,
+)
 from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp
 from pscdsl._src.primitives.control.implicit import Implicit, LinearSolve, Root
 from pscdsl._src.primitives.control.map_reduce import MapReduce

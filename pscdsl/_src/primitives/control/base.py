@@ -1,17 +1,30 @@
-"""What the primitives that hold blocks have in common."""
+"""What primitives that hold blocks have in common, calls, and primitives made of others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
-from typing import Final, Self, cast
+from functools import lru_cache
+from itertools import compress
+from typing import TYPE_CHECKING, Final, Self, cast
 
-from pscdsl._src.ir.primitive import Primitive, Types
-from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
+from pscdsl._src.interpreters.batching import batch_function
+from pscdsl._src.interpreters.cut import Cut, cut_through, split_block, split_function
+from pscdsl._src.interpreters.jvp import jvp_function
+from pscdsl._src.interpreters.replay import replay
+from pscdsl._src.interpreters.transpose import transpose, transpose_function
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.typing.array_types import ArrayType
-from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.dims import Size
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.dims import Size, substitute
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+
+# What the primitives that hold blocks have in common.
 
 
 def same_type(facts: Assumptions, left: ArrayType, right: ArrayType) -> bool:
@@ -127,3 +140,127 @@ class Control(Primitive):
         for index, (one, other) in enumerate(zip(given, wanted, strict=True)):
             if not same_type(facts, one, other):
                 self.ill_typed(f"{what}: number {index} is {one}, not {other}")
+
+
+# Primitives that say what is computed; a program of other primitives says how.
+
+
+@dataclass(frozen=True)
+class Expanded(Control):
+    """Base of those that are cut in two, and transposed, as their program is."""
+
+    def program(self, facts: Assumptions, operands: Types) -> Block:
+        """A program that computes the same of operands of these types."""
+        raise NotImplementedError
+
+    def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
+        if all(map(cut.is_late, operands)):
+            return super().split(cut, operands)
+        types = tuple([each.type for each in operands])
+        block = self.program(cut.early.facts, types)
+        given = dict(zip(block.params, operands, strict=True))
+        return tuple(cut_through(cut, block, given))
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        here = next(v for v in cotangents if v is not None).builder.program.current
+        types = tuple([each if isinstance(each, ArrayType) else each.type for each in operands])
+        linear = tuple([isinstance(each, ArrayType) for each in operands])
+        block = self.program(here.facts, types)
+        halves = split_block(here.facts, block, linear, (True,) * len(block.results))
+        known = [each for each in operands if not isinstance(each, ArrayType)]
+        saved = halves.gather(known, replay(here, halves.early, known))
+        found = iter(
+            transpose(here, halves.late, [*saved, *compress(types, linear)], cotangents)[
+                len(saved) :
+            ]
+        )
+        return [next(found) if is_linear else None for is_linear in linear]
+
+
+# Calls of functions.
+
+
+@lru_cache(maxsize=1024)
+def function_cost(function: Function) -> Size:
+    """The cost of one run of a function, in its own sizes."""
+    return block_cost(function.body)
+
+
+@dataclass(frozen=True)
+class Call(Control, name="call"):
+    """Another function at certain sizes; what it requires of them must be proven."""
+
+    function: Function
+    sizes: tuple[tuple[str, Size], ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        function, env = self.function, dict(self.sizes)
+        if set(env) != set(function.dims) or len(env) != len(self.sizes):
+            self.ill_typed(f"sizes given: {', '.join(env)}; taken: {', '.join(function.dims)}")
+        body = function.body
+        known: dict[ArrayType, ArrayType] = {}  # many operands and results are of few types
+
+        def here(declared: ArrayType) -> ArrayType:
+            found = known.get(declared)
+            if found is None:
+                found = known[declared] = declared.substitute(env)
+            return found
+
+        self.require(facts, "operands", operands, [here(var.type) for var in body.params])
+        required = [fact.substitute(env) for fact in function.facts.facts]
+        for name, size in self.sizes:
+            required.append(Fact("<=", function.facts.lower_bound(name), size))
+        for fact in required:
+            if not facts.proves(fact):
+                self.ill_typed(f"{fact} is not known to hold")
+        return tuple([here(atom.type) for atom in body.results])
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return here.call(self.function, dict(self.sizes), operands)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        return hlo.call(self.function, dict(self.sizes), operands)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return substitute(function_cost(self.function), dict(self.sizes))
+
+    def differentiate(
+        self, primals: Sequence[Value], tangents: Sequence[Value | None]
+    ) -> tuple[Sequence[Value], Sequence[Value | None]]:
+        active = tuple([each is not None for each in tangents])
+        function, kept = jvp_function(self.function, active)
+        moving = [each for each in tangents if each is not None]
+        results = Call(function, self.sizes).bind(*primals, *moving)
+        found = iter(results[len(kept) :])
+        return results[: len(kept)], [next(found) if moves else None for moves in kept]
+
+    def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
+        late = tuple(map(cut.is_late, operands))
+        early_function, late_function, halves = split_function(self.function, late)
+        first = [each for each in operands if not cut.is_late(each)]
+        early = cut.early.bind(Call(early_function, self.sizes), first)
+        saved = [cut.later(each) for each in halves.gather(first, early)]
+        second = [each for each in operands if cut.is_late(each)]
+        found = cut.late.bind(Call(late_function, self.sizes), [*saved, *second])
+        return halves.merged(early, found)
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        linear = tuple([isinstance(each, ArrayType) for each in operands])
+        given = tuple([each is not None for each in cotangents])
+        function, kept = transpose_function(self.function, linear, given)
+        known = [each for each in operands if not isinstance(each, ArrayType)]
+        moving = [each for each in cotangents if each is not None]
+        found = iter(Call(function, self.sizes).bind(*known, *moving))
+        return [next(found) if keeps else None for keeps in kept]
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        facts = operands[0].builder.facts
+        may_be_empty = not facts.proves(Fact("<=", 1, size))
+        function, called, kept = batch_function(self.function, tuple(batched), may_be_empty)
+        return Call(function, (*self.sizes, (called, size))).bind(*operands), kept

@@ -1,18 +1,20 @@
-"""Programs whose derivative their author gives."""
+"""Programs whose derivative their author gives, and values that count as constant."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from pscdsl._src.interpreters.batching import batch_block, repeated
 from pscdsl._src.interpreters.jvp import has_tangent, jvp
-from pscdsl._src.interpreters.replay import replay, zeros
+from pscdsl._src.interpreters.replay import closed, replay, zeros
 from pscdsl._src.interpreters.transpose import transpose
+from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.control.base import Control, Nesting, substitute_block
+from pscdsl._src.primitives.linear import WithoutTangents
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.derivatives import CapturedByRule, NoForwardMode
@@ -20,8 +22,8 @@ from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 
-if TYPE_CHECKING:
-    from pscdsl._src.ir.builder import Value
+# Programs whose derivative their author gives.
+
 
 T = TypeVar("T")
 
@@ -314,3 +316,66 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
         results = tuple([each.with_shape((size, *each.shape)) for each in self.results])
         made = BackwardOnly(self.function, backward, self.saved, results)
         return made.bind(*operands[: self.saved], *tangents), always
+
+
+# Parts of the library whose tangents are better computed in another way than step by step.
+
+
+Values: TypeAlias = Sequence[Value]
+
+
+def with_own_tangents(
+    name: str,
+    value: Callable[..., Value],
+    rule: Callable[[Values, Values], tuple[Value, Value]],
+    *operands: Value,
+) -> Value:
+    """What `value` makes of the operands, with a tangent that `rule` gives.
+
+    The rule takes the operands and the tangents of those that have one, and returns the value
+    and its tangent, which is linear in these.  The value has to be made with its own tangents
+    again, for further orders.
+    """
+    program = operands[0].builder.program
+    types = [each.type for each in operands]
+    span = program.span
+
+    def block(types: Sequence[ArrayType], build: Callable[[list[Value]], Sequence[Value]]) -> Block:
+        def built(here: Builder, params: list[Value]) -> Sequence[Value]:
+            here.program.span = span
+            return build(params)
+
+        return closed(program.facts, types, built)
+
+    def ruled() -> Block:
+        moving = [each for each in types if has_tangent(each)]
+        return block([*types, *moving], lambda x: rule(x[: len(types)], x[len(types) :]))
+
+    body = block(types, lambda x: [value(*x)])
+    primitive = CustomJvp(name, body, (0, 0), Rule(ruled, linear=True))
+    return primitive.bind(*operands)[0]
+
+
+# A value that counts as constant in derivatives.
+
+
+@dataclass(frozen=True)
+class StopGradient(WithoutTangents, name="stop_gradient"):
+    """The operand itself, without a tangent."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        return operands
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return operands
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        return operands
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*operands), batched

@@ -3,32 +3,186 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pscdsl._src.ir.primitive import Evaluation, NDArray, Types
-from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.blockwise import goes_apart, many_at_once
-from pscdsl._src.primitives.control.expanded import Expanded
-from pscdsl._src.primitives.control.rows import Fold
-from pscdsl._src.primitives.control.scan_rules import parts
-from pscdsl._src.primitives.control.totals import (
-    AT_ONCE,
-    at_once,
-    block_of_results,
-    in_loops,
-    part_by_part,
-    reductions,
-    widest,
+from pscdsl._src.interpreters.batching import batch_block, over_batch, repeated
+from pscdsl._src.interpreters.jvp import jvp_block
+from pscdsl._src.interpreters.replay import closed
+from pscdsl._src.ir.primitive import Evaluation, NDArray, Primitive, Types
+from pscdsl._src.ir.program import Atom, Block
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.control.associative_scan import (
+    LENGTH,
+    batched_pairs,
+    goes_apart,
+    many_at_once,
+    moving_pairs,
+    present,
+    tangents_of,
 )
-from pscdsl.typing.array_types import ArrayType
+from pscdsl._src.primitives.control.base import Expanded
+from pscdsl._src.primitives.control.scan import Fold, parts, row, rows_of, side_by_side, swapped
+from pscdsl._src.primitives.reductions import Reduce, Reduction, reducible
+from pscdsl._src.primitives.shaping import Reshape
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
+
+
+# Results of rows combined into one, as programs of loops (see `associative_scan`) and of sums.
+#
+# Combinations that are sums, products or extrema of each part by itself are reductions of many rows
+# at once, as many as fit into a cache.
+
+
+_KINDS: Final[dict[Primitive, Reduction]] = {
+    e.add: "sum",
+    e.multiply: "product",
+    e.maximum: "maximum",
+    e.minimum: "minimum",
+    e.bitwise_and: "and",
+    e.bitwise_or: "or",
+    e.bitwise_xor: "xor",
+}
+
+
+AT_ONCE = 1 << 22
+"""How many elements there are at once of the largest array that is made of rows to be reduced."""
+CACHED = 1 << 15
+"""The same for a step that goes through blocks of rows."""
+LANES = 512
+"""So many blocks are gone through at once, at most."""
+FEWEST = 4
+"""Fewer blocks are none."""
+
+
+def widest(block: Block, captured: int) -> int | None:
+    """How many elements, at least 1, the largest array of each row has; None if not known."""
+    outputs = [var for each in block.equations for var in each.outputs]
+    sizes = [size_of(var.type.shape) for var in (*block.params[captured:], *outputs)]
+    known = [size for size in sizes if isinstance(size, int)]
+    return max([1, *known]) if len(known) == len(sizes) else None
+
+
+def block_of_results(length: Size, width: int | None) -> int | None:
+    """How long the blocks are whose results are combined; None where there are to be none."""
+    if not isinstance(length, int) or width is None:
+        return LENGTH
+    lanes = min(LANES, CACHED // width, length // 8)
+    return None if lanes < FEWEST else length // lanes
+
+
+def reductions(combine: Block, captured: int) -> list[Reduction] | None:
+    """What combines each part of two rows, if none has to do with another."""
+    count = len(combine.results)
+    first, second = combine.params[captured : captured + count], combine.params[captured + count :]
+    made: dict[Atom, tuple[Primitive, tuple[Atom, ...]]] = {
+        each.outputs[0]: (each.primitive, each.inputs) for each in combine.equations
+    }
+    found: list[Reduction] = []
+    for one, other, result in zip(first, second, combine.results, strict=True):
+        primitive, inputs = made.get(result, (None, ()))
+        kind = None if primitive is None else _KINDS.get(primitive)
+        if kind is None or set(inputs) != {one, other} or not reducible(kind, result.type.dtype):
+            return None
+        found.append(kind)
+    return found
+
+
+def at_once(
+    here: Builder,
+    body: Fold,
+    combine: Fold,
+    start: Sequence[Value] | None,
+    rows: Sequence[Value],
+    length: Size,
+) -> list[Value]:
+    """What the body makes of each row, combined by reductions."""
+    kinds = reductions(combine.block, len(combine.captured))
+    assert kinds is not None
+    values = body.over(here.facts, length).once(here, rows)
+    found = [Reduce(kind, (0,))(x) for kind, x in zip(kinds, values, strict=True)]
+    return found if start is None else combine.once(here, start, found)
+
+
+def part_by_part(
+    here: Builder,
+    body: Fold,
+    combine: Fold,
+    start: Sequence[Value] | None,
+    rows: Sequence[Value],
+    length: int,
+    count: int,
+) -> list[Value]:
+    """The same for so many rows at a time."""
+    if length < 2 * count:
+        return at_once(here, body, combine, start, rows, length)
+    if start is None:
+        start = at_once(here, body, combine, None, [rows_of(x, 0, count) for x in rows], count)
+        rows, length = [rows_of(x, count, length) for x in rows], length - count
+    fold = _fold_of_parts(here.facts, body, combine, count)
+    whole = length // count
+    done = whole * count
+    parts_ = [Reshape((whole, count, *x.shape[1:]))(rows_of(x, 0, done)) for x in rows]
+    start = fold.last(here, start, parts_, whole)
+    if done == length:
+        return start
+    rest = [rows_of(x, done, length) for x in rows]
+    return at_once(here, body, combine, start, rest, length - done)
+
+
+def _fold_of_parts(facts: Assumptions, body: Fold, combine: Fold, count: int) -> Fold:
+    """It combines so many rows at a time."""
+    others, own, carried = len(body.captured), len(combine.captured), combine.carried
+    state = [var.type for var in combine.block.params[: own + carried]]
+    rows = [var.type for var in body.block.params[others:]]
+
+    def build(here: Builder, params: list[Value]) -> list[Value]:
+        held, mine, start, given = parts(params, others, own, carried)
+        each, all_ = replace(body, captured=held), replace(combine, captured=mine)
+        return at_once(here, each, all_, start, given, count)
+
+    types = [*[x.type for x in body.captured], *state, *[over_batch(t, count) for t in rows]]
+    return Fold(closed(facts, types, build), [*body.captured, *combine.captured], carried)
+
+
+def in_loops(
+    here: Builder,
+    body: Fold,
+    combine: Fold,
+    start: Sequence[Value] | None,
+    rows: Sequence[Value],
+    length: Size,
+    block: int | None,
+) -> list[Value]:
+    """What the body makes of each row, combined; without a start, of at least one row."""
+    blocks: Size = 0 if block is None else length // block
+    if start is None and not here.facts.proves(Fact("<=", 1, blocks)):
+        start = body.once(here, [row(x, 0) for x in rows])
+        rows, length = [rows_of(x, 1, length) for x in rows], length - 1
+        blocks = 0 if block is None else length // block
+    fold = combine.after(here.facts, body)
+    if block is None:
+        assert start is not None
+        return fold.last(here, start, rows, length)
+    done = blocks * block
+    columns = [side_by_side(x, block, blocks) for x in rows]
+    first = body.over(here.facts, blocks).once(here, [row(x, 0) for x in columns])
+    others = [rows_of(x, 1, block) for x in columns]
+    totals = fold.over(here.facts, blocks).last(here, first, others, block - 1)
+    if start is None:
+        start = [row(x, 0) for x in totals]
+        totals, blocks = [rows_of(x, 1, blocks) for x in totals], blocks - 1
+    start = combine.last(here, start, totals, blocks)
+    if done == length:
+        return start
+    return fold.last(here, start, [rows_of(x, done, length) for x in rows], length - done)
 
 
 @dataclass(frozen=True)
@@ -112,18 +266,71 @@ class MapReduce(Expanded, name="map_reduce"):
         found = widest(self.body, self.body_captured), widest(self.combine, self.combine_captured)
         return None if None in found else max(each or 0 for each in found)
 
-    # Derivatives and batches: see `associative_rules`.
+    # Derivatives and batches: see below.
 
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-        from pscdsl._src.primitives.control.map_reduce_rules import differentiate
-
         return differentiate(self, primals, tangents)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        from pscdsl._src.primitives.control.map_reduce_rules import batch
-
         return batch(self, operands, batched, size)
+
+
+# How combined results of rows are differentiated and batched.
+
+
+def differentiate(
+    reduction: MapReduce, primals: Sequence[Value], tangents: Sequence[Value | None]
+) -> tuple[Sequence[Value], Sequence[Value | None]]:
+    """The results of rows together with their tangents, combined."""
+    here = primals[0].builder.program.current
+    facts, count = here.facts, len(reduction.body.results)
+    roles, moved = reduction.roles(primals), reduction.roles(tangents)
+    by_body, by_combine, initial, arrays = [[t is not None for t in part] for part in moved]
+    active = (*by_body, *arrays)
+    _, found = jvp_block(facts, reduction.body, active)
+    starts = initial or [False] * count
+    wanted = [x or y for x, y in zip(found, starts, strict=True)]
+    combine, kept = moving_pairs(facts, reduction.combine, by_combine, wanted)
+    block, _ = jvp_block(facts, reduction.body, active, tuple(kept))
+    counts = (len(by_body), len(arrays), sum(by_body))
+    a, rows, da, drows = parts(block.params, *counts)
+    together = replace(
+        reduction,
+        body=Block((*a, *da, *rows, *drows), block.equations, block.results),
+        combine=combine,
+        body_captured=len(by_body) + sum(by_body),
+        combine_captured=len(by_combine) + sum(by_combine),
+        initial=len(initial) + sum(kept) if initial else 0,
+    )
+    first = tangents_of(here, roles[2], moved[2], kept) if initial else []
+    news = (present(moved[0]), present(moved[1]), first, present(moved[3]))
+    operands = [x for pair in zip(roles, news, strict=True) for part in pair for x in part]
+    results = here.bind(together, operands)
+    more = iter(results[count:])
+    return results[:count], [next(more) if keeps else None for keeps in kept]
+
+
+def batch(
+    reduction: MapReduce, operands: Sequence[Value], batched: Sequence[bool], size: Size
+) -> tuple[Sequence[Value], Sequence[bool]]:
+    """The results of rows over a batch, combined."""
+    here = operands[0].builder.program.current
+    by_body, by_combine, initial, arrays = reduction.roles(operands)
+    body_many, combine_many, initial_many, arrays_many = reduction.roles(batched)
+    many = (*body_many, *arrays_many)
+    _, found = batch_block(here.facts, reduction.body, many, size)
+    starts = initial_many or [False] * len(found)
+    wanted = [x or y for x, y in zip(found, starts, strict=True)]
+    combine, kept = batched_pairs(here.facts, reduction.combine, combine_many, wanted, size)
+    body, _ = batch_block(here.facts, reduction.body, many, size, tuple(kept))
+    first = [
+        repeated(x, size) if becomes and not is_batched else x
+        for x, is_batched, becomes in zip(initial, initial_many, kept, strict=False)
+    ]
+    rows = [swapped(x) if each else x for x, each in zip(arrays, arrays_many, strict=True)]
+    together = replace(reduction, body=body, combine=combine)
+    return here.bind(together, [*by_body, *by_combine, *first, *rows]), kept

@@ -1,25 +1,38 @@
-"""Loops over the leading axis of arrays."""
+"""Loops over the leading axis of arrays, the rules of their derivatives and batches, and rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from pscdsl._src.interpreters.cut import Cut
+from pscdsl._src.interpreters.batching import batch_block, repeated
+from pscdsl._src.interpreters.cut import Cut, Halves, split_block
+from pscdsl._src.interpreters.jvp import Mask, jvp_block
+from pscdsl._src.interpreters.replay import closed, replay, zeros
+from pscdsl._src.interpreters.saving import needed
+from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl._src.ir.program import Block
+from pscdsl._src.ir.program import Atom, Block, Var
 from pscdsl._src.primitives.control.base import Control, Nesting
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.elementwise import Select, less
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.shaping import Concatenate, Reshape, Transpose, part_of
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I32, I64, KEY
 
 if TYPE_CHECKING:
-    from pscdsl._src.ir.builder import Value
+    from pscdsl._src.ir.builder import Builder, Value
+
+
+# Loops over the leading axis of arrays.
 
 
 @dataclass(frozen=True)
@@ -128,32 +141,24 @@ class Scan(Control, name="scan"):
     def runs(self) -> tuple[tuple[Block, Size], ...]:
         return ((self.body, self.length),)
 
-    # Derivatives and batches: see `scan_rules`.
+    # Derivatives and batches: see below.
 
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-        from pscdsl._src.primitives.control.scan_rules import differentiate
-
         return differentiate(self, primals, tangents)
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
-        from pscdsl._src.primitives.control.scan_rules import split
-
         return split(self, cut, operands)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        from pscdsl._src.primitives.control.scan_rules import transpose
-
         return transpose(self, cotangents, operands)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        from pscdsl._src.primitives.control.scan_rules import batch
-
         return batch(self, operands, batched, size)
 
 
@@ -185,3 +190,479 @@ def put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # n
 @dataclass(frozen=True)
 class Rows(Scan):
     """What a batch was made of: a loop over its rows, which nobody runs (see `ir.Origin`)."""
+
+
+# How scans are differentiated, cut in two, transposed and batched.
+
+
+T = TypeVar("T")
+
+
+def parts(items: Sequence[T], *counts: int) -> list[list[T]]:
+    """A sequence in parts of these lengths, and the rest."""
+    found: list[list[T]] = []
+    first = 0
+    for count in counts:
+        found.append(list(items[first : first + count]))
+        first += count
+    return [*found, list(items[first:])]
+
+
+def differentiate(
+    scan: Scan, primals: Sequence[Value], tangents: Sequence[Value | None]
+) -> tuple[Sequence[Value], Sequence[Value | None]]:
+    """A scan that carries its tangents along."""
+    here = primals[0].builder.program.current
+    count, body = scan.carried, scan.body
+    roles = scan.roles(tangents)
+    captured, carry, arrays = [[each is not None for each in part] for part in roles]
+    ys = [False] * (len(body.results) - count)
+    while True:
+        active = (*captured, *carry, *arrays)
+        block, kept = jvp_block(here.facts, body, active, (*carry, *ys))
+        moving = list(kept[:count])
+        if moving == carry:
+            break
+        carry = moving
+    start = [
+        t if t is not None or not moves else zeros(here, p.type)
+        for t, p, moves in zip(roles[1], scan.roles(primals)[1], carry, strict=True)
+    ]
+    given = (scan.captured, count, len(arrays), sum(captured), sum(carry))
+    a, b, c, da, db, dc = parts(block.params, *given)
+    params = (*a, *da, *b, *db, *c, *dc)
+    first, second, third, fourth = parts(block.results, count, len(ys), sum(carry))
+    block = Block(params, block.equations, (*first, *third, *second, *fourth))
+    together = replace(
+        scan, body=block, captured=scan.captured + sum(captured), carried=count + sum(carry)
+    )
+    old = scan.roles(primals)
+    new = [[each for each in part if each is not None] for part in (roles[0], start, roles[2])]
+    operands = [each for pair in zip(old, new, strict=True) for part in pair for each in part]
+    results = here.bind(together, operands)
+    outputs, moved, stacks, moved_stacks = parts(results, count, sum(carry), len(ys))
+    found = iter((*moved, *moved_stacks))
+    return [*outputs, *stacks], [next(found) if moves else None for moves in kept]
+
+
+def split(scan: Scan, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
+    """An early scan that stacks what the late one needs of each step.
+
+    What is the same in every step is not stacked, nor is what is a slice of an array already.
+    """
+    captured, carry, arrays = scan.roles(operands)
+    halves, late_carry = halves_of_loop(
+        cut.early.facts, scan.body, list(map(cut.is_late, captured)),
+        list(map(cut.is_late, carry)), list(map(cut.is_late, arrays)),
+    )  # fmt: skip
+    saving = Saving(halves, cut, captured, carry, arrays)
+    early = replace(
+        scan, body=saving.early, captured=len(saving.captured), carried=len(saving.carry)
+    )
+    found = cut.early.bind(early, [*saving.captured, *saving.carry, *saving.arrays])
+    late_ones = [v for v, lateness in zip(carry, late_carry, strict=True) if lateness]
+    steps = captured[0] if scan.counted else None
+    last = saving.late_scan(
+        steps, found, late_ones, [v for v in arrays if cut.is_late(v)],
+        scan.length, scan.reverse,
+    )  # fmt: skip
+    count = len(halves.late_results) - sum(halves.late_results)
+    return halves.merged(found[:count], last)
+
+
+def halves_of_loop(
+    facts: Assumptions, body: Block, captured: list[bool], carry: list[bool], arrays: list[bool]
+) -> tuple[Halves, list[bool]]:
+    """A loop's body cut in two, and which carries are late; a carry computed late is late."""
+    count = len(carry)
+    first, second = len(captured), len(captured) + count
+    ys = [False] * (len(body.results) - count)
+    while True:
+        late = (*captured, *carry, *arrays)
+        halves = split_block(
+            facts, body, late, (*carry, *ys),
+            lambda at: not first <= at < second, lambda at: at >= count,
+        )  # fmt: skip
+        now = list(halves.late_results[:count])
+        if now == carry:
+            return halves, carry
+        carry = now
+
+
+class Saving:
+    """The early half of a loop's body, returning what has to be stacked, and how it is used."""
+
+    def __init__(
+        self,
+        halves: Halves,
+        cut: Cut,
+        captured: Sequence[Value],
+        carry: Sequence[Value],
+        arrays: Sequence[Value],
+    ) -> None:
+        self.halves = halves
+        self.cut = cut
+        self.captured = [v for v in captured if not cut.is_late(v)]
+        self.carry = [v for v in carry if not cut.is_late(v)]
+        self.arrays = [v for v in arrays if not cut.is_late(v)]
+        late_carry = halves.late_results[: len(carry)]
+        self.carry = [v for v, late in zip(carry, late_carry, strict=True) if not late]
+        self.late_captured = [v for v in captured if cut.is_late(v)]
+        self.early, self.sources = self._sources()
+
+    def _sources(self) -> tuple[Block, list[tuple[str, int]]]:
+        """The early block with all that is stacked among its results; where each saved value is.
+
+        A source is `captured`, `hoisted`, `array` or `result`, with a place.
+        """
+        early = self.halves.early
+        first, second = len(self.captured), len(self.captured) + len(self.carry)
+        results = list(early.results)
+        invariant = _invariant(early, first)
+        sources: list[tuple[str, int]] = []
+        self.hoisted: list[Var] = []
+        for kind, index in self.halves.saved:
+            if kind == "parameter":
+                if index < first:
+                    sources.append(("captured", index))
+                elif index >= second:
+                    sources.append(("array", index - second))
+                else:
+                    place = _stacked_at(results, len(self.carry), early.params[index])
+                    sources.append(("result", place))
+                continue
+            atom = early.results[index]
+            if isinstance(atom, Var) and atom in invariant:
+                sources.append(("hoisted", len(self.hoisted)))
+                self.hoisted.append(atom)
+            elif index < len(self.carry):  # the next carry is returned, but not stacked
+                sources.append(("result", _stacked_at(results, len(self.carry), atom)))
+            else:
+                sources.append(("result", index))
+        return Block(early.params, early.equations, tuple(results)), sources
+
+    def hoist(self, here: Builder, captured: Sequence[Value]) -> list[Value]:
+        """The saved values that are the same in every step, computed once."""
+        params = self.early.params[: len(captured)]
+        equations, _ = needed(Block(params, self.early.equations, tuple(self.hoisted)))
+        return replay(here, Block(params, equations, tuple(self.hoisted)), captured)
+
+    def late_scan(
+        self,
+        steps: Value | None,
+        found: Sequence[Value],
+        carry: Sequence[Value],
+        arrays: Sequence[Value],
+        length: Size,
+        reverse: bool,
+    ) -> tuple[Value, ...]:
+        """The late loop, given what the early one has returned and the late operands."""
+        later = self.cut.later
+        hoisted = self.hoist(self.cut.early, self.captured)
+        return self.scan_of(
+            self.cut.late,
+            None if steps is None else later(steps),
+            [later(self._source(each, self.captured, hoisted, found)) for each in self.sources],
+            self.late_captured,
+            [later(each) for each in carry],
+            arrays,
+            length,
+            reverse,
+        )
+
+    def again(
+        self,
+        here: Builder,
+        steps: Value,
+        captured: Sequence[Value],
+        found: Sequence[Value],
+        moving: tuple[Sequence[Value], Sequence[Value]],
+        length: Size,
+    ) -> tuple[Value, ...]:
+        """The late loop where the early one has just been run again; `moving` is what is late."""
+        hoisted = self.hoist(here, captured)
+        saved = [self._source(each, captured, hoisted, found) for each in self.sources]
+        return self.scan_of(here, steps, saved, *moving, [], length, False)
+
+    def _source(
+        self,
+        source: tuple[str, int],
+        captured: Sequence[Value],
+        hoisted: Sequence[Value],
+        found: Sequence[Value],
+    ) -> Value:
+        kind, index = source
+        places = {"captured": captured, "hoisted": hoisted, "array": self.arrays, "result": found}
+        return places[kind][index]
+
+    def scan_of(
+        self,
+        here: Builder,
+        steps: Value | None,
+        saved: Sequence[Value],
+        captured: Sequence[Value],
+        carry: Sequence[Value],
+        arrays: Sequence[Value],
+        length: Size,
+        reverse: bool,
+    ) -> tuple[Value, ...]:
+        """The late scan of what is saved and of the late operands."""
+        late = self.halves.late
+        a, b, c = parts(late.params[len(saved) :], len(captured), len(carry))
+        fixed: list[tuple[Var, Value]] = []
+        rows: list[tuple[Var, Value]] = []
+        for var, value, (kind, _) in zip(late.params, saved, self.sources, strict=False):
+            (fixed if kind in ("captured", "hoisted") else rows).append((var, value))
+        if steps is not None:
+            fixed.insert(0, (Var(ArrayType(I32), "steps"), steps))
+        params = (*[v for v, _ in fixed], *a, *b, *[v for v, _ in rows], *c)
+        block = Block(params, late.equations, late.results)
+        held = [*[v for _, v in fixed], *captured]
+        scan = Scan(block, len(held), len(carry), length, reverse, steps is not None)
+        return here.bind(scan, [*held, *carry, *[v for _, v in rows], *arrays])
+
+
+def _stacked_at(results: list[Atom], first: int, atom: Atom) -> int:
+    """Where an atom is among the results that are stacked, added if need be."""
+    if atom not in results[first:]:
+        results.append(atom)
+    return results.index(atom, first)
+
+
+def _invariant(block: Block, captured: int) -> set[Atom]:
+    """The variables of a loop's body that only depend on what it captures."""
+    found: set[Atom] = set(block.params[:captured])
+    for equation in block.equations:
+        if all(not isinstance(atom, Var) or atom in found for atom in equation.inputs):
+            found.update(equation.outputs)
+    return found
+
+
+def transpose(
+    scan: Scan, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+) -> Sequence[Value | None]:
+    """A scan in the other direction, which sums the cotangents of what is captured."""
+    captured, _, arrays = scan.roles(operands)
+    here = next(v for v in cotangents if v is not None).builder.program.current
+    facts, count = here.facts, scan.carried
+    linear = _linear(scan, [isinstance(each, ArrayType) for each in operands])
+    given = [each is not None for each in cotangents[count:]]
+    always = (True,) * count
+    wanted = ((False,) * len(captured)) + always + (False,) * len(arrays)
+    block, kept = transpose_block(facts, scan.body, linear, (*always, *given), wanted)
+    sums = [t for t, keeps in zip(captured, kept, strict=False) if keeps]
+    known = [each for each in captured if not isinstance(each, ArrayType)]
+    slices = [each for each in arrays if not isinstance(each, ArrayType)]
+    starts = [
+        zeros(here, atom.type) if each is None else each
+        for each, atom in zip(cotangents, scan.body.results[:count], strict=False)
+    ]
+    stacks = [each for each in cotangents[count:] if each is not None]
+    held = scan.body.out_types
+    types = (
+        *[each.type for each in known],
+        *[each for each in sums if isinstance(each, ArrayType)],
+        *held[:count],
+        *[each.type.with_shape(each.shape[1:]) for each in slices],
+        *compress(held[count:], given),
+    )
+
+    def build(inner: Builder, params: list[Value]) -> list[Value]:
+        a, totals, state, rows, more = parts(params, len(known), len(sums), count, len(slices))
+        found = replay(inner, block, [*a, *rows, *state, *more])
+        more_sums, rest = found[: len(sums)], found[len(sums) :]
+        return [*[x + y for x, y in zip(totals, more_sums, strict=True)], *rest]
+
+    backward = replace(
+        scan,
+        body=closed(facts, types, build),
+        captured=len(known),
+        carried=len(sums) + count,
+        reverse=not scan.reverse,
+        unordered_sums=True,
+    )
+    first = [zeros(here, each) for each in sums if isinstance(each, ArrayType)]
+    results = iter(here.bind(backward, [*known, *first, *starts, *slices, *stacks]))
+    found = [next(results) if keeps else None for keeps in kept]
+    # A carry may start with something known, such as zeros, that needs no cotangent.
+    return [x if isinstance(o, ArrayType) else None for x, o in zip(found, operands, strict=True)]
+
+
+def _linear(scan: Scan, given: Sequence[bool]) -> Mask:
+    """In which of its operands a scan is taken to be linear: also in carries that become so."""
+    captured, carry, arrays = scan.roles(given)
+    while True:
+        moving: set[Atom] = set(compress(scan.body.params, (*captured, *carry, *arrays)))
+        for equation in scan.body.equations:
+            if not moving.isdisjoint(equation.inputs):
+                moving.update(equation.outputs)
+        now = [x or atom in moving for x, atom in zip(carry, scan.body.results, strict=False)]
+        if now == carry:
+            break
+        carry = now
+    if not all(carry):
+        scan.ill_typed("a scan with carries of both kinds is cut before it is transposed")
+    return (*captured, *carry, *arrays)
+
+
+def batch(
+    scan: Scan, operands: Sequence[Value], batched: Sequence[bool], size: Size
+) -> tuple[Sequence[Value], Sequence[bool]]:
+    """A scan over the same axis, each step of it over the batch."""
+    here = operands[0].builder.program.current
+    many, carry_many, arrays_many = scan.roles(batched)
+    captured, carry, arrays = scan.roles(operands)
+    if scan.counted and many[0]:
+        most = Reduce("maximum", (0,))(captured[0])
+        counts = Iota((scan.length,), 0, I32)
+        numbers = here.bind(counts, ())[0]
+        guarded = _guarded(here.facts, scan)
+        given = [most, *captured, *carry, numbers, *arrays]
+        return batch(guarded, given, [False, *many, *carry_many, False, *arrays_many], size)
+    count, body = scan.carried, scan.body
+    ys = [False] * (len(body.results) - count)
+    while True:
+        flags = (*many, *carry_many, *arrays_many)
+        block, kept = batch_block(here.facts, body, flags, size, (*carry_many, *ys))
+        if list(kept[:count]) == carry_many:
+            break
+        carry_many = list(kept[:count])
+    starts = [
+        repeated(x, size) if becomes and not is_batched else x
+        for x, becomes, is_batched in zip(carry, carry_many, scan.roles(batched)[1], strict=True)
+    ]
+    rows = [swapped(x) if each else x for x, each in zip(arrays, arrays_many, strict=True)]
+    found = here.bind(replace(scan, body=block), [*captured, *starts, *rows])
+    results = [
+        swapped(x) if is_batched and place >= count else x
+        for place, (x, is_batched) in enumerate(zip(found, kept, strict=True))
+    ]
+    return results, kept
+
+
+def swapped(x: Value) -> Value:
+    """An array with its first two axes exchanged."""
+    return Transpose((1, 0, *range(2, x.ndim)))(x)
+
+
+def _guarded(facts: Assumptions, scan: Scan) -> Scan:
+    """A counted scan that may be told to take more steps than there are; these change nothing.
+
+    It captures how many steps it takes, then what the scan does, and its first array counts them.
+    """
+    captured, carry, rows = scan.roles(scan.body.in_types)
+
+    def build(here: Builder, params: list[Value]) -> list[Value]:
+        _, own, state, (number,), slices = parts(params, 1, len(captured), len(carry), 1)
+        results = replay(here, scan.body, [*own, *state, *slices])
+        goes_on = less(number, own[0])
+        ys = results[len(carry) :]
+        before = [*state, *[zeros(here, each.type) for each in ys]]
+        return [Select()(goes_on, x, y) for x, y in zip(results, before, strict=True)]
+
+    types = (ArrayType(I32), *captured, *carry, ArrayType(I32), *rows)
+    return replace(scan, body=closed(facts, types, build), captured=scan.captured + 1)
+
+
+# Rows, the parts of arrays along their first axis, and functions that fold them into one.
+
+
+def row_type(array: ArrayType) -> ArrayType:
+    """The type of the rows of an array."""
+    return array.with_shape(array.shape[1:])
+
+
+def row(x: Value, index: int) -> Value:
+    """One row."""
+    return Reshape(x.shape[1:])(rows_of(x, index, index + 1))
+
+
+def rows_of(x: Value, start: Size, stop: Size) -> Value:
+    """The rows from one to another, which is not included."""
+    if start == 0 and stop == x.shape[0]:
+        return x
+    return part_of(x.shape, 0, start, stop)(x)
+
+
+def single(x: Value) -> Value:
+    """An array of one row."""
+    return Reshape((1, *x.shape))(x)
+
+
+def joined(arrays: Sequence[Value]) -> Value:
+    """The rows of all arrays."""
+    return arrays[0] if len(arrays) == 1 else Concatenate(0)(*arrays)
+
+
+def side_by_side(x: Value, length: Size, count: Size) -> Value:
+    """So many blocks of rows side by side: the first row of each, then the second of each."""
+    whole = rows_of(x, 0, count * length)
+    return swapped(Reshape((count, length, *x.shape[1:]))(whole))
+
+
+def one_after_the_other(x: Value) -> Value:
+    """The rows of blocks that stand side by side, block after block."""
+    length, count, *rest = x.shape
+    return Reshape((count * length, *rest))(swapped(x))
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A function of what is accumulated and of rows; its block captures these values first."""
+
+    block: Block
+    captured: Sequence[Value]
+    carried: int
+
+    def over(self, facts: Assumptions, size: Size) -> Fold:
+        """The same for many at once, each with rows of its own; what is captured they share."""
+        return Fold(self._batched(facts, size, len(self.captured)), self.captured, self.carried)
+
+    def over_rows(self, facts: Assumptions, size: Size) -> Fold:
+        """The same for many rows, each with the same that is accumulated."""
+        own = len(self.captured) + self.carried
+        return Fold(self._batched(facts, size, own), self.captured, self.carried)
+
+    def _batched(self, facts: Assumptions, size: Size, shared: int) -> Block:
+        many = tuple([place >= shared for place in range(len(self.block.params))])
+        wanted = (True,) * len(self.block.results)
+        return batch_block(facts, self.block, many, size, wanted)[0]
+
+    def after(self, facts: Assumptions, body: Fold) -> Fold:
+        """It combines what a function of rows makes of them."""
+        own, others = len(self.captured), len(body.captured)
+        types = [var.type for var in self.block.params[: own + self.carried]]
+        rows = [var.type for var in body.block.params[others:]]
+
+        def build(here: Builder, params: list[Value]) -> list[Value]:
+            held, mine, state, given = parts(params, others, own, self.carried)
+            value = replay(here, body.block, [*held, *given])
+            return replay(here, self.block, [*mine, *state, *value])
+
+        block = closed(facts, [*[v.type for v in body.captured], *types, *rows], build)
+        return Fold(block, [*body.captured, *self.captured], self.carried)
+
+    def once(self, here: Builder, *operands: Sequence[Value]) -> list[Value]:
+        """Apply it."""
+        given = [each for group in operands for each in group]
+        return replay(here, self.block, [*self.captured, *given])
+
+    def last(
+        self, here: Builder, start: Sequence[Value], rows: Sequence[Value], length: Size
+    ) -> list[Value]:
+        """What is accumulated in the end, row after row."""
+        if length == 0:
+            return list(start)
+        scan = Scan(self.block, len(self.captured), self.carried, length)
+        return list(here.bind(scan, [*self.captured, *start, *rows]))
+
+    def before(
+        self, here: Builder, start: Sequence[Value], rows: Sequence[Value], length: Size
+    ) -> tuple[list[Value], list[Value]]:
+        """What is accumulated before each row, stacked, and in the end."""
+        block, count = self.block, len(self.captured)
+        state = block.params[count : count + self.carried]
+        block = Block(block.params, block.equations, (*block.results, *state))
+        scan = Scan(block, count, self.carried, length)
+        found = here.bind(scan, [*self.captured, *start, *rows])
+        return list(found[self.carried :]), list(found[: self.carried])

@@ -12,8 +12,8 @@ from math import inf, log, nan, pi, tau
 
 from pscdsl._src.primitives.formulas.arithmetic import Arithmetic, Formula, Number, State
 from pscdsl._src.primitives.formulas.error import scaled_complement
+from pscdsl._src.primitives.formulas.exponentials import deviance
 from pscdsl._src.primitives.formulas.gamma import LARGE, fraction, gammaln, stirling, stirling_error
-from pscdsl._src.primitives.formulas.logarithms import deviance
 
 UNIFORM_FROM = {32: 1e6, 64: 5e8}
 """From here on for both parameters, the continued fraction would take too many steps."""

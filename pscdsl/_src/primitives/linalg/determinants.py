@@ -13,8 +13,13 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.linalg import matrices as m
-from pscdsl._src.primitives.linalg.base import Composite, one_by_one, square_type
-from pscdsl._src.primitives.linalg.lu import LuSolve, by_factors, factored, require_factors
+from pscdsl._src.primitives.linalg.factorisations import (
+    LuSolve,
+    by_factors,
+    factored,
+    require_factors,
+)
+from pscdsl._src.primitives.linalg.matrices import Composite, one_by_one, square_type
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast
 from pscdsl.typing.array_types import ArrayType, size_of

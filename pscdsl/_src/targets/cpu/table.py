@@ -10,13 +10,9 @@ from pscdsl._src.primitives.control.scan import Scan
 from pscdsl._src.primitives.control.while_loop import While
 from pscdsl._src.primitives.convolution import Convolution
 from pscdsl._src.primitives.dynamic_slicing import DynamicUpdate
-from pscdsl._src.primitives.exponential_sums import ExponentialSum, Largest
-from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.fft import Fft
-from pscdsl._src.primitives.linalg.cholesky import Cholesky
-from pscdsl._src.primitives.linalg.lu import Lu, LuSolve
-from pscdsl._src.primitives.linalg.triangular import TriangularSolve
-from pscdsl._src.primitives.reductions import Cumulative, Reduce
+from pscdsl._src.primitives.linalg.factorisations import Cholesky, Lu, LuSolve, TriangularSolve
+from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, ExponentialSum, Largest, Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Slice
 from pscdsl._src.primitives.sorting import SortWords, TopK
 from pscdsl._src.targets.cpu.blocks.groups import with_groups

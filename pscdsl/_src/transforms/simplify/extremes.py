@@ -15,10 +15,9 @@ from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.ir.regions import is_plain, mapped, rebuilt
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.exponential_sums import Largest
-from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.control.custom_derivatives import StopGradient
+from pscdsl._src.primitives.reductions import Largest, Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, without
-from pscdsl._src.primitives.stopping import StopGradient
 
 POISONED = frozenset((e.add, e.subtract, e.multiply, e.divide, e.negative, e.exp, e.log))
 """Functions of elements that are NaN whenever an operand is."""

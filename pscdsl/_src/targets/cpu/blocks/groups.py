@@ -18,8 +18,7 @@ from typing import Final
 
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Var
-from pscdsl._src.primitives.control.base import Control, block_cost
-from pscdsl._src.primitives.control.call import Call
+from pscdsl._src.primitives.control.base import Call, Control, block_cost
 from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp
 from pscdsl._src.primitives.control.remat import Checkpoint
 from pscdsl._src.primitives.creation import Constant, Iota

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from pscdsl._src.ir.hlo import TargetHlo
 from pscdsl._src.ir.primitive import H, Types
-from pscdsl._src.primitives.linalg.base import emit_triangle, succeeded, where_ok
-from pscdsl._src.primitives.linalg.cholesky import Cholesky
-from pscdsl._src.primitives.linalg.triangular import TriangularSolve
+from pscdsl._src.primitives.linalg.factorisations import Cholesky, TriangularSolve
+from pscdsl._src.primitives.linalg.matrices import emit_triangle, succeeded, where_ok
 from pscdsl._src.targets.forms import Translation
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import I32

@@ -32,9 +32,7 @@ from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import BOOL, F32, F64, I32, I64
 
 if TYPE_CHECKING:
-    from pscdsl._src.primitives.linalg.cholesky import Cholesky
-    from pscdsl._src.primitives.linalg.lu import Lu, LuSolve
-    from pscdsl._src.primitives.linalg.triangular import TriangularSolve
+    from pscdsl._src.primitives.linalg.factorisations import Cholesky, Lu, LuSolve, TriangularSolve
 
 BITS = {F32: I32, F64: I64}
 """Integers of the same width."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pscdsl._src.ir.primitive import Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.linalg.triangular import TriangularSolve
+from pscdsl._src.primitives.linalg.factorisations import TriangularSolve
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice
 from pscdsl._src.targets.forms import Context, Form

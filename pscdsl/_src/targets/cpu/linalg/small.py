@@ -25,9 +25,7 @@ from pscdsl.typing.dims import numbers
 from pscdsl.typing.dtypes import I32
 
 if TYPE_CHECKING:
-    from pscdsl._src.primitives.linalg.cholesky import Cholesky
-    from pscdsl._src.primitives.linalg.lu import Lu
-    from pscdsl._src.primitives.linalg.triangular import TriangularSolve
+    from pscdsl._src.primitives.linalg.factorisations import Cholesky, Lu, TriangularSolve
 
 SMALL_MATRICES = Form(
     "small_matrices",

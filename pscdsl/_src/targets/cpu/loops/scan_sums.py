@@ -16,8 +16,7 @@ from pscdsl._src.interpreters.saving import needed
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
 from pscdsl._src.primitives.contractions import Axes, DotGeneral
-from pscdsl._src.primitives.control.base import substitute_block
-from pscdsl._src.primitives.control.call import Call
+from pscdsl._src.primitives.control.base import Call, substitute_block
 from pscdsl._src.primitives.control.scan import Scan
 from pscdsl._src.primitives.elementwise import Convert, add, multiply, negative
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Transpose, without

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 
 from pscdsl._src.ir.hlo import H, TargetHlo
 from pscdsl._src.ir.primitive import Types
-from pscdsl._src.primitives.exponential_sums import Largest
 from pscdsl._src.primitives.reductions import (
     OPERATIONS,
+    Largest,
     Reduce,
     Reduction,
     accumulator,

@@ -7,8 +7,7 @@ from math import prod
 
 from pscdsl._src.ir.hlo import H, TargetHlo
 from pscdsl._src.ir.primitive import Types
-from pscdsl._src.primitives.exponential_sums import ExponentialSum, less_one, near_one
-from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.reductions import ExponentialSum, Reduce, less_one, near_one
 from pscdsl._src.targets.forms import Form
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL

@@ -12,9 +12,8 @@ from pscdsl._src.ir.primitive import Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
 from pscdsl._src.primitives.elementwise import add, minimum, multiply
-from pscdsl._src.primitives.extreme_places import ArgReduce
 from pscdsl._src.primitives.indexing import Gather
-from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.reductions import ArgReduce, Reduce
 from pscdsl._src.primitives.shaping import Concatenate, Reshape, Slice, without
 from pscdsl._src.targets.cpu.rows.by_slices import is_long
 from pscdsl._src.targets.forms import Context, Form

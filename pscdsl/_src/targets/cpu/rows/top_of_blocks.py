@@ -7,8 +7,7 @@ from math import isqrt
 
 from pscdsl._src.ir.hlo import H, TargetHlo
 from pscdsl._src.ir.primitive import Types
-from pscdsl._src.primitives.float_order import SIGNED, from_ordered, ordered
-from pscdsl._src.primitives.reductions import combiner, identity
+from pscdsl._src.primitives.reductions import SIGNED, combiner, from_ordered, identity, ordered
 from pscdsl._src.primitives.sorting import SortWords, TopK, linear, take
 from pscdsl._src.targets.forms import Form
 from pscdsl.typing.array_types import ArrayType
