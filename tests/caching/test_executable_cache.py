@@ -21,7 +21,7 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.caching.store import SUFFIX, Store
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.targets.cpu.options import module_options
+from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation import disk as kept

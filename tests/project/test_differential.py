@@ -15,7 +15,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import bf16, c64, f32, f64, i64, u32
-from pscdsl._src.targets.cpu.options import module_options
+from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.pipeline import lower_module
 from tests.differential import arithmetic as a
 from tests.differential.campaign import worker

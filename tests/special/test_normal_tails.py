@@ -10,7 +10,7 @@ import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 
 from pscdsl._src.primitives import special as s
 from pscdsl._src.primitives.elementwise import Elementwise
-from pscdsl._src.targets.cpu.functions.doubles import FEWEST
+from pscdsl._src.targets.cpu.functions import FEWEST
 from tests.support.numpy_differential import INF, NAN
 from tests.support.numpy_harness import run, run_compiled
 

@@ -21,7 +21,7 @@ from pscdsl._src.primitives.reductions import (
     reducible,
 )
 from pscdsl._src.primitives.shaping import without
-from pscdsl._src.targets.cpu.rows.exponential_sums import LEAST_PLAIN
+from pscdsl._src.targets.cpu.reductions import LEAST_PLAIN
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import ALL, DType
 from tests.support.law_rows import (

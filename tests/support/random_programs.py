@@ -19,7 +19,7 @@ from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
 from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.targets.target import Target
+from pscdsl._src.targets.rewriting import Target
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing import dims

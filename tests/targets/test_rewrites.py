@@ -25,7 +25,7 @@ from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.forms import Context, Pass, Rewrite
 from pscdsl._src.targets.pipeline import VERIFY, Pipeline
 from pscdsl._src.targets.portable import PORTABLE
-from pscdsl._src.targets.target import Target
+from pscdsl._src.targets.rewriting import Target
 from pscdsl.typing.dims import Size
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f16, f32, i32
-from pscdsl._src.targets.cpu.functions.doubles import FEWEST
+from pscdsl._src.targets.cpu.functions import FEWEST
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import bounds

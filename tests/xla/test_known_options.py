@@ -9,7 +9,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.targets.cpu.options import module_options, plain_loops
+from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.device import CPU, Device
@@ -52,7 +52,12 @@ def test_values_count() -> None:
 
 def test_xla_refuses_what_is_not_known() -> None:
     """What is said of an option is what XLA does with a program compiled with it."""
-    for name, value in {**TAKEN, **QUICK, OLDER: True, plain_loops.OPTION: False}.items():
+    for name, value in {
+        **TAKEN,
+        **QUICK,
+        OLDER: True,
+        module_options.FUSION_EMITTERS: False,
+    }.items():
         options = compile_options(None, {})
         options.env_option_overrides = [(name, value)]
         assert knows(name, value) == compiles(options)
@@ -87,8 +92,8 @@ def test_each_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nobody_meets_an_option_that_xla_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither users, whose elementwise programs are to get it, nor what compiles with options."""
-    monkeypatch.setattr(plain_loops, "OPTION", OLDER)
-    assert plain_loops.options(module()) == {OLDER: False}
+    monkeypatch.setattr(module_options, "FUSION_EMITTERS", OLDER)
+    assert module_options.plain_loop_options(module()) == {OLDER: False}
     assert OLDER not in module_options.options(module())
     compiled = compile_module(module(), options={OLDER: True}), module_options.compiled(module())
     for each in compiled:

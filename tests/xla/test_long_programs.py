@@ -14,7 +14,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32, i8, i32, i64
 from pscdsl._src.kernels.executables import emitted
-from pscdsl._src.targets.cpu.options import plain_loops
+from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.transforms.written_out import operations
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl.typing.signatures import Choice
@@ -104,7 +104,7 @@ def test_what_is_deep(kernel: Any, wanted: tuple[bool, bool]) -> None:
 def test_deep_programs_are_not_left_to_the_older_emitter() -> None:
     for kernel, plain in ((short, True), (long, False), (called, False)):
         module = emitted(kernel.optimised(Choice()), {"n": 3})
-        assert bool(plain_loops.options(module)) is plain
+        assert bool(module_options.plain_loop_options(module)) is plain
 
 
 CHAIN = """

@@ -15,7 +15,7 @@ from pscdsl._src.xla.device import CPU, Device
 if TYPE_CHECKING:
     from pscdsl._src.caching.store import Store
     from pscdsl._src.ir.program import Function
-    from pscdsl._src.targets.target import Target
+    from pscdsl._src.targets.rewriting import Target
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Compiler, Key, Specialisation
 
@@ -130,14 +130,14 @@ def target_of(device: Device) -> Target:
 def compiler_of(device: Device) -> Compiler:
     """What compiles the modules of the same target."""
     device.require_supported()
-    from pscdsl._src.targets.cpu.options import module_options
+    from pscdsl._src.targets.cpu import module_options
 
     return module_options
 
 
 def _with_options(wanted: Specialisation) -> Specialisation:
     """A specialisation with the options that its target chooses for its program."""
-    from pscdsl._src.targets.cpu.options.loop_bodies import loop_bytes
+    from pscdsl._src.targets.cpu.loop_bodies import loop_bytes
 
     return replace(wanted, loop_bytes=loop_bytes(wanted.program, wanted.sizes))
 

@@ -6,7 +6,7 @@
     emit            one primitive, one translation                    `xla.emit`
 
 Before it, kernels simplify their programs for all sizes at once (`transforms.simplify`).  After it,
-options are chosen by what was emitted (`targets.cpu.options`), and XLA compiles.
+options are chosen by what was emitted (`targets.cpu.module_options`), and XLA compiles.
 
 Each function of a module goes through this by itself, when the first call of it at certain sizes
 is emitted.  With `PSCDSL_VERIFY=1` in the environment the program is verified after every step.
@@ -22,14 +22,24 @@ from typing import Any, Final, TypeAlias
 
 from pscdsl._src.ir.hlo import Effort
 from pscdsl._src.ir.program import Block, Equation, Function
+from pscdsl._src.primitives.control.base import substitute_block
 from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.forms import Context, switched_off
-from pscdsl._src.targets.rewriting import rewritten
-from pscdsl._src.targets.specialise import specialise
-from pscdsl._src.targets.target import Target
+from pscdsl._src.targets.rewriting import Target, rewritten
 from pscdsl._src.xla.emit.emit import ModuleEmitter, alone, emit_module
 from pscdsl._src.xla.emit.facts import effort_of
 from pscdsl.typing.assumptions import Assumptions
+
+# Sizes become numbers, before anything else is done with a program.
+
+
+def specialise(function: Function, sizes: Mapping[str, int]) -> Function:
+    """The function at these sizes; the functions that it calls are specialised when emitted."""
+    if not function.dims:
+        return function
+    body = substitute_block(function.body, sizes)
+    return replace(function, dims=(), facts=Assumptions(), body=body, origins={})
+
 
 Check: TypeAlias = Callable[[str, Block], None]
 """Gets the name of a step, and what it has made."""

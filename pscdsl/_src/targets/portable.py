@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from pscdsl._src.primitives.linalg.factorisations import Cholesky, Lu, TriangularSolve
-from pscdsl._src.targets.cpu.linalg import small
-from pscdsl._src.targets.target import Target
+from pscdsl._src.targets.cpu.linalg import systems
+from pscdsl._src.targets.rewriting import Target
 
 PORTABLE: Final = Target(
     "portable",
     rewrites={
-        Cholesky: (small.portable_cholesky,),
-        TriangularSolve: (small.portable_solve,),
-        Lu: (small.written_out_lu,),
+        Cholesky: (systems.portable_cholesky,),
+        TriangularSolve: (systems.portable_solve,),
+        Lu: (systems.written_out_lu,),
     },
 )

@@ -1,9 +1,9 @@
-"""Typed programs rewritten by a target's tables, from the outside to the inside."""
+"""A target, as tables that can be read, and typed programs rewritten by its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,14 +11,74 @@ from pscdsl._src.interpreters.replay import closed
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Var
 from pscdsl._src.primitives.control.base import Control, Nesting
-from pscdsl._src.primitives.pointwise import key_of
-from pscdsl._src.targets.forms import Context
+from pscdsl._src.primitives.pointwise import Key, key_of
+from pscdsl._src.targets.forms import Context, Form, Pass, Rewrite, Translation
 from pscdsl._src.targets.primitives import Apart
-from pscdsl._src.targets.target import Target
 from pscdsl.typing.assumptions import Assumptions
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
+
+
+# A target: what is done with typed programs for a device, as tables that can be read.
+
+
+Row = TypeVar("Row", Rewrite, Translation)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Rewrites, translations and passes for a device; of a row the first that applies is used.
+
+    What no table has is emitted by the primitive's own rule, which is right on every device.
+    """
+
+    name: str
+    rewrites: Mapping[Key, tuple[Rewrite, ...]] = field(
+        default_factory=dict[Key, tuple[Rewrite, ...]]
+    )
+    """What replaces equations by programs, before anything is emitted."""
+    translations: Mapping[Key, tuple[Translation, ...]] = field(
+        default_factory=dict[Key, tuple[Translation, ...]]
+    )
+    """How equations are emitted."""
+    passes: tuple[Pass, ...] = ()
+    """What replaces whole blocks, in order, before their equations are rewritten."""
+    options: tuple[Form, ...] = ()
+    """The forms that are options of the compiler."""
+
+    def forms(self) -> Iterator[Form]:
+        """The forms that it has, some of them several times."""
+        for table in (self.rewrites, self.translations):
+            for row in table.values():
+                yield from [each.form for each in row if each.form is not None]
+        yield from [each.form for each in self.passes]
+        yield from self.options
+
+    def without(self, names: frozenset[str]) -> Target:
+        """The same without some forms."""
+        if not names:
+            return self
+        return Target(
+            self.name,
+            _without(self.rewrites, names),
+            _without(self.translations, names),
+            tuple([each for each in self.passes if each.form.name not in names]),
+            tuple([each for each in self.options if each.name not in names]),
+        )
+
+
+def _without(
+    table: Mapping[Key, tuple[Row, ...]], names: frozenset[str]
+) -> dict[Key, tuple[Row, ...]]:
+    return {
+        key: tuple([each for each in row if each.form is None or each.form.name not in names])
+        for key, row in table.items()
+    }
+
+
+# Typed programs rewritten by a target's tables, from the outside to the inside.
+
 
 P = TypeVar("P", bound=Primitive)
 Define = Callable[[P, "Sequence[Value]"], "Sequence[Value]"]

@@ -11,7 +11,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.primitives.reductions import Extreme, Reduce
-from pscdsl._src.targets.cpu.rows.extremes import MANY_IN_ROWS, MANY_ROWS
+from pscdsl._src.targets.cpu.reductions import MANY_IN_ROWS, MANY_ROWS
 from pscdsl._src.targets.forms import VARIABLE
 from tests.support.numpy_harness import run_compiled
 

@@ -15,7 +15,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Complex, Float
-from pscdsl._src.targets.cpu.options import module_options, narrow, wide
+from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
@@ -23,7 +23,7 @@ from pscdsl._src.xla.compilation.executable_store import module_key
 from pscdsl._src.xla.specialisation import Specialisation
 from tests.targets.cpu.test_wide_vectors import operations
 
-SHORT, BOTH = {narrow.OPTION: str(narrow.BITS)}, (np.float32, np.float64)
+SHORT, BOTH = {module_options.VECTOR_WIDTH: str(module_options.BITS)}, (np.float32, np.float64)
 
 
 @psc.kernel
@@ -97,23 +97,23 @@ def arguments(kernel: Any, s: int, dtype: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("dtype", BOTH)
-@pytest.mark.parametrize("length", sorted(narrow.LENGTHS))
+@pytest.mark.parametrize("length", sorted(module_options.LENGTHS))
 @pytest.mark.parametrize("kernel", [forward, product, mixed])
 def test_loops_have_the_same_results(
     monkeypatch: pytest.MonkeyPatch, kernel: Any, length: int, dtype: Any
 ) -> None:
-    s = length * narrow.BITS // (8 * np.dtype(dtype).itemsize)
+    s = length * module_options.BITS // (8 * np.dtype(dtype).itemsize)
     given = arguments(kernel, s, dtype)
     name = np.dtype(dtype).name.replace("float", "f")
     module, request = module_of(kernel, Float=name, s=s, t=40)
-    assert narrow.options(module) == SHORT
+    assert module_options.narrow_options(module) == SHORT
     key = module_key(module, request, module_options)
     plain = np.asarray(compile_module(module).run(given)[0])
     other = np.asarray(compile_module(module, options=SHORT).run(given)[0])
     bound = 200 * np.finfo(dtype).eps
     np.testing.assert_allclose(other, plain, rtol=bound, atol=bound * np.max(np.abs(plain)))
     monkeypatch.setenv(VARIABLE, "narrow_vectors")
-    assert not narrow.options(module)
+    assert not module_options.narrow_options(module)
     assert module_key(module, request, module_options) != key
 
 
@@ -125,7 +125,7 @@ def module_of(kernel: Any, **sizes: Any) -> Any:
 
 def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def chosen(kernel: Any, **sizes: Any) -> bool:
-        return bool(narrow.options(module_of(kernel, **sizes)[0]))
+        return bool(module_options.narrow_options(module_of(kernel, **sizes)[0]))
 
     assert chosen(forward, Float="f64", s=6, t=9)
     for dtype, s in (("f64", 5), ("f64", 8), ("f64", 12), ("f64", 18), ("f32", 6), ("bf16", 24)):
@@ -144,4 +144,4 @@ def test_every_validated_operation_is_compared() -> None:
     seen: set[str] = set()
     for kernel in (forward, product, mixed):
         seen |= operations(module_of(kernel, Float="f64", s=6, t=9)[0])
-    assert narrow.VALIDATED - wide.VALIDATED <= seen
+    assert module_options.NARROW_VALIDATED - module_options.VALIDATED <= seen

@@ -16,12 +16,10 @@ from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.reductions import Accumulation, ArgReduce, Cumulative, Extreme
 from pscdsl._src.primitives.shaping import Reverse, without
 from pscdsl._src.primitives.sorting import Sort, TopK
-from pscdsl._src.targets.cpu.rows.extreme_places import BLOCK
-from pscdsl._src.targets.cpu.rows.extreme_places import LEAST_IN_BLOCKS as IN_BLOCKS
-from pscdsl._src.targets.cpu.rows.prefixes import CHUNK, CHUNK_OF_ROW, FEW, LONG
-from pscdsl._src.targets.cpu.rows.sorting_loops import LANES
-from pscdsl._src.targets.cpu.rows.sorting_loops import LEAST as SORTED
-from pscdsl._src.targets.cpu.rows.top_of_blocks import LEAST_BLOCKED
+from pscdsl._src.targets.cpu.reductions import BLOCK, CHUNK, CHUNK_OF_ROW, FEW, LONG
+from pscdsl._src.targets.cpu.reductions import LEAST_IN_BLOCKS as IN_BLOCKS
+from pscdsl._src.targets.cpu.sorting import LANES, LEAST_BLOCKED
+from pscdsl._src.targets.cpu.sorting import LEAST as SORTED
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl.typing.dtypes import I32
 from tests.support.numpy_differential import INF, NAN, theirs

@@ -12,7 +12,7 @@ from pscdsl import bf16, f32, f64, i32
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.primitives.elementwise import TABLE
 from pscdsl._src.primitives.special import SPECIAL
-from pscdsl._src.targets.cpu.options import module_options, plain_loops
+from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
@@ -25,7 +25,7 @@ from tests.targets.cpu.test_wide_vectors import CODES, alone, assert_same, besid
 
 @pytest.fixture(autouse=True)
 def _there_are_two() -> None:  # pyright: ignore[reportUnusedFunction]
-    if not knows(plain_loops.OPTION, False):
+    if not knows(module_options.FUSION_EMITTERS, False):
         pytest.skip("this version of XLA has one emitter of loops")
 
 
@@ -87,14 +87,21 @@ def module_of(kernel: Any, n: int) -> Any:
 
 def test_what_is_compiled_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for kernel in (angle, gelu, distances, integers, halves):
-        assert plain_loops.options(module_of(kernel, 20)[0])[plain_loops.OPTION] is False
+        assert (
+            module_options.plain_loop_options(module_of(kernel, 20)[0])[
+                module_options.FUSION_EMITTERS
+            ]
+            is False
+        )
     others: tuple[Any, ...] = (two, total, stepped, doubles, arcus)
     for other in others:
-        assert plain_loops.OPTION not in plain_loops.options(module_of(other, 20)[0])
+        assert module_options.FUSION_EMITTERS not in module_options.plain_loop_options(
+            module_of(other, 20)[0]
+        )
     module, request = module_of(angle, 20)
     with_it = module_key(module, request, module_options)
     monkeypatch.setenv(VARIABLE, "plain_loops")
-    assert plain_loops.OPTION not in plain_loops.options(module)
+    assert module_options.FUSION_EMITTERS not in module_options.plain_loop_options(module)
     assert module_key(module, request, module_options) != with_it
 
 
@@ -110,7 +117,9 @@ def test_results_are_the_same(kernel: Any, n: int) -> None:
             x[::7] = np.resize([0.0, -0.0, 1e-40, 30, np.inf, np.nan, -7, -np.inf], len(x[::7]))
         given.append(x.astype(to_numpy(each.dtype)))
     older, newer = (
-        np.asarray(compile_module(module, options={plain_loops.OPTION: on}).run(given)[0])
+        np.asarray(
+            compile_module(module, options={module_options.FUSION_EMITTERS: on}).run(given)[0]
+        )
         for on in (False, True)
     )
     np.testing.assert_array_equal(older.astype(np.float64), newer.astype(np.float64))
@@ -126,7 +135,7 @@ def test_every_operation_has_the_same_results(code: str) -> None:
     assert len(functions) > 8
     module = beside(functions, code)
     older, newer = (
-        compile_module(module, options={plain_loops.OPTION: on}) for on in (False, True)
+        compile_module(module, options={module_options.FUSION_EMITTERS: on}) for on in (False, True)
     )
     assert_same(functions, code, newer, older, ulps=8)
 
@@ -134,7 +143,7 @@ def test_every_operation_has_the_same_results(code: str) -> None:
 def admitted(function: Any, given: tuple[Any, ...]) -> bool:
     """Whether a program of this operation alone is compiled by the older emitter."""
     module = alone(function, given)
-    return module is not None and plain_loops.fits(module)
+    return module is not None and module_options.fits_plain_loops(module)
 
 
 @psc.kernel
@@ -147,7 +156,7 @@ def test_several_loops_are_made_by_the_newer_one(monkeypatch: pytest.MonkeyPatch
     chosen: list[Any] = []
 
     def observed(module: Any, **given: Any) -> Any:
-        chosen.append(given["options"].get(plain_loops.OPTION))
+        chosen.append(given["options"].get(module_options.FUSION_EMITTERS))
         return compile_module(module, **given)
 
     monkeypatch.setattr(module_options, "compile_module", observed)

@@ -13,7 +13,7 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.kernels.kernel import load_kernel
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.targets.cpu.functions.doubles import FEWEST
+from pscdsl._src.targets.cpu.functions import FEWEST
 from pscdsl._src.targets.forms import VARIABLE
 from tests.support.numpy_differential import INF, NAN
 from tests.support.numpy_harness import run, run_compiled

@@ -10,8 +10,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl._src.targets.cpu.functions.doubles import FEWEST
-from pscdsl._src.targets.cpu.functions.powers_of_two import factor
+from pscdsl._src.targets.cpu.functions import FEWEST, factor
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.xla.runtime.device_arrays import to_numpy
 from tests.support.numpy_differential import INF, NAN

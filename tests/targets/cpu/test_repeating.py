@@ -11,8 +11,8 @@ import pytest
 import pscdsl as psc
 import pscdsl.numpy as np
 from pscdsl import Float, f32, f64
-from pscdsl._src.targets.cpu.rows import repeating
-from pscdsl._src.targets.cpu.rows.repeating import COMPUTED_ONCE
+from pscdsl._src.targets.cpu import shaping
+from pscdsl._src.targets.cpu.shaping import COMPUTED_ONCE
 from pscdsl._src.targets.forms import VARIABLE
 
 N, M = 40, 500
@@ -84,7 +84,7 @@ SPECIAL = [0.0, -0.0, 1e-40, -1e-45, 1.0, 3e38, onp.inf, -onp.inf, onp.nan, 2.0*
 
 @pytest.mark.parametrize("dtype", [onp.float32, onp.float64])
 def test_numbers_stay_as_they_are(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeating, "EFFORT", 0)
+    monkeypatch.setattr(shaping, "EFFORT", 0)
 
     @psc.kernel
     def repeated(x: Float["n"]) -> Float["100 n"]:

@@ -13,12 +13,12 @@ import pscdsl as psc
 from pscdsl import f32, i32
 from pscdsl._src.ir.program import Block
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.targets.cpu.blocks import groups
+from pscdsl._src.targets.cpu import blocks
 from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.forms import VARIABLE, Context
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.targets.portable import PORTABLE
-from pscdsl._src.targets.target import Target
+from pscdsl._src.targets.rewriting import Target
 from pscdsl._src.xla.emit.emit import module_text
 from tests.support.random_programs import compiled
 
@@ -147,11 +147,11 @@ def test_results_are_those_without_groups(
 def test_functions_have_few_parts_each_and_the_program_calls_few(many: int) -> None:
     module = text(adam, *steps(many, 16))
     main, *others = module.split("func.func private")
-    assert 0 < main.count("inlineable") < groups.MOST
+    assert 0 < main.count("inlineable") < blocks.MOST
     for each in others:
         results = re.findall("tensor", each.split(") -> ")[1].split(" {")[0])
         calls = each.count("inlineable")
-        assert calls <= groups.MOST if calls else len(results) <= groups.MOST
+        assert calls <= blocks.MOST if calls else len(results) <= blocks.MOST
     alike = {each.split("(", 1)[1] for each in others}
     assert len(alike) <= 6  # parts that compute the same are one function
 
@@ -179,7 +179,7 @@ def test_what_would_gain_nothing_is_left_as_it_is(kernel: Kernel[Any, Any], args
 
 def test_what_takes_long_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     args = (arrays(10, 16, 16),)
-    monkeypatch.setattr(groups, "OPERATIONS", 1000)
+    monkeypatch.setattr(blocks, "GROUP_OPERATIONS", 1000)
     assert groups_of(clipped, *args) == 0
 
 
@@ -200,11 +200,11 @@ def test_results_take_donated_memory() -> None:
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> Target:
     """Whatever can be parted is, two by two."""
 
-    @groups.SMALL_GROUPS.block_pass
+    @blocks.SMALL_GROUPS.block_pass
     def always(block: Block, here: Context) -> Block:
-        return block if here.nested else groups.grouped(block, groups.Parts(block))
+        return block if here.nested else blocks.grouped(block, blocks.Parts(block))
 
-    monkeypatch.setattr(groups, "MOST", 2)
+    monkeypatch.setattr(blocks, "MOST", 2)
     return replace(CPU, passes=(always,))
 
 

@@ -10,8 +10,8 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.targets.cpu.blocks import stages
-from pscdsl._src.targets.cpu.options import loop_bodies as loops
+from pscdsl._src.targets.cpu import blocks
+from pscdsl._src.targets.cpu import loop_bodies as loops
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.targets.portable import PORTABLE
@@ -118,10 +118,10 @@ def test_what_would_gain_nothing_is_left_in_one_loop(kernel: Kernel[Any, Any]) -
 
 
 def test_small_arrays_and_little_work_are_left_in_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert staged(repeated, n=stages.FEWEST - 1) == 0
-    assert staged(repeated, n=stages.FEWEST) == 0
-    monkeypatch.setattr(stages, "WORK", 1)
-    assert staged(repeated, n=stages.FEWEST) == 10
+    assert staged(repeated, n=blocks.FEWEST - 1) == 0
+    assert staged(repeated, n=blocks.FEWEST) == 0
+    monkeypatch.setattr(blocks, "WORK", 1)
+    assert staged(repeated, n=blocks.FEWEST) == 10
 
 
 def test_portable_modules_have_no_stages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,14 +144,14 @@ def test_results_are_those_of_one_loop(
     np.testing.assert_allclose(found, np.asarray(kernel.lower(n=MANY).compile()(x)), rtol=1e-6)
 
 
-@pytest.mark.parametrize("many", [stages.FEWEST, stages.FEWEST_IN_LOOPS])
+@pytest.mark.parametrize("many", [blocks.FEWEST, blocks.FEWEST_IN_LOOPS])
 def test_loops_are_compiled_whatever_bound_makes_them_native(
     many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = summed_in_a_loop.ir()
     sizes = {"n": many, "k": 512}
     module = lower_module(program, sizes)
-    assert ("inlineable" in module_text(module)) is (many >= stages.FEWEST_IN_LOOPS)
+    assert ("inlineable" in module_text(module)) is (many >= blocks.FEWEST_IN_LOOPS)
     rng = np.random.default_rng(3)
     w = rng.normal(size=(512, 512)).astype(np.float32) / 512
     x = rng.normal(size=many).astype(np.float32)
@@ -174,9 +174,15 @@ def test_derivatives_and_batches_of_stages(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever can be cut is."""
-    monkeypatch.setattr(stages, "FEWEST_IN_LOOPS", 2)
-    for name, value in {"FEWEST": 2, "LEAST": 3, "WORK": 1, "WAITING": 0, "OPERATIONS": 0}.items():
-        monkeypatch.setattr(stages, name, value)
+    monkeypatch.setattr(blocks, "FEWEST_IN_LOOPS", 2)
+    for name, value in {
+        "FEWEST": 2,
+        "LEAST": 3,
+        "WORK": 1,
+        "WAITING": 0,
+        "STAGE_OPERATIONS": 0,
+    }.items():
+        monkeypatch.setattr(blocks, name, value)
 
 
 @pytest.mark.usefixtures("everywhere")

@@ -12,7 +12,7 @@ import pscdsl as psc
 from pscdsl import c64, f32
 from pscdsl._src.primitives import special as special  # fills the table
 from pscdsl._src.primitives.elementwise import TABLE, Clamp, Convert
-from pscdsl._src.targets.cpu.options import module_options, wide
+from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation.compile import compile_module
@@ -46,7 +46,7 @@ def functions(code: str) -> list[tuple[Any, int]]:
     more = [(Convert(each), 1) for each in (F32, F64, I32)]
     for function, count in [*((each, each.arity) for each in TABLE.values()), *more]:
         module = alone(function, operands(code, count, low=True))
-        if module is not None and wide.expensive(module) is not None:
+        if module is not None and module_options.expensive(module) is not None:
             found.append((function, count))
     return found
 
@@ -89,15 +89,15 @@ def assert_same(
 @pytest.mark.parametrize("width", ["128", "512"])
 @pytest.mark.parametrize("code", CODES)
 def test_validated_operations_have_the_same_results(code: str, width: str) -> None:
-    if width == "512" and not wide.has_wide_vectors():
+    if width == "512" and not module_options.has_wide_vectors():
         pytest.skip("a processor without AVX-512")
     allowed = functions(code)
     if code[0] == "f":
         allowed.append((Clamp(), 3))
     module = beside(allowed, code)
-    assert wide.expensive(module) is not None
+    assert module_options.expensive(module) is not None
     plain = compile_module(module)
-    other = compile_module(module, options={wide.OPTION: width})
+    other = compile_module(module, options={module_options.VECTOR_WIDTH: width})
     assert_same(allowed, code, plain, other, ulps=8)
 
 
@@ -120,7 +120,10 @@ def test_every_validated_operation_is_compared() -> None:
             built = build(function, operands(code, count, low=True), {})
             seen |= operations(lower_module(built.function, built.sizes))
     moving = ("broadcast_in_dim", "iota", "reshape", "return")
-    assert wide.VALIDATED - seen <= {"func.call", *[f"stablehlo.{name}" for name in moving]}
+    assert module_options.VALIDATED - seen <= {
+        "func.call",
+        *[f"stablehlo.{name}" for name in moving],
+    }
 
 
 @psc.kernel
@@ -145,21 +148,21 @@ def turned(x: c64["n"]) -> c64["n"]:
 
 def chosen(kernel: Any, n: int) -> Any:
     lowered = kernel.lower(n=n)
-    return wide.options(lower_module(lowered.program, lowered.sizes))
+    return module_options.wide_options(lower_module(lowered.program, lowered.sizes))
 
 
 def test_what_is_compiled_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wide, "has_wide_vectors", lambda: True)
-    assert chosen(gelu, wide.FEWEST) == {wide.OPTION: "512"}
+    monkeypatch.setattr(module_options, "has_wide_vectors", lambda: True)
+    assert chosen(gelu, module_options.FEWEST) == {module_options.VECTOR_WIDTH: "512"}
     assert not chosen(gelu, 100)
     for kernel in (angle, arc, turned):
-        assert not chosen(kernel, wide.FEWEST)
-    lowered = gelu.lower(n=wide.FEWEST)
+        assert not chosen(kernel, module_options.FEWEST)
+    lowered = gelu.lower(n=module_options.FEWEST)
     request = Specialisation(lowered.program, lowered.sizes)
     module = lower_module(lowered.program, lowered.sizes)
     with_them = module_key(module, request, module_options)
-    monkeypatch.setattr(wide, "has_wide_vectors", lambda: False)
+    monkeypatch.setattr(module_options, "has_wide_vectors", lambda: False)
     assert module_key(module, request, module_options) != with_them
-    monkeypatch.setattr(wide, "has_wide_vectors", lambda: True)
+    monkeypatch.setattr(module_options, "has_wide_vectors", lambda: True)
     monkeypatch.setenv(VARIABLE, "wide_vectors")
-    assert not chosen(gelu, wide.FEWEST)
+    assert not chosen(gelu, module_options.FEWEST)

@@ -17,7 +17,7 @@ from pscdsl._src.primitives.contractions import DotGeneral, accumulator
 from pscdsl._src.primitives.elementwise import Convert, add, multiply
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Slice, Transpose, without
-from pscdsl._src.targets.cpu.rows.by_slices import FOLDED_REDUCTIONS, is_folded
+from pscdsl._src.targets.cpu.reductions import FOLDED_REDUCTIONS, is_folded
 from pscdsl._src.targets.forms import Context, Form
 from pscdsl._src.targets.primitives import Barrier
 from pscdsl._src.targets.rewriting import defined

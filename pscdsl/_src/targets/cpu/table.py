@@ -15,33 +15,30 @@ from pscdsl._src.primitives.linalg.factorisations import Cholesky, Lu, LuSolve, 
 from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, ExponentialSum, Largest, Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Slice
 from pscdsl._src.primitives.sorting import SortWords, TopK
-from pscdsl._src.targets.cpu.blocks.groups import with_groups
-from pscdsl._src.targets.cpu.blocks.stages import with_stages
+from pscdsl._src.targets.cpu import functions, module_options, reductions, shaping
+from pscdsl._src.targets.cpu.blocks import with_groups, with_stages
 from pscdsl._src.targets.cpu.convolution import channels_last, few_channels
-from pscdsl._src.targets.cpu.functions import circular, exact
-from pscdsl._src.targets.cpu.functions.powers import constant_powers, powers
-from pscdsl._src.targets.cpu.functions.powers_of_two import powers_of_two
-from pscdsl._src.targets.cpu.functions.single_logarithm import log1p
-from pscdsl._src.targets.cpu.linalg import lapack, many, one_column, small
+from pscdsl._src.targets.cpu.functions import constant_powers, log1p, powers, powers_of_two
+from pscdsl._src.targets.cpu.linalg import lanes, systems
 from pscdsl._src.targets.cpu.loops import factors
 from pscdsl._src.targets.cpu.loops.scan_sums import sums_afterwards
-from pscdsl._src.targets.cpu.options import module_options
 from pscdsl._src.targets.cpu.products import (
     integers_by_floats,
     outer_products,
     product_of_vectors,
     rows_in_parts,
 )
-from pscdsl._src.targets.cpu.rows import by_slices, repeating
-from pscdsl._src.targets.cpu.rows.exponential_sums import plain_exponential_sum
-from pscdsl._src.targets.cpu.rows.extreme_places import extreme_then_place, place_by_blocks
-from pscdsl._src.targets.cpu.rows.extremes import extreme_beside_sum
-from pscdsl._src.targets.cpu.rows.padded_update import padded_update
-from pscdsl._src.targets.cpu.rows.prefixes import prefix_loop
-from pscdsl._src.targets.cpu.rows.sorting_loops import by_digits, by_network
-from pscdsl._src.targets.cpu.rows.top_of_blocks import top_of_blocks
+from pscdsl._src.targets.cpu.reductions import (
+    extreme_beside_sum,
+    extreme_then_place,
+    place_by_blocks,
+    plain_exponential_sum,
+    prefix_loop,
+)
+from pscdsl._src.targets.cpu.shaping import padded_update
+from pscdsl._src.targets.cpu.sorting import by_digits, by_network, top_of_blocks
 from pscdsl._src.targets.primitives import Apart, ReadOften, call_apart
-from pscdsl._src.targets.target import Target
+from pscdsl._src.targets.rewriting import Target
 
 CPU: Final = Target(
     "cpu",
@@ -62,38 +59,38 @@ CPU: Final = Target(
             factors.turned_before_scan,
         ),
         While: (factors.symmetric_in_while, factors.turned_before_while),
-        Cholesky: (many.cholesky_in_lanes, small.written_out_cholesky),
+        Cholesky: (lanes.cholesky_in_lanes, systems.written_out_cholesky),
         TriangularSolve: (
-            small.written_out_solve,
-            many.solve_in_lanes,
-            one_column.solved_by_blocks,
+            systems.written_out_solve,
+            lanes.solve_in_lanes,
+            systems.solved_by_blocks,
         ),
-        Lu: (many.lu_in_lanes, small.written_out_lu),
-        LuSolve: (many.lu_solve_in_lanes,),
+        Lu: (lanes.lu_in_lanes, systems.written_out_lu),
+        LuSolve: (lanes.lu_solve_in_lanes,),
     },
     translations={
         Apart: (call_apart,),
-        Broadcast: (repeating.repeated,),
-        Slice: (repeating.sliced,),
-        ReadOften: (repeating.read_often,),
+        Broadcast: (shaping.repeated,),
+        Slice: (shaping.sliced,),
+        ReadOften: (shaping.read_often,),
         DynamicUpdate: (padded_update,),
-        Reduce: (extreme_beside_sum, by_slices.fewer),
-        Largest: (by_slices.fewer_for_largest,),
+        Reduce: (extreme_beside_sum, reductions.fewer),
+        Largest: (reductions.fewer_for_largest,),
         ExponentialSum: (plain_exponential_sum,),
         ArgReduce: (extreme_then_place,),
         Cumulative: (prefix_loop,),
         SortWords: (by_network, by_digits),
         TopK: (top_of_blocks,),
         Convolution: (channels_last,),
-        Fft: (exact.inverse_of_real,),
-        Cholesky: (lapack.potrf,),
-        TriangularSolve: (lapack.trsm,),
-        e.sin: (circular.sine,),
-        e.cos: (circular.cosine,),
-        e.tan: (circular.tangent,),
+        Fft: (functions.inverse_of_real,),
+        Cholesky: (systems.potrf,),
+        TriangularSolve: (systems.trsm,),
+        e.sin: (functions.sine,),
+        e.cos: (functions.cosine,),
+        e.tan: (functions.tangent,),
         e.log1p: (log1p,),
         e.power: (constant_powers, powers_of_two, powers),
-        e.erf: (exact.erf,),
+        e.erf: (functions.erf,),
     },
     options=module_options.FORMS,
 )

@@ -31,10 +31,7 @@ _VARIABLES: Final = ("XLA_FLAGS", PROCESSORS_VARIABLE)
 _CHOOSING: Final = (
     "xla/exactness",
     "xla/runtime/executable",
-    "targets/cpu/options/module_options",
-    "targets/cpu/options/narrow",
-    "targets/cpu/options/plain_loops",
-    "targets/cpu/options/wide",
+    "targets/cpu/module_options",
 )
 """The files of ours that decide with which options a module is compiled."""
 _EMITTING: Final = (

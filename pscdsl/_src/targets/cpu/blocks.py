@@ -1,0 +1,476 @@
+"""Whole blocks in parts for the compiler: runs of elementwise equations, stages, and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf, prod
+from typing import Final, TypeAlias
+
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
+from pscdsl._src.primitives.control.base import Call, Control, block_cost
+from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp
+from pscdsl._src.primitives.control.remat import Checkpoint
+from pscdsl._src.primitives.creation import Constant, Iota
+from pscdsl._src.primitives.pointwise import Pointwise
+from pscdsl._src.primitives.shaping import Broadcast, Shaping
+from pscdsl._src.targets.forms import Context, Form
+from pscdsl._src.targets.primitives import Apart
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import evaluate, numbers
+
+# What is computed element by element, one equation after the other, on arrays of one shape.
+
+
+_OUTSIDE: Final = 1 << 30
+
+
+class Step:
+    """An equation of a run."""
+
+    __slots__ = ("depth", "effort", "end", "equation", "operands", "result")
+
+    def __init__(self, equation: Equation, effort: int, depth: int) -> None:
+        self.equation = equation
+        self.operands = [atom for atom in equation.inputs if isinstance(atom, Var)]
+        (self.result,) = equation.outputs
+        self.effort = effort
+        """About how many operations an element takes."""
+        self.depth = depth
+        """How many of these, and of all before, wait for one another."""
+        self.end = 0
+        """The place in the run of the last one that uses the result."""
+
+
+Run: TypeAlias = list[Step]
+"""Equations of arrays of one shape: nothing else depends on one of them, and one of them on it."""
+
+
+class Runs:
+    """Finds those of a block, for arrays of at least so many elements."""
+
+    def __init__(self, here: Context, block: Block, fewest: int) -> None:
+        self.found: list[Run] = []
+        self.free: dict[Atom, Equation] = {}
+        """By what large arrays are made that need not be in memory."""
+        self._here = here
+        self._fewest = fewest
+        self._steps: dict[Atom, tuple[Step, Run]] = {}
+        self._growing: dict[tuple[int, ...], Run] = {}
+        self._sizes: dict[Atom, float] = {}
+        """How large elements are at most, where that is seen."""
+        for equation in block.equations:
+            if not self._is_step(equation):
+                if isinstance(equation.primitive, Broadcast | Iota):
+                    self.free[equation.outputs[0]] = equation
+                for atom in equation.inputs:
+                    self._leave(atom)
+        for atom in block.results:
+            self._leave(atom)
+
+    def bytes(self, atom: Atom) -> int:
+        """What an element takes, of an array that is read or written; none of small arrays."""
+        if atom in self.free or prod(numbers(atom.type.shape)) < self._fewest:
+            return 0
+        return max(1, atom.type.dtype.bits // 8)
+
+    def _size(self, atom: Atom) -> float:
+        """How large elements are at most, where that is seen; of NaN nothing is."""
+        if isinstance(atom, Literal):
+            return abs(atom.value)
+        return self._sizes.get(atom, inf)
+
+    def _is_step(self, equation: Equation) -> bool:
+        """Add an equation to the run that it belongs to, if there is one."""
+        if not isinstance(equation.primitive, Pointwise) or len(equation.outputs) != 1:
+            return False
+        shape = numbers(equation.outputs[0].type.shape)
+        if prod(shape) < self._fewest:
+            return False
+        sizes = [self._size(each) for each in equation.inputs]
+        known = self._here.effort_of(equation, sizes)
+        if known is None:
+            return False
+        self._sizes[equation.outputs[0]] = known.size
+        run = self._growing.get(shape)
+        if run is None:
+            run = self._growing[shape] = []
+            self.found.append(run)
+        step = Step(equation, known.total, known.depth)
+        own = step.depth
+        for value in step.operands:
+            used, home = self._steps.get(value, (None, None))
+            if used is not None and home is run:
+                used.end = len(run)
+                step.depth = max(step.depth, used.depth + own)
+            else:
+                self._leave(value)
+        run.append(step)
+        self._steps[step.result] = step, run
+        return True
+
+    def _leave(self, value: Atom) -> None:
+        """Complete the run of a value: something else uses it."""
+        if value in self._steps:
+            used, home = self._steps[value]
+            used.end = _OUTSIDE
+            shape = numbers(value.type.shape)
+            if self._growing.get(shape) is home:
+                del self._growing[shape]
+
+
+def taken(
+    equations: Sequence[Equation], free: Mapping[Atom, Equation]
+) -> tuple[list[Var], list[Equation]]:
+    """What equations use that is made elsewhere, and what they make for themselves."""
+    results = {output for each in equations for output in each.outputs}
+    inputs: dict[Var, None] = {}
+    own: dict[Var, Equation] = {}
+
+    def take(value: Atom) -> None:
+        if value in results or value in inputs or value in own or not isinstance(value, Var):
+            return
+        maker = free.get(value)
+        if maker is None:
+            inputs[value] = None
+            return
+        for each in maker.inputs:
+            take(each)
+        own[value] = maker
+
+    for equation in equations:
+        for value in equation.inputs:
+            take(value)
+    return list(inputs), list(own.values())
+
+
+# Long computations of elements in stages, with what goes from one to the next in memory.
+#
+# XLA on CPUs fuses all that is computed element by element into one loop. Where each operation
+# waits for the one before, a processor has to work on several elements at a time; but it looks only
+# some hundred operations ahead, and in a long loop these are all for the same elements. In a loop
+# of few operations they are for several, and to write and read memory takes less time than the
+# waiting.
+#
+# A computation is cut where one value is all that is left of what was computed before.  Parts that
+# compute the same are calls of one function, which XLA compiles in less time than one large loop.
+
+
+STAGES = Form(
+    "stages",
+    "Long chains of elementwise operations of 32 bits, of which each needs the one before, in "
+    "stages of 40 to 80 instead of in one loop: 0.4 to 0.65 of the time.",
+)
+STAGE_OPERATIONS: Final = 4
+"""For a byte that a stage reads or writes; with fewer it waits for the memory."""
+LEAST: Final = 160
+"""Fewer operations are left in one loop."""
+WORK: Final = 1 << 26
+"""The same of those for all elements: several loops are mostly compiled in more time than one."""
+WAITING: Final = 0.6
+"""The part of the operations that wait for one another; with fewer, one element keeps a processor
+busy."""
+FEWEST: Final = 1 << 16
+"""Elements; with fewer, to start a loop takes as much."""
+FEWEST_IN_LOOPS: Final = 1 << 19
+"""The same within a loop.  XLA cannot call a function whose operations have several threads in a
+loop that is native: one that moves so many elements is none, by any bound (`loops.LARGEST`)."""
+WIDTH: Final = 4
+"""Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
+
+
+@STAGES.block_pass
+def with_stages(block: Block, here: Context) -> Block:
+    """The block with each stage as one equation; itself if there is none."""
+    if len(block.equations) < 2:
+        return block
+    runs = Runs(here, block, FEWEST_IN_LOOPS if here.in_loop else FEWEST)
+    instead: dict[Equation, Equation | None] = {}
+    for run in runs.found:
+        for stage in _stages(runs, run):
+            last = stage[-1]
+            steps = [step.equation for step in stage]
+            inputs, own = taken(steps, runs.free)
+            part = Block(tuple(inputs), (*own, *steps), (last.result,))
+            instead.update(dict.fromkeys(steps))
+            instead[last.equation] = Equation(
+                Apart(part), part.params, (last.result,), last.equation.span
+            )
+    if not instead:
+        return block
+    equations = [instead.get(each, each) for each in block.equations]
+    return Block(block.params, tuple([x for x in equations if x is not None]), block.results)
+
+
+def _stages(runs: Runs, run: Run) -> Iterator[Run]:
+    """The steps of each stage; the last one is fused into what uses it, unless it is as another."""
+    left = sum([step.effort for step in run])
+    if left < LEAST or left * prod(numbers(run[0].result.type.shape)) < WORK:
+        return
+    if max([step.depth for step in run]) < WAITING * left:
+        return
+    cuts = _Cuts(runs, run)
+    stage: Run = []
+    start = 0
+    while (end := cuts.end(start, left)) is not None:
+        stage = run[start:end]
+        left -= sum([step.effort for step in stage])
+        start = end
+        yield stage
+    last = run[start:]
+    is_one = all([step.end < len(run) for step in last[:-1]])
+    if stage and is_one and _primitives(last) == _primitives(stage):
+        yield last
+
+
+def _primitives(stage: Run) -> list[Primitive]:
+    return [step.equation.primitive for step in stage]
+
+
+class _Cuts:
+    """Where stages of a run may end."""
+
+    def __init__(self, runs: Runs, run: Run) -> None:
+        self._run = run
+        self._places = {step.result: place for place, step in enumerate(run)}
+        self._last: dict[Atom, int] = {}
+        """The last place that uses a value from elsewhere."""
+        for place, step in enumerate(run):
+            for value in step.operands:
+                if value not in self._places:
+                    self._last[value] = place
+        self._bytes = {value: runs.bytes(value) for value in (*self._places, *self._last)}
+        self._like: Primitive | None = None
+        """What the stage before ended with."""
+
+    def end(self, start: int, left: int) -> int | None:
+        """Where the stage that starts here ends, of so many operations; None if it is the last one.
+
+        Nothing behind it uses what is computed before, but for its last result, and what it reads
+        is read again as little as can be.  Best that result is of a function that bounds it, as
+        expensive ones mostly are.  Stages that end alike may be the same.
+        """
+        taken = moved = enough = 0
+        latest = 0  # the last use of what is before
+        read: set[Atom] = set()
+        best: tuple[int, int, int] | None = None
+        for place in range(start, len(self._run)):
+            step = self._run[place]
+            taken += step.effort
+            if best is not None and taken > 3 * enough:
+                break
+            for value in step.operands:
+                if value not in read and self._places.get(value, -1) < start:
+                    read.add(value)
+                    moved += self._bytes[value]
+            if latest <= place < step.end:
+                size = self._bytes[step.result]
+                enough = STAGE_OPERATIONS * (moved + size)
+                if 2 * (left - taken) < enough:
+                    break
+                if size == WIDTH and taken >= enough:
+                    if step.equation.primitive == self._like:
+                        return place + 1
+                    again = sum([self._bytes[x] for x in read if self._last.get(x, -1) > place])
+                    if best is None or (again, -step.effort) < best[:2]:
+                        best = again, -step.effort, place
+            latest = max(latest, step.end)
+        if best is None:
+            return None
+        self._like = self._run[best[2]].equation.primitive
+        return best[2] + 1
+
+
+# Many small parts of a program in groups, each of them a function.
+#
+# XLA on CPUs runs a program of more than eight parts, loops or products, by all threads, as soon as
+# one of its arrays takes more than 512 bytes. To wake them takes 50 to 100 microseconds, as long as
+# a hundred small parts take one after the other. A function that it calls is one part to it, whose
+# own parts are run where they are if they are few. So the steps of an optimiser, or of anything
+# else that computes a tree of small arrays, are calls of functions with eight parts each.
+#
+# Parts depend on one another by scalars at most, such as a norm of all arrays. What is computed of
+# a scalar that depends on arrays is on the next level: groups are of parts of one level.
+
+
+SMALL_GROUPS = Form(
+    "small_groups",
+    "Programs that give more than 8 small arrays, by parts that depend on one another by scalars "
+    "at most, are calls of functions with 8 parts each: 0.25 to 0.7 of the time.",
+)
+MOST: Final = 8
+"""Parts that XLA runs one after the other."""
+SMALL: Final = 512
+"""Bytes of the largest array of a program whose parts it runs so, however many they are."""
+ELEMENTS: Final = 1 << 17
+"""Of all results; on two processors up to three times as many gain."""
+GROUP_OPERATIONS: Final = 1 << 20
+"""Of the whole program; those that compute more gain by threads."""
+CALLS: Final = (Call, Checkpoint, CustomJvp, CustomVjp)
+"""Of what holds blocks, what computes them once."""
+
+
+@SMALL_GROUPS.block_pass
+def with_groups(block: Block, here: Context) -> Block:
+    """The block with each group of parts as one equation; itself if there are none."""
+    if here.nested or len(block.results) <= MOST or not _is_small(block):
+        return block
+    parts = Parts(block)
+    return grouped(block, parts) if parts.gain else block
+
+
+def grouped(block: Block, parts: Parts) -> Block:
+    """The block with calls of its parts."""
+    equations: list[Equation] = []
+    for level in range(parts.levels):
+        equations += parts.around[level]
+        equations += parts.called(level)
+    return Block(block.params, tuple(equations), block.results)
+
+
+def _is_small(block: Block) -> bool:
+    """Whether threads cost more than they gain, and XLA would use them."""
+    if sum([prod(numbers(atom.type.shape)) for atom in block.results]) > ELEMENTS:
+        return False
+    atoms = [*block.params, *(output for each in block.equations for output in each.outputs)]
+    if all([_bytes(atom) <= SMALL for atom in atoms]):
+        return False
+    try:
+        return not _has_loops(block) and evaluate(block_cost(block), {}) <= GROUP_OPERATIONS
+    except Failure:  # a user's primitive does not say what it costs
+        return False
+
+
+def _has_loops(block: Block) -> bool:
+    """Whether there are loops, which may take any time, or branches."""
+    return any(map(_is_loop, dict.fromkeys([each.primitive for each in block.equations])))
+
+
+def _is_loop(primitive: Primitive) -> bool:
+    if not isinstance(primitive, Control):
+        return False
+    if isinstance(primitive, Call):
+        return _has_loops(primitive.function.body)
+    return not isinstance(primitive, CALLS) or any(map(_has_loops, primitive.blocks()))
+
+
+def _bytes(atom: Atom) -> int:
+    return prod(numbers(atom.type.shape)) * max(1, atom.type.dtype.bits // 8)
+
+
+class _Part:
+    """Equations that depend on one another by arrays."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.equations: list[Equation] = []
+        self.outputs: dict[Var, None] = {}
+        """What is used elsewhere."""
+
+    @property
+    def weight(self) -> int:
+        """About how many parts it is to XLA, which fuses all else into these."""
+        alone = [x for x in self.equations if not isinstance(x.primitive, Pointwise | Shaping)]
+        made = {output for each in alone for output in each.outputs}
+        called = [len(x.outputs) if isinstance(x.primitive, CALLS) else 1 for x in alone]
+        return sum(called) + len([x for x in self.outputs if x not in made])
+
+
+class Parts:
+    """The parts of a block, and the equations of scalars around them, by level."""
+
+    def __init__(self, block: Block) -> None:
+        self._free: dict[Atom, Equation] = {}
+        """By what arrays are made that need not be in memory."""
+        self._home: dict[Var, _Part] = {}
+        """The part that an array or a scalar comes from."""
+        self._levels: dict[Var, int] = {}
+        """On which level a value can be used."""
+        self._parts: dict[_Part, None] = {}
+        around: dict[int, list[Equation]] = {}
+        for each in block.equations:
+            level = max([self._levels.get(x, 0) for x in _vars(each.inputs)], default=0)
+            if self._is_around(each):
+                around.setdefault(level, []).append(each)
+            else:
+                self._add(each, level)
+            for output in each.outputs:
+                leaves = output in self._home and not output.type.rank
+                self._levels[output] = level + leaves
+        self._tell_outputs(block)
+        self.levels = 1 + max([0, *around, *(part.level for part in self._parts)])
+        self.around = [around.get(level, []) for level in range(self.levels)]
+
+    @property
+    def gain(self) -> bool:
+        """Whether groups have few parts each, of which the program has many."""
+        weights = [part.weight for part in self._parts]
+        return sum(weights) > MOST >= max(weights, default=0)
+
+    def called(self, level: int) -> list[Equation]:
+        """The calls of a level's groups, and of groups of these if there are many."""
+        groups: list[list[_Part]] = []
+        room = 0
+        for part in [each for each in self._parts if each.level == level and each.outputs]:
+            if part.weight > room:
+                groups.append([])
+                room = MOST
+            groups[-1].append(part)
+            room -= part.weight
+        calls = [self._call(group) for group in groups]
+        while len(calls) > max(1, MOST // self.levels - 1):  # with the scalars around them
+            calls = [_joined(calls[at : at + MOST]) for at in range(0, len(calls), MOST)]
+        return calls
+
+    def _is_around(self, each: Equation) -> bool:
+        """Whether an equation is of scalars, or makes an array of them that nobody stores."""
+        scalars = not any([atom.type.rank for atom in each.inputs])
+        if scalars and isinstance(each.primitive, Broadcast | Iota | Constant):
+            self._free.update(dict.fromkeys(each.outputs, each))
+            return True
+        return scalars and not any([output.type.rank for output in each.outputs])
+
+    def _add(self, each: Equation, level: int) -> None:
+        """Put an equation into the part of the arrays that it takes, which become one."""
+        homes = dict.fromkeys(
+            [self._home[x] for x in _vars(each.inputs) if x.type.rank and x in self._home]
+        )
+        joined, *others = [home for home in homes if home.level == level] or [_Part(level)]
+        self._parts[joined] = None
+        for other in others:
+            joined.equations += other.equations
+            self._home.update((x, joined) for one in other.equations for x in one.outputs)
+            del self._parts[other]
+        joined.equations.append(each)
+        self._home.update(dict.fromkeys(each.outputs, joined))
+
+    def _tell_outputs(self, block: Block) -> None:
+        for atom in block.results:
+            if isinstance(atom, Var) and atom in self._home:
+                self._home[atom].outputs[atom] = None
+        for each in block.equations:
+            own = self._home.get(each.outputs[0])
+            for x in _vars(each.inputs):
+                if x in self._home and self._home[x] is not own:
+                    self._home[x].outputs[x] = None
+
+    def _call(self, group: Sequence[_Part]) -> Equation:
+        equations = [each for part in group for each in part.equations]
+        return _called(equations, [x for part in group for x in part.outputs], self._free)
+
+
+def _joined(calls: Sequence[Equation]) -> Equation:
+    return _called(calls, [output for each in calls for output in each.outputs], {})
+
+
+def _called(
+    equations: Sequence[Equation], outputs: Sequence[Var], free: Mapping[Atom, Equation]
+) -> Equation:
+    """The call of a function with these equations and results."""
+    inputs, own = taken(equations, free)
+    block = Block(tuple(inputs), (*own, *equations), tuple(outputs))
+    return Equation(Apart(block), block.params, tuple(outputs), equations[-1].span)
+
+
+def _vars(atoms: Iterable[Atom]) -> Iterator[Var]:
+    return (atom for atom in atoms if isinstance(atom, Var))

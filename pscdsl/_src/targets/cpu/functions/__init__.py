@@ -1,1 +1,0 @@
-"""Functions of elements that XLA leaves to the C library, by polynomials."""

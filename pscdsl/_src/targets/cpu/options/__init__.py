@@ -1,1 +1,0 @@
-"""Options of compilation, module by module."""

@@ -1,1 +1,0 @@
-"""Forms of sorts, sums and extremes along rows."""
