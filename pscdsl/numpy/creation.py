@@ -12,8 +12,7 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.program import Scalar
-from pscdsl._src.ir.scalars import kind_of
+from pscdsl._src.ir.program import Scalar, kind_of
 from pscdsl._src.language.meanings import describe, function, require_no_integers
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Constant, Iota

@@ -17,7 +17,7 @@ from pscdsl._src.frontend.modules.live import record_class
 from pscdsl._src.frontend.specs.annotations import static_fields
 from pscdsl._src.frontend.trees.walks import Flat, Node, flattened, rebuilt, same_shapes, together
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.scalars import kind_of
+from pscdsl._src.ir.program import kind_of
 from pscdsl._src.language.instances import absent, construct, reader
 from pscdsl.arrays import Array
 from pscdsl.numpy.shorthand import wide

@@ -9,7 +9,7 @@ import numpy as np
 import pyrsistent
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked
-from pscdsl._src.ir.scalars import fit
+from pscdsl._src.ir.program import fit
 from pscdsl._src.language.instances import RecordClass as RecordClass
 from pscdsl._src.language.instances import absent, construct, known_statics, reader, ways
 from pscdsl.arrays import Array

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pscdsl._src.ir import numpy_dtypes
-from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Origin, Scalar, Var
-from pscdsl._src.ir.scalars import fit, kind_of
+from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Origin, Scalar, Var, fit, kind_of
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Constant, SizeValue
 from pscdsl._src.primitives.shaping import Broadcast

@@ -11,17 +11,20 @@ once built; variables are compared by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.diagnostics import NOWHERE, Span
-from pscdsl.typing.dtypes import ALL, KEY, DType
+from pscdsl.typing.codes.element_types import ScalarDoesNotFit
+from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
+from pscdsl.typing.dtypes import ALL, KEY, DType, Kind, accepts_weak
 
 if TYPE_CHECKING:
-    from pscdsl._src.ir.primitive import Primitive
     from pscdsl.typing.array_types import Type
 
 Scalar: TypeAlias = bool | int | float | complex
@@ -148,3 +151,153 @@ def walk(block: Block) -> Iterator[Equation]:
         yield equation
         for inner in equation.primitive.blocks():
             yield from walk(inner)
+
+
+# The blocks and functions that a primitive holds, whichever primitive it is.
+
+
+P = TypeVar("P", bound=Primitive)
+
+
+def callees(block: Block) -> Iterator[Function]:
+    """The functions that a block and the blocks in it mention."""
+    for equation in walk(block):
+        if not is_plain(equation.primitive):
+            yield from functions_in(equation.primitive)
+
+
+def mapped(
+    function: Function, change: Callable[[Function, Mapping[Function, Function]], Function]
+) -> Function:
+    """A function and all that it calls, each changed once, callees first.
+
+    `change` gets a function, and what its callees have become.
+    """
+    memo: dict[Function, Function] = {}
+    due = [function]
+    while due:
+        current = due[-1]
+        missing = [] if current in memo else [f for f in callees(current.body) if f not in memo]
+        if missing:
+            due.extend(missing)
+            continue
+        due.pop()
+        if current not in memo:
+            done = change(current, memo)
+            memo[current] = memo[done] = done
+    return memo[function]
+
+
+def functions_in(primitive: Primitive) -> Iterator[Function]:
+    """The functions among the fields of a primitive."""
+    return (part for part in _parts(primitive) if isinstance(part, Function))
+
+
+def is_plain(primitive: Primitive) -> bool:
+    """Whether primitives of this class never hold programs; most do not, and this is fast."""
+    return type(primitive).blocks is Primitive.blocks
+
+
+def holds_programs(primitive: Primitive) -> bool:
+    """Whether blocks or functions are among the fields of a primitive."""
+    return any(isinstance(part, Block | Function) for part in _parts(primitive))
+
+
+def rebuilt(
+    primitive: P, block: Callable[[Block], Block], function: Callable[[Function], Function]
+) -> P:
+    """The primitive with other blocks and functions; itself if they are the same ones."""
+    if is_plain(primitive) or not is_dataclass(primitive):
+        return primitive
+
+    def change(value: object) -> object:
+        if isinstance(value, Block):
+            return block(value)
+        if isinstance(value, Function):
+            return function(value)
+        if isinstance(value, tuple):
+            items = cast("tuple[object, ...]", value)
+            new = tuple([change(item) for item in items])
+            return new if any(a is not b for a, b in zip(new, items, strict=True)) else items
+        return value
+
+    changed: dict[str, Any] = {}
+    for each in fields(primitive):
+        old: object = getattr(primitive, each.name)
+        new = change(old)
+        if new is not old:
+            changed[each.name] = new
+    return cast("P", replace(primitive, **changed)) if changed else primitive
+
+
+def _parts(primitive: Primitive) -> Iterator[object]:
+    if is_plain(primitive) or not is_dataclass(primitive):
+        return
+    for each in fields(primitive):
+        value: object = getattr(primitive, each.name)
+        if isinstance(value, tuple):
+            yield from _items(cast("tuple[object, ...]", value))
+        else:
+            yield value
+
+
+def _items(values: tuple[object, ...]) -> Iterator[object]:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _items(cast("tuple[object, ...]", value))
+        else:
+            yield value
+
+
+# Python's numbers as scalars of a dtype.
+
+
+def kind_of(scalar: Scalar) -> Kind:
+    """The kind of a Python scalar."""
+    if isinstance(scalar, bool):
+        return Kind.BOOL
+    if isinstance(scalar, int):
+        return Kind.INT
+    return Kind.FLOAT if isinstance(scalar, float) else Kind.COMPLEX
+
+
+_LARGEST = {
+    dtypes.F16: 65519.9,
+    dtypes.BF16: 3.3961e38,
+    dtypes.F32: 3.4028235677e38,
+    dtypes.C64: 3.4028235677e38,
+}
+"""What is larger would be rounded to infinity."""
+
+
+def fit(value: Scalar, dtype: DType) -> Scalar:
+    """A Python scalar as one of a dtype; a Failure if that cannot hold it."""
+    if not isinstance(value, Scalar):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Failure(ScalarDoesNotFit(scalar=f"a {type(value).__name__}", dtype=dtype))
+    if not accepts_weak(dtype, kind_of(value)):
+        raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
+    if dtype.kind is Kind.BOOL:
+        return bool(value)
+    if dtype.kind is Kind.FLOAT:
+        return _bounded(_real(value, dtype), value, dtype)
+    if dtype.kind is Kind.COMPLEX:
+        whole = value if isinstance(value, complex) else _real(value, dtype)
+        real, imag = (_bounded(part, value, dtype) for part in (whole.real, whole.imag))
+        return complex(real, imag)
+    low, high = dtype.range
+    if not low <= int(value) <= high:  # type: ignore[arg-type]
+        raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
+    return int(value)  # type: ignore[arg-type]
+
+
+def _bounded(part: float, value: Scalar, dtype: DType) -> float:
+    if abs(part) > _LARGEST.get(dtype, inf) and part not in (inf, -inf):
+        raise Failure(ScalarDoesNotFit(scalar=repr(value), dtype=dtype))
+    return part
+
+
+def _real(value: Scalar, dtype: DType) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise Failure(ScalarDoesNotFit(scalar="an integer this large", dtype=dtype)) from None

@@ -18,7 +18,7 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, promote, weakened
 from pscdsl._src.ir.numpy_dtypes import from_numpy
-from pscdsl._src.ir.scalars import kind_of
+from pscdsl._src.ir.program import kind_of
 from pscdsl._src.primitives.elementwise import Convert
 from pscdsl.typing.codes.element_types import IntegersMakeAnArray
 from pscdsl.typing.codes.language import BadArguments

@@ -20,8 +20,7 @@ from pscdsl._src.interpreters.jvp import has_tangent, jvp
 from pscdsl._src.interpreters.replay import closed, zeros
 from pscdsl._src.interpreters.transpose import transpose
 from pscdsl._src.ir.builder import Builder, Value
-from pscdsl._src.ir.program import Block, Equation, Function, walk
-from pscdsl._src.ir.regions import functions_in
+from pscdsl._src.ir.program import Block, Equation, Function, functions_in, walk
 from pscdsl._src.primitives.control.custom_derivatives import BackwardOnly
 from pscdsl._src.transforms.linearize import Linear, linearize
 from pscdsl.typing.array_types import (

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pscdsl._src.interpreters.batching import batch_block
-from pscdsl._src.interpreters.cut import Cut, Halves, split_block
+from pscdsl._src.interpreters.cut import Cut, Halves, needed, split_block
 from pscdsl._src.interpreters.jvp import jvp_block
 from pscdsl._src.interpreters.replay import Environment, append, closed, replay
-from pscdsl._src.interpreters.saving import needed
 from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Atom, Block

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pscdsl._src.interpreters.batching import batch_block, repeated
-from pscdsl._src.interpreters.cut import Cut, Halves, split_block
+from pscdsl._src.interpreters.cut import Cut, Halves, needed, split_block
 from pscdsl._src.interpreters.jvp import Mask, jvp_block
 from pscdsl._src.interpreters.replay import closed, replay, zeros
-from pscdsl._src.interpreters.saving import needed
 from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types

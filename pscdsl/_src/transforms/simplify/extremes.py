@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
-from pscdsl._src.ir.regions import is_plain, mapped, rebuilt
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var, is_plain, mapped, rebuilt
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.control.custom_derivatives import StopGradient

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from pscdsl._src.interpreters.saving import needed
+from pscdsl._src.interpreters.cut import needed
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
 from pscdsl._src.primitives.contractions import Axes, DotGeneral
