@@ -115,6 +115,9 @@ def _is_cheap(equation: Equation) -> bool:
     return equation.primitive.is_cheap
 
 
+# The two parts, and what is saved between them.
+
+
 T = TypeVar("T")
 
 

@@ -129,6 +129,9 @@ class HloWords:
         return self.hlo.full(value, self.type)
 
 
+# The primitives of keys, which are Threefry of a counter.
+
+
 COST = 120
 """Operations of one block of Threefry."""
 Pair: TypeAlias = tuple[H, H]

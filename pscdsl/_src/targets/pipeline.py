@@ -43,6 +43,11 @@ def specialise(function: Function, sizes: Mapping[str, int]) -> Function:
 
 Check: TypeAlias = Callable[[str, Block], None]
 """Gets the name of a step, and what it has made."""
+
+
+# All steps, in order.
+
+
 VERIFY: Final = "PSCDSL_VERIFY"
 """The environment variable by which programs are verified after every step."""
 

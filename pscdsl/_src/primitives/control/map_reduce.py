@@ -185,6 +185,9 @@ def in_loops(
     return fold.last(here, start, [rows_of(x, done, length) for x in rows], length - done)
 
 
+# A function of each row, its results combined.
+
+
 @dataclass(frozen=True)
 class MapReduce(Expanded, name="map_reduce"):
     """`combine(... combine(combine(init, body(x[0])), body(x[1])) ...)`, `combine` associative.

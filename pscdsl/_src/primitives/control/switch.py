@@ -83,6 +83,9 @@ def _chosen(which: Value, x: Value) -> Value:
     return result
 
 
+# The choice, and its rules of derivatives and batches.
+
+
 @dataclass(frozen=True)
 class Switch(Control, name="switch"):
     """One of several blocks, chosen by an i32 (clamped to what there is) or a bool.

@@ -226,6 +226,9 @@ def _with_scalars(
     return inputs
 
 
+# The whole pass, through control flow.
+
+
 class Forward(Straight):
     """The pass."""
 

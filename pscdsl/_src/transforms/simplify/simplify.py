@@ -262,6 +262,9 @@ def _live(body: Block, held: Sequence[Var], wanted: Sequence[bool]) -> list[bool
     return live
 
 
+# Both passes, until nothing changes.
+
+
 ROUNDS = 4
 """How often the passes are repeated at most; the second time rarely finds anything."""
 

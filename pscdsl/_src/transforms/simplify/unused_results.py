@@ -202,6 +202,11 @@ def _is_stack(scan: Scan, equation: Equation, var: Atom, end: End) -> bool:
 
 
 Simplify: TypeAlias = Callable[[Block], Block]
+
+
+# Calls and loops without what is not asked of them.
+
+
 _ROUNDS = 4
 """How often a block is gone through again for what narrowing it has made unused."""
 
