@@ -23,17 +23,17 @@ DOCUMENTS = sorted(
 )
 BLOCK = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 
+SOURCES = [
+    path
+    for folder in ("pscdsl", "typing", "stdlib")
+    for path in (ROOT / folder).rglob("*.py*")
+    if path.suffix in (".py", ".pyi")
+]
 BASELINE = {
-    "told": 52,
-    "kept": 72,
-    "handed": 5,
-    "given up": 3,
-    "whoever": 23,
-    "made ready": 1,
-    "by itself": 17,
-    "at once": 42,
-    "as it stands": 2,
-    "mend": 17,
+    "told": 2,
+    "kept": 6,
+    "by itself": 2,
+    "at once": 36,
 }
 """How often docstrings have each word: lower a number when you have removed some."""
 
@@ -77,11 +77,9 @@ def test_documents_avoid_them(document: str) -> None:
 def in_docstrings() -> Counter[str]:
     """How often docstrings of the package, its types and its library have each word."""
     counted: Counter[str] = Counter()
-    for folder in ("pscdsl", "typing", "stdlib"):
-        for path in (ROOT / folder).rglob("*.py*"):
-            if path.suffix in (".py", ".pyi"):
-                for text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
-                    counted.update(words(text))
+    for path in SOURCES:
+        for text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+            counted.update(words(text))
     return counted
 
 
@@ -91,6 +89,19 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             if isinstance(node.value.value, str):
                 yield node.value.value
+
+
+OPENERS = frozenset(("Of", "It", "That", "Those", "So", "As"))
+"""A first sentence that begins so can only be read with the name above it."""
+
+
+def test_docstrings_begin_with_what_they_describe() -> None:
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node) or "."
+                name = getattr(node, "name", "")
+                assert text.split()[0] not in OPENERS, f"{path}: {name}: {text}"
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -22,7 +22,7 @@ def transpose(
 ) -> list[Value | None]:
     """The cotangents of a block's linear parameters, which are given by their types.
 
-    What does not depend on these is computed as it stands.  None stands for zero.
+    What does not depend on these is computed unchanged.  None stands for zero.
     """
     known = [(v, o) for v, o in zip(block.params, operands, strict=True) if isinstance(o, Value)]
     env = Environment(here, [var for var, _ in known], [value for _, value in known])

@@ -119,7 +119,7 @@ class Hlo(Protocol):
         high: Sequence[int],
         interior: Sequence[int] | None = None,
     ) -> H:
-        """So many scalars more before, after and between the elements along each axis.
+        """`x` with scalars added before, after and between the elements along each axis.
 
         If `low` or `high` is negative, there are fewer elements.
         """

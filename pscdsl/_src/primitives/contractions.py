@@ -231,6 +231,6 @@ def widened(hlo: Hlo, operands: Sequence[H], inputs: Types, wide: DType) -> Sequ
 
 
 def precision(hlo: Hlo) -> tuple[object, object]:
-    """That products of f32 are f32, also where a device has something faster."""
+    """The attribute that keeps products of f32 in f32, also on devices with faster formats."""
     highest = hlo.parse_attribute("#stablehlo<precision HIGHEST>")
     return highest, highest

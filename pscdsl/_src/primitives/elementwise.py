@@ -154,7 +154,7 @@ class Clamp(Pointwise, name="clamp", cheap=True):
 
 
 def select_rows(predicate: Value, one: Value, other: Value) -> Value:
-    """Of two batches, each lane from the one that its predicate says."""
+    """The batch that takes each lane from `one` or `other`, by the lane's predicate."""
     if one.ndim > 1:
         predicate = predicate.builder.spread(predicate, one.shape, (0,))
     return Select()(predicate, one, other)
@@ -419,7 +419,7 @@ def _absolute(t: Value, y: Value, x: Value) -> Any:
 
 
 def _sign(t: Value, y: Value, x: Value) -> Any:
-    """Of a complex number, how the tangent turns it; of a real number nothing."""
+    """The tangent of the sign of a complex number; zero for a real number."""
     if not x.dtype.is_complex:
         return None
     size = absolute(x)

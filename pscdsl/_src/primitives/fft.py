@@ -1,6 +1,6 @@
 """The discrete Fourier transform along the last axes, of complex numbers and of real ones.
 
-Of the transform of real numbers only the first half of the last axis is kept: the other half is its
+Of the transform of real numbers only half of the last axis is stored: the other half is its
 conjugate, counted from the end.
 """
 

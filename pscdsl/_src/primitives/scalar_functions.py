@@ -196,7 +196,7 @@ def rsqrt(x: NDArray) -> Any:
 
 
 def sign(x: NDArray) -> Any:
-    """1, 0 or -1; of a complex number its direction; a zero or NaN is kept as it is."""
+    """1, 0 or -1; of a complex number its direction; a zero or NaN is preserved."""
     return np.where(x == 0, x, np.sign(x)).astype(x.dtype)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Results of rows combined into one, as programs of loops (see `associative_scan`) and of sums.
 #
-# Combinations that are sums, products or extrema of each part by itself are reductions of many rows
+# Combinations that are sums, products or extrema of each part alone are reductions of many rows
 # at once, as many as fit into a cache.
 
 
@@ -138,7 +138,7 @@ def part_by_part(
 
 
 def _fold_of_parts(facts: Assumptions, body: Fold, combine: Fold, count: int) -> Fold:
-    """It combines so many rows at a time."""
+    """A fold that combines `count` rows at a time."""
     others, own, carried = len(body.captured), len(combine.captured), combine.carried
     state = [var.type for var in combine.block.params[: own + carried]]
     rows = [var.type for var in body.block.params[others:]]

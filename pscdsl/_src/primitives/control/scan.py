@@ -545,7 +545,7 @@ def swapped(x: Value) -> Value:
 
 
 def _guarded(facts: Assumptions, scan: Scan) -> Scan:
-    """A counted scan that may be told to take more steps than there are; these change nothing.
+    """A counted scan that may be asked for more steps than there are; these change nothing.
 
     It captures how many steps it takes, then what the scan does, and its first array counts them.
     """
@@ -594,7 +594,7 @@ def joined(arrays: Sequence[Value]) -> Value:
 
 
 def side_by_side(x: Value, length: Size, count: Size) -> Value:
-    """So many blocks of rows side by side: the first row of each, then the second of each."""
+    """Blocks of rows side by side: the first row of each block, then the second of each."""
     whole = rows_of(x, 0, count * length)
     return swapped(Reshape((count, length, *x.shape[1:]))(whole))
 
@@ -628,7 +628,7 @@ class Fold:
         return batch_block(facts, self.block, many, size, wanted)[0]
 
     def after(self, facts: Assumptions, body: Fold) -> Fold:
-        """It combines what a function of rows makes of them."""
+        """The fold that combines the results of a function of rows."""
         own, others = len(self.captured), len(body.captured)
         types = [var.type for var in self.block.params[: own + self.carried]]
         rows = [var.type for var in body.block.params[others:]]

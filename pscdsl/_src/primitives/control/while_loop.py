@@ -82,7 +82,7 @@ class While(Control, name="while"):
         )
 
     def runs(self) -> tuple[tuple[Block, Size], ...]:
-        """As often as they may be run at most; once if that is not known."""
+        """How often the regions run at most; 1 if that is not known."""
         if self.bound is None:
             return (self.cond, 1), (self.body, 1)
         return (self.cond, self.bound + 1), (self.body, self.bound)

@@ -222,7 +222,7 @@ def scaled_complement(m: Arithmetic, z: Number) -> Number:
 
 
 def _single_tail(m: Arithmetic, size: Number, scale: float, times: float) -> Number:
-    """So many times the probability that a normal variable is beyond `size * sqrt(2 * scale)`.
+    """`times` the probability that a normal variable is beyond `size * sqrt(2 * scale)`.
 
     For f32.  exp(-scale * size^2) is a power of two times a polynomial of what is left, which is
     computed from an exact square of the leading bits.  The power stays normal by a factor that the

@@ -174,7 +174,7 @@ def _where(hlo: Hlo, type: ArrayType, relation: str) -> H:  # noqa: A002
 
 @dataclass(frozen=True)
 class Diagonal(Shaping, name="diagonal"):
-    """So many elements of an axis and the next one, from a row and a column on, along one axis.
+    """The diagonal of two neighbouring axes, from a row and a column on, along one new axis.
 
     Where there are any, there are as many rows and columns from there on.  In a derivative zeros
     are selected elsewhere, which is done together with what is computed of them.

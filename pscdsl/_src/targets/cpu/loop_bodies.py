@@ -65,7 +65,7 @@ def loops_of(program: Function, sizes: Mapping[str, int]) -> Iterator[Loop]:
 
 @lru_cache(maxsize=256)
 def _steps(function: Function) -> tuple[tuple[Size, Size, Size], ...]:
-    """Of each loop: what a step moves by matrices, by all else, and what it makes."""
+    """The bytes that a step of each loop moves by matrices, moves otherwise, and makes."""
     found: dict[tuple[Size, Size, Size], None] = {}
     for equation in walk(function.body):
         primitive = equation.primitive

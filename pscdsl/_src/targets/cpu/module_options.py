@@ -19,7 +19,7 @@ from pscdsl._src.xla.runtime.executable import Executable, known
 from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.dtypes import F64
 
-# Which programs are compiled for vectors of 512 bits.
+# Programs that are compiled for vectors of 512 bits.
 #
 # XLA on CPUs prefers 256 bits where the processor has 512. The wider ones take half the operations,
 # which pays where each element takes many; but with them XLA's own arcus tangent is wrong (by a
@@ -109,7 +109,7 @@ def fits_wide(module: Any) -> bool:
     return large and c.is_real(module)
 
 
-# Which programs are compiled for vectors of 128 bits.
+# Programs that are compiled for vectors of 128 bits.
 #
 # XLA on CPUs prefers 256 bits. Where the arrays of a loop are one and a half such vectors long, as
 # six f64 are, LLVM leaves single elements of its functions; vectors of half the width take them
@@ -180,7 +180,7 @@ def _lengths(loop: Any) -> list[float]:
     return found
 
 
-# Which programs XLA compiles by its older emitter of loops.
+# Programs that XLA compiles with its older emitter of loops.
 #
 # XLA on CPUs has two that make loops of fused operations. The newer one, which goes through MLIR,
 # makes better code where several results share work, where a fusion reads moved elements, and

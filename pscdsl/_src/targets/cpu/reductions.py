@@ -178,7 +178,7 @@ def _is_exact(dtype: DType) -> bool:
 
 @dataclass(frozen=True)
 class _Folds:
-    """So many slices of rows combined at once, until few elements are left; `most` are in each."""
+    """A reduction by slices of rows of `most` elements, until few elements are left."""
 
     hlo: TargetHlo
     operation: str

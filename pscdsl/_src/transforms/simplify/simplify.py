@@ -238,7 +238,7 @@ def _where(items: Sequence[T], chosen: Iterable[bool]) -> tuple[T, ...]:
 
 
 def _live(body: Block, held: Sequence[Var], wanted: Sequence[bool]) -> list[bool]:
-    """Which carries a loop needs, given which results of its body are wanted.
+    """Flags of the carries that a loop needs for the wanted results of its body.
 
     A carry is needed if it is wanted or if a needed result is computed from it.
     """

@@ -172,7 +172,7 @@ class Demands:
 
 
 def end_of(cut: Slice, array: ArrayType) -> End | None:
-    """Which row of an array a slice takes, if it is its first or its last one."""
+    """The end of an array whose row a slice takes: its first row, its last, or None."""
     if not array.shape or array.shape[0] == 1 or cut.stride[0] != 1:
         return None
     first, limit, size = cut.start[0], cut.limit[0], array.shape[0]
@@ -345,7 +345,7 @@ class _Narrower:
         scope.equations.append(equation)
 
     def slice(self, cut: Slice, equation: Equation, scope: _Scope) -> None:
-        """A part of a row that is known by itself."""
+        """A part of a row that is known on its own."""
         (x,) = equation.inputs
         end = end_of(cut, x.type)
         if end is None or (x, end) not in scope.rows:

@@ -41,7 +41,7 @@ def knows(name: str, value: Any, device: Device = CPU) -> bool:
 
 
 def known(options: Mapping[str, Any], device: Device = CPU) -> dict[str, Any]:
-    """Those of the options that XLA takes where it compiles for a device, in their order."""
+    """The options that XLA accepts where it compiles for a device, in their order."""
     asked = {name: (device, name, repr(value)) for name, value in options.items()}
     new = {name: options[name] for name, key in asked.items() if key not in _known_options}
     if new and _takes(new, device):

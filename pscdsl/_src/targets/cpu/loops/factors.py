@@ -216,7 +216,7 @@ def is_long(dot: DotGeneral, inputs: Types) -> bool:
 
 
 def small_matrix(dot: DotGeneral, inputs: Types) -> int | None:
-    """Which factor is a small matrix, multiplied with a vector, that is faster if summed over rows.
+    """The factor that is a small matrix, if its product with a vector is faster as a sum over rows.
 
     XLA's products of f64 are not, nor those with fewer rows than a vector register has places.
     """
