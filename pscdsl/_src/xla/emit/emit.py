@@ -35,7 +35,7 @@ class Translation(Protocol):
 
     @property
     def rule(self) -> Callable[[Any, Any, Sequence[H], Types, Types], Sequence[H] | None]:
-        """Of the primitive, the emitter, operands and types, the results; None if not so here."""
+        """The results of the primitive, given emitter, operands and types; None if not so here."""
         ...
 
 
