@@ -17,7 +17,7 @@ from typing import Any
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.calls import invoke
 from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_, meant
-from pscdsl._src.frontend.interpreter.frames import Frame, session_of
+from pscdsl._src.frontend.interpreter.frames import Frame, require_program, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.iteration import items_of
 from pscdsl._src.frontend.interpreter.records import replaced
@@ -365,6 +365,7 @@ def _truths(name: str, real: Callable[..., Any]) -> Rule:
 
 def _abs(here: Any, x: Any, /) -> Any:
     if isinstance(x, Dim):
+        require_program(here, "`abs` of a size")
         if here.facts.proves(Fact("<=", 0, x)):
             return x
         raise Failure(NotStatic(what=f"the sign of {x}"))
@@ -643,6 +644,8 @@ def _math(name: str) -> Rule:
                 return x.floor() if name == "floor" else x.ceil()
             if isinstance(x, Dim) and name in ("floor", "ceil", "trunc"):
                 return x
+            if isinstance(x, Dim | Number):
+                require_program(here, f"`math.{name}` of a size")
             if isinstance(x, Dim | Number) and name in DOMAINS and known:
                 bounds = _within_domain(here, name, x)
                 return Number.of(_numpy(ours).apply(here, (x,), {}), bounds)
