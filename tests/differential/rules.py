@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
 from pscdsl._src.primitives import scalar_functions, transcendental
+from pscdsl._src.primitives.formulas import exponentials as formulas
 from pscdsl._src.xla import exactness, exponentials, signed_zeros
 
 Replacement: TypeAlias = tuple[object, str, Any]
@@ -70,8 +71,13 @@ RULES: Final[Mapping[str, Replacement]] = {
     "signed zeros": (signed_zeros, "keep", _kept_as_it_is),
     "cube roots": (transcendental, "_one_step_nearer", _root_itself),
     "hyperbolic functions": (
-        *(transcendental, "hyperbolic"),
-        SimpleNamespace(sinh=_from_library("sinh"), cosh=_from_library("cosh")),
+        *(transcendental, "exponentials"),
+        SimpleNamespace(
+            sinh=_from_library("sinh"),
+            cosh=_from_library("cosh"),
+            log1p=formulas.log1p,
+            atanh=formulas.atanh,
+        ),
     ),
     "integer divisors": (scalar_functions, "_divisor", _divisor_itself),
 }
