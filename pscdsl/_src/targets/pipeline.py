@@ -109,10 +109,16 @@ def _nothing(name: str, block: Block) -> None:
 def _verify(function: Function, name: str, block: Block) -> None:
     from pscdsl._src.analysis.verify import VerificationError, verify
 
-    whole = replace(
-        function, name=f"{function.name} after {name}", dims=(), facts=Assumptions(), body=block
+    program = replace(
+        function,
+        name=f"{function.name} after {name}",
+        dims=(),
+        facts=Assumptions(),
+        body=block,
+        parameters=(),
+        result=None,
     )
     try:
-        verify(replace(whole, parameters=(), result=None))
+        verify(program)
     except VerificationError as error:
         raise AssertionError(f"internal error after {name}: {error}") from error

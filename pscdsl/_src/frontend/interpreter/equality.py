@@ -203,8 +203,7 @@ def identical(left: Any, right: Any) -> bool:
     left, right = meant(left), meant(right)
     for one, other in ((left, right), (right, left)):
         if one is None or one is ... or isinstance(one, bool):
-            unknown = isinstance(other, Undecided | Number)
-            if unknown and isinstance(one, bool):
+            if isinstance(other, Undecided | Number) and isinstance(one, bool):
                 raise Failure(NotStatic(what=f"whether {describe(other)} is {one}"))
             return one is other
     for each in (left, right):

@@ -20,6 +20,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.iteration import elements, unrolling
 from pscdsl._src.frontend.interpreter.ledger import due, fields
 from pscdsl._src.frontend.interpreter.subscripts import subscript
+from pscdsl._src.frontend.text.bindings import assigned
 from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values.closed import formatted, is_closed
 from pscdsl._src.frontend.values.purity import external_value, may_not_exist
@@ -427,10 +428,7 @@ def _generate(
     inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
     inner.in_comprehension = True
     inner.assigned = frozenset(
-        name.id
-        for generator in generators
-        for name in ast.walk(generator.target)
-        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        name for generator in generators for name in assigned(generator.target)
     )
 
     def loop(level: int) -> None:

@@ -307,7 +307,7 @@ class Bindings:
         """The names that are assigned in some parts of a statement."""
         for part in parts:
             if part is not None:
-                for name in _assigned(part):
+                for name in assigned(part):
                     self._bind(names, name, node, node)
 
     def _handler(
@@ -392,7 +392,7 @@ def _goes_on(body: list[ast.stmt]) -> bool:
     return not isinstance(last, ast.Raise)
 
 
-def _assigned(node: ast.AST) -> Iterator[str]:
+def assigned(node: ast.AST) -> Iterator[str]:
     """The names that a part of a statement assigns, those of functions in it left out."""
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Store):
@@ -407,7 +407,7 @@ def _assigned(node: ast.AST) -> Iterator[str]:
         return
     elif isinstance(node, ast.Lambda):
         for default in (*node.args.defaults, *node.args.kw_defaults):
-            yield from _assigned(default) if default is not None else ()
+            yield from assigned(default) if default is not None else ()
         return
     elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
         for each in ast.walk(node):  # `:=` in a comprehension binds outside of it
@@ -415,7 +415,7 @@ def _assigned(node: ast.AST) -> Iterator[str]:
                 yield each.target.id
         return
     for child in ast.iter_child_nodes(node):
-        yield from _assigned(child)
+        yield from assigned(child)
 
 
 def same(values: list[object], constants: tuple[type, ...]) -> bool:
