@@ -85,6 +85,11 @@ from pscdsl._src.calls.errors import (
 )
 from pscdsl._src.kernels.derivatives.gradient_checks import check_grads as check_grads
 from pscdsl._src.ir.hlo import Hlo as Hlo
+from pscdsl._src.xla.device import (
+    Device as Device,
+    UnsupportedDeviceError as UnsupportedDeviceError,
+    devices as devices,
+)
 from pscdsl._src.xla.runtime.devices import from_dlpack as from_dlpack
 from pscdsl._src.kernels.kernel import (
     Kernel as Kernel,

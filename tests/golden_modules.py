@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pscdsl._src.calls.errors import CheckError
@@ -73,17 +73,22 @@ def _compared(folder: Path, *, portable: bool) -> int:
 
 def modules(*, portable: bool = False) -> Iterator[tuple[str, str]]:
     """A name and the text of each module."""
-    for folder in FOLDERS:
+    for name, function in programs():
+        for scale in SIZES:
+            sizes = sizes_near(function, scale)
+            if sizes is not None:
+                yield f"{name}.{scale}", _text(function, sizes, portable)
+
+
+def programs(
+    folders: Sequence[str] = FOLDERS, choices: int = CHOICES
+) -> Iterator[tuple[str, Function]]:
+    """A name and the program of each kernel, for the first choices that its signature leaves."""
+    for folder in folders:
         for path in sorted((ROOT / folder).glob("*.py")):
             for name, definition in _definitions(path):
-                for index, function in enumerate(_instances(definition)):
-                    for scale in SIZES:
-                        sizes = sizes_near(function, scale)
-                        if sizes is not None:
-                            yield (
-                                f"{path.stem}.{name}.{index}.{scale}",
-                                _text(function, sizes, portable),
-                            )
+                for index, function in enumerate(_instances(definition, choices)):
+                    yield f"{path.stem}.{name}.{index}", function
 
 
 def _text(function: Function, sizes: Mapping[str, int], portable: bool) -> str:
@@ -98,9 +103,9 @@ def _definitions(path: Path) -> Iterator[tuple[str, Definition]]:
     yield from find_kernels(module, [])
 
 
-def _instances(definition: Definition) -> Iterator[Function]:
+def _instances(definition: Definition, choices: int) -> Iterator[Function]:
     """The program of the first choices that a signature leaves, as kernels optimise it."""
-    for choice in (definition.signature.choices() or [])[:CHOICES]:
+    for choice in (definition.signature.choices() or [])[:choices]:
         try:
             yield with_largest(simplify(definition.instance(choice)))
         except (Excluded, Failure):  # nobody calls it, or it is wrong on purpose

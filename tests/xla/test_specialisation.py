@@ -60,13 +60,13 @@ def test_an_executable_carries_the_device_and_where_it_comes_from() -> None:
 
 
 def test_nothing_is_compiled_for_a_device_that_is_not_supported() -> None:
-    gpu = replace(scaled.lower(n=3).specialisation, device=Device("cuda"))
+    gpu = replace(scaled.lower(n=3).specialisation, device=Device("rocm"))
     with pytest.raises(UnsupportedDeviceError, match="not supported yet"):
         scaled.executable(gpu)
 
 
 def test_nothing_is_lowered_for_a_device_that_is_not_supported() -> None:
     lowered = scaled.lower(n=3)
-    gpu = replace(lowered, specialisation=replace(lowered.specialisation, device=Device("cuda")))
+    gpu = replace(lowered, specialisation=replace(lowered.specialisation, device=Device("rocm")))
     with pytest.raises(UnsupportedDeviceError, match="not supported yet"):
         gpu.text()

@@ -113,6 +113,31 @@ class NoRule(Diagnostic, code="PSC901"):
         return self.instead or None
 
 
+class MissingOnTarget(Diagnostic, code="PSC953"):
+    """A primitive cannot be computed on the kind of device that a program is compiled for.
+
+    The kernel is right, and other devices compute it.  The message names the primitive, and help
+    another way.
+
+    ## No example
+
+    It comes from compiling for a device, not from checking: `pscdsl compile --target h100 FILE`
+    reports it of a kernel that calls `np.linalg.eig`.
+    """
+
+    primitive: str
+    target: str
+    instead: str
+
+    def message(self) -> str:
+        """Which primitive is missing where."""
+        return f"not supported yet: `{self.primitive}` on devices of target `{self.target}`"
+
+    def help(self) -> str | None:
+        """What to do instead."""
+        return self.instead
+
+
 class IllTypedEquation(Diagnostic, code="PSC902"):
     """A primitive was given operands that its type rule refuses.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias
 from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import shown
-from pscdsl._src.xla.device import CPU
+from pscdsl._src.xla.device import default_device
 
 if TYPE_CHECKING:
     import inspect
@@ -94,7 +94,7 @@ class Called(Generic[P, R]):
     @property
     def device(self) -> Device:
         """Where its programs run."""
-        return CPU
+        return default_device()
 
     @property
     def python_signature(self) -> inspect.Signature:

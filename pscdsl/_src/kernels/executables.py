@@ -122,6 +122,14 @@ class Executables:
 def target_of(device: Device) -> Target:
     """The target of a device; an `UnsupportedDeviceError` if there is none."""
     device.require_supported()
+    if device.platform == "cuda":
+        from pscdsl._src.targets.gpu.table import CUDA
+
+        return CUDA
+    if device.platform == "tpu":
+        from pscdsl._src.targets.tpu import TPU
+
+        return TPU
     from pscdsl._src.targets.cpu.table import CPU as TARGET
 
     return TARGET
@@ -130,6 +138,10 @@ def target_of(device: Device) -> Target:
 def compiler_of(device: Device) -> Compiler:
     """What compiles the modules of the same target."""
     device.require_supported()
+    if device.platform != "cpu":
+        from pscdsl._src.targets.gpu.module_options import Accelerators
+
+        return Accelerators(device.platform)
     from pscdsl._src.targets.cpu import module_options
 
     return module_options
@@ -137,6 +149,8 @@ def compiler_of(device: Device) -> Compiler:
 
 def _with_options(wanted: Specialisation) -> Specialisation:
     """A specialisation with the options that its target chooses for its program."""
+    if wanted.device.platform != "cpu":
+        return replace(wanted, loop_bytes=None)
     from pscdsl._src.targets.cpu.loop_bodies import loop_bytes
 
     return replace(wanted, loop_bytes=loop_bytes(wanted.program, wanted.sizes))

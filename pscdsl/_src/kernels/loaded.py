@@ -25,6 +25,7 @@ from pscdsl._src.xla.calls.dispatch import BoundExecutable
 from pscdsl._src.xla.calls.trees import register_class
 from pscdsl._src.xla.compilation import portable
 from pscdsl._src.xla.runtime.executable import Refused, aval_of
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.array_types import (
     ArrayType,
     RecordName,
@@ -274,7 +275,7 @@ class Loaded(Called[..., Any]):
         module, device = variant.module, self.device
 
         def compiled(read: Any) -> Executable:
-            executable: Executable = compiler_of(device).compiled(read)
+            executable: Executable = compiler_of(device).compiled(read, LOOP_BYTES, device)
             return executable
 
         try:

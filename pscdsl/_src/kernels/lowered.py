@@ -16,11 +16,14 @@ from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import public, shown
+from pscdsl._src.xla.device import Device
 from pscdsl.typing.array_types import leaves
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice
 
 if TYPE_CHECKING:
+    from pscdsl._src.targets.gpu.ahead import CompiledAhead
+    from pscdsl._src.targets.gpu.described import Gpu
     from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Specialisation
@@ -59,17 +62,63 @@ class Lowered:
         donate = tuple(sorted(self.donated))
         return _lowered, (self.kernel, known.choice, dict(known.sizes), known.constants, donate)
 
-    def text(self) -> str:
-        """The module as text."""
+    def text(self, *, target: str | None = None) -> str:
+        """The StableHLO module as text.
+
+        Args:
+            target: A model of GPU, as in `compile_for`; by default the device that calls run on.
+
+        Raises:
+            CheckError: The target cannot compute a primitive of the kernel (PSC953).
+            ValueError: There is no such target.
+        """
         from pscdsl._src.xla.emit.emit import module_text
 
+        return module_text(self._module(None if target is None else _gpu(target)))
+
+    def _module(self, gpu: Gpu | None) -> Any:
         known = self.specialisation
-        module = emitted(known.program, known.sizes, known.donate, device=known.device)
-        return module_text(module)
+        device = known.device if gpu is None else Device("cuda")
+        return emitted(known.program, known.sizes, known.donate, device=device)
 
     def compile(self) -> Compiled:
         """The compiled kernel."""
         return Compiled(self, self.kernel.executable(self.specialisation, ahead=True))
+
+    def compile_for(self, target: str) -> CompiledAhead:
+        """The kernel compiled for a GPU that need not be in this machine, to be read.
+
+        Neither a GPU nor a library of CUDA is needed, only the plugin with the compiler:
+        `pip install 'pscdsl[cuda13-compiler]'`.
+
+        Args:
+            target: The model of the GPU: `h100`, `a100` or `l4`.
+
+        Returns:
+            The optimised program as `text`, the code of its functions as `ptx`, its `memory` in
+            bytes, the routines of `libraries` that it calls, and the `seconds` that it took.
+
+        Raises:
+            CheckError: The GPU cannot compute a primitive of the kernel (PSC953).
+            ValueError: There is no such target.
+            UnsupportedDeviceError: The plugin is not installed.
+
+        Example:
+            >>> step.lower(n=128).compile_for("h100").memory["temporaries"]  # doctest: +SKIP
+            0
+        """
+        from pscdsl._src.targets.gpu.ahead import compile_ahead
+
+        gpu = _gpu(target)
+        return compile_ahead(self._module(gpu), gpu)
+
+
+def _gpu(name: str) -> Gpu:
+    from pscdsl._src.targets.gpu.described import GPUS
+
+    if name not in GPUS:
+        raise ValueError(f"there is no target `{name}`: {', '.join(GPUS)}")
+    return GPUS[name]
 
 
 def _lowered(

@@ -73,6 +73,7 @@ class Pipeline:
         self._without = switched_off()
         self.target = _chosen(target, self._without)
         self.translations = self.target.translations
+        self.routines = self.target.routines
         self._verifies = os.environ.get(VERIFY, "") not in ("", "0")
         self._aside: ModuleEmitter | None = None
 
@@ -80,6 +81,7 @@ class Pipeline:
         self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
     ) -> Block:
         """The body of a function after all steps, called where that is."""
+        self.target.require(function.body)
         program = specialise(function, sizes)
         check: Check = partial(_verify, program) if self._verifies else _nothing
         check("specialise", program.body)

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pscdsl._src.interpreters.replay import closed
 from pscdsl._src.ir.primitive import Primitive, Types
-from pscdsl._src.ir.program import Atom, Block, Equation, Var
+from pscdsl._src.ir.program import Atom, Block, Equation, Var, walk
 from pscdsl._src.primitives.control.base import Control, Nesting
 from pscdsl._src.primitives.pointwise import Key, key_of
 from pscdsl._src.targets.forms import Context, Form, Pass, Rewrite, Translation
 from pscdsl._src.targets.primitives import Apart
+from pscdsl._src.xla.lapack import ON_CPU, Routines
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.limits import MissingOnTarget
+from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
@@ -46,6 +49,20 @@ class Target:
     """What replaces whole blocks, in order, before their equations are rewritten."""
     options: tuple[Form, ...] = ()
     """The forms that are options of the compiler."""
+    routines: Routines = ON_CPU
+    """How it calls the routines of linear algebra that StableHLO lacks."""
+    missing: Mapping[Key, str] = field(default_factory=dict[Key, str])
+    """The primitives that it cannot compute, and what to do instead."""
+
+    def require(self, block: Block) -> None:
+        """A `Failure` with the first equation that it cannot compute, in inner blocks too."""
+        for equation in walk(block) if self.missing else ():
+            instead = self.missing.get(key_of(equation.primitive))
+            if instead is not None:
+                missing = MissingOnTarget(
+                    primitive=equation.primitive.label, target=self.name, instead=instead
+                )
+                raise Failure(missing).at(equation.span)
 
     def forms(self) -> Iterator[Form]:
         """The forms that it has, some of them several times."""
@@ -59,12 +76,12 @@ class Target:
         """The same without some forms."""
         if not names:
             return self
-        return Target(
-            self.name,
-            _without(self.rewrites, names),
-            _without(self.translations, names),
-            tuple([each for each in self.passes if each.form.name not in names]),
-            tuple([each for each in self.options if each.name not in names]),
+        return replace(
+            self,
+            rewrites=_without(self.rewrites, names),
+            translations=_without(self.translations, names),
+            passes=tuple([each for each in self.passes if each.form.name not in names]),
+            options=tuple([each for each in self.options if each.name not in names]),
         )
 
 

@@ -181,7 +181,8 @@ class _Modules:
         if not lapack.fits(target, operands, results, options):
             raise Refused(f"it calls {target} with arrays that are not those which it needs")
         shapes = [shape for _, shape in operands], [shape for _, shape in results]
-        wanted = c.attribute(lapack.attributes(routine, *shapes, options))
+        call = lapack.ON_CPU.call(routine, operands[0][0], options)
+        wanted = c.attribute(lapack.attributes(routine, *shapes, call))
         for name, text in _texts(wanted).items():
             if said.get(name) != text:
                 raise Refused(f"it calls {target} otherwise than kernels do")

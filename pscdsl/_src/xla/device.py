@@ -8,18 +8,24 @@ else.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from pscdsl._src.support.processes import once
+from pscdsl._src.support.tracebacks import UsersError, public
 
 if TYPE_CHECKING:
     from pscdsl._src.xla.runtime.devices import Placement
 
-PLATFORMS: Final = ("cpu",)
+PLATFORMS: Final = ("cpu", "cuda", "tpu")
 """The platforms that programs run on."""
 
 
-class UnsupportedDeviceError(NotImplementedError):
-    """A device of a platform that programs do not run on yet, or one that this machine lacks."""
+class UnsupportedDeviceError(UsersError):
+    """A device that programs do not run on yet, that is not here, or whose plugin is missing."""
+
+    __module__ = "pscdsl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,49 @@ class Device:
     def __str__(self) -> str:
         return f"{self.platform}:{self.number}"
 
+    __module__ = "pscdsl"
+
 
 CPU: Final = Device("cpu", 0)
 """The device that kernels run on where nothing else is asked for."""
+PLATFORM_VARIABLE: Final = "PSCDSL_PLATFORM"
+"""The environment variable that asks for something else."""
+
+
+@once
+def default_device() -> Device:
+    """The device that kernels run on: `PSCDSL_PLATFORM`, as `cuda` or `cuda:1`, or the CPU.
+
+    A ValueError if the variable names no platform.
+    """
+    asked = os.environ.get(PLATFORM_VARIABLE, "").strip()
+    platform, colon, number = asked.partition(":")
+    if not asked:
+        return CPU
+    if platform not in PLATFORMS or (colon and not number.isdecimal()):
+        names = ", ".join(PLATFORMS)
+        raise ValueError(
+            f"{PLATFORM_VARIABLE} is `{asked}`; it can be {names}, with the number of a device "
+            "after a colon: cuda:1"
+        )
+    return Device(platform, int(number or 0))
+
+
+@public
+def devices(platform: str | None = None) -> tuple[Device, ...]:
+    """Return the devices of a platform in this machine, in the order of their numbers.
+
+    Args:
+        platform: `cpu`, `cuda` for NVIDIA's GPUs, or `tpu`; by default the one that kernels run
+            on, which the environment variable `PSCDSL_PLATFORM` chooses.
+
+    Raises:
+        UnsupportedDeviceError: The platform has no device here, its plugin is not installed, or
+            it belongs to another version of jaxlib.
+
+    Example:
+        >>> psc.devices("cpu")
+        (Device(platform='cpu', number=0),)
+    """
+    named = default_device() if platform is None else Device(platform)
+    return tuple([Device(named.platform, place) for place in range(len(named.client.devices()))])

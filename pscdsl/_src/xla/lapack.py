@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from pscdsl.typing.dtypes import C64, C128, F32, F64, I32, DType
 
@@ -18,6 +18,48 @@ def target(routine: str, dtype: DType) -> str:
     """The name under which jaxlib has a routine for matrices of a dtype."""
     name = _COMPLEX.get(routine, routine) if dtype.is_complex else routine
     return f"{PREFIX}{LETTERS[dtype]}{name}_ffi"
+
+
+# How a platform calls these routines: emitted programs have calls of one platform alone.
+
+
+class Call(NamedTuple):
+    """A custom call: its name, and its configuration as attributes in MLIR's text form."""
+
+    target: str
+    config: Mapping[str, str]
+
+
+class Routines(Protocol):
+    """How a platform calls routines that have LAPACK's names and options."""
+
+    def call(self, routine: str, dtype: DType, options: Mapping[str, str], /) -> Call:
+        """The call of a routine for matrices of a dtype, with LAPACK's letters as options."""
+        ...
+
+    def register(self) -> None:
+        """Make the routines known to XLA, where that must be done before it compiles."""
+        ...
+
+
+class OnCpu:
+    """LAPACK itself, which comes with SciPy."""
+
+    def call(self, routine: str, dtype: DType, options: Mapping[str, str]) -> Call:
+        """The call of a routine for matrices of a dtype, with LAPACK's letters as options."""
+        return Call(
+            target(routine, dtype),
+            {name: f"{ord(letter)} : ui8" for name, letter in options.items()},
+        )
+
+    def register(self) -> None:
+        """Register them with jaxlib, once in a process."""
+        from pscdsl._src.xla.runtime import boot  # executables need names alone, and no jaxlib
+
+        boot.lapack()
+
+
+ON_CPU: Final = OnCpu()
 
 
 # The operands and results of LAPACK's routines, which jaxlib's wrappers do not check.
@@ -162,15 +204,16 @@ def attributes(
     routine: str,
     operands: Sequence[Sequence[int]],
     results: Sequence[Sequence[int]],
-    options: Mapping[str, str],
+    call: Call,
 ) -> dict[str, Any]:
-    """The attributes of a call on arrays of these shapes, with LAPACK's letters as options."""
+    """The attributes of a call of a routine on arrays of these shapes."""
     from pscdsl._src.xla.emit import context as c  # executables need names alone, and no MLIR
 
     batch = len(operands[0]) - 2
     return {
         "api_version": c.parsed("4 : i32"),
-        "backend_config": {k: c.parsed(f"{ord(x)} : ui8") for k, x in options.items()},
+        "call_target_name": call.target,
+        "backend_config": {name: c.parsed(text) for name, text in call.config.items()},
         "operand_layouts": [c.layout(_axes(len(shape), batch)) for shape in operands],
         "result_layouts": [c.layout(_axes(len(shape), batch)) for shape in results],
         "output_operand_aliases": [*map(c.parsed, _overwritten(routine, len(results)))],

@@ -32,8 +32,8 @@ class Compiler(Protocol):
         """The options with which a module is compiled at first, which are a part of its key."""
         ...
 
-    def compiled(self, module: Any, loop_bytes: int | None = LOOP_BYTES, /) -> Any:
-        """The executable of a module."""
+    def compiled(self, module: Any, loop_bytes: int | None, device: Device) -> Any:
+        """The executable of a module for a device."""
         ...
 
 

@@ -12,6 +12,7 @@ from pscdsl._src.targets.forms import Form, switched_off
 from pscdsl._src.xla import exactness
 from pscdsl._src.xla.compilation.compile import compile_module
 from pscdsl._src.xla.depths import DEEPEST, Depths
+from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import is_apart
 from pscdsl._src.xla.runtime import boot
@@ -252,11 +253,11 @@ def options(module: Any) -> Mapping[str, Any]:
     )
 
 
-def compiled(module: Any, loop_bytes: int | None = LOOP_BYTES) -> Executable:
+def compiled(module: Any, loop_bytes: int | None = LOOP_BYTES, device: Device = CPU) -> Executable:
     """A module compiled with its options, but not by the older emitter if there are more loops."""
     chosen = options(module)
-    found = compile_module(module, loop_bytes=loop_bytes, options=chosen)
+    found = compile_module(module, loop_bytes=loop_bytes, options=chosen, device=device)
     if FUSION_EMITTERS not in chosen or found.text().count(" fusion(") < 2:
         return found
     others = {name: value for name, value in chosen.items() if name != FUSION_EMITTERS}
-    return compile_module(module, loop_bytes=loop_bytes, options=others)
+    return compile_module(module, loop_bytes=loop_bytes, options=others, device=device)

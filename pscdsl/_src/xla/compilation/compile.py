@@ -80,7 +80,7 @@ def compile_module(
     loaded = here.client.compile_and_load(bytecode, here.devices, chosen)
     made = Executable(loaded, inputs, outputs, device)
     seconds = perf_counter() - started
-    reusing = with_scratch(module, outputs)
+    reusing = with_scratch(module, outputs) if device.platform == "cpu" else None
     if reusing is not None:
         offer(made, Recipe(module_bytecode(reusing), chosen.SerializeAsString(), seconds))
     return made

@@ -151,7 +151,7 @@ def _ahead(key: str) -> str:
 
 def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
     try:
-        made: Executable = compiler.compiled(module, wanted.loop_bytes)
+        made: Executable = compiler.compiled(module, wanted.loop_bytes, wanted.device)
         return made
     except Exception as error:
         raise Refused(str(error)) from error

@@ -21,6 +21,7 @@ from pscdsl._src.xla import exponentials, signed_zeros
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import ANY, APART, Bounds, Made, content
 from pscdsl._src.xla.emit.operations import Operations
+from pscdsl._src.xla.lapack import Routines
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size, evaluate
@@ -45,6 +46,11 @@ class Lowering(Protocol):
     @property
     def translations(self) -> Mapping[PrimitiveKey, Sequence[Translation]]:
         """What comes before the primitives' own rules."""
+        ...
+
+    @property
+    def routines(self) -> Routines:
+        """How the target calls LAPACK's routines."""
         ...
 
     def prepared(
@@ -199,6 +205,11 @@ class Emitter(Operations):
     def sizes(self) -> Mapping[str, int]:
         """The numbers that names of sizes stand for."""
         return self._sizes
+
+    @property
+    def routines(self) -> Routines:
+        """How the target calls LAPACK's routines."""
+        return self._module.lowering.routines
 
     def note_nan(self) -> None:
         """Receives each constant in which there is a NaN."""

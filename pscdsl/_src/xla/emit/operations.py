@@ -8,11 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.xla import lapack
-from pscdsl._src.xla import lapack as lapack_calls
+from pscdsl._src.xla import lapack as linear_algebra
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import bounds, effort, flushed, is_stored, weight
-from pscdsl._src.xla.runtime import boot
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
 
@@ -63,6 +61,11 @@ class Operations:
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
         """The tensor type of an array type."""
+        raise NotImplementedError
+
+    @property
+    def routines(self) -> linear_algebra.Routines:
+        """How the target calls LAPACK's routines."""
         raise NotImplementedError
 
     # Types.
@@ -136,8 +139,8 @@ class Operations:
         `operand_layouts` and `result_layouts` are lists with, for each tensor, its axes from the
         fastest varying on.
         """
-        if target.startswith(lapack.PREFIX):
-            boot.lapack()
+        if target.startswith(linear_algebra.PREFIX):
+            linear_algebra.ON_CPU.register()
         given: dict[str, Any] = {"api_version": 4, **attributes, "call_target_name": target}
         given["api_version"] = self.parse_attribute(f"{given['api_version']} : i32")
         for name in ("operand_layouts", "result_layouts"):
@@ -152,10 +155,10 @@ class Operations:
         dtype = c.facts(operands[0].type).dtype
         types = self._tensors(results)
         shapes = [self.shape_of(x) for x in operands], [c.facts(t).shape for t in types]
-        boot.lapack()
-        said = lapack_calls.attributes(routine, *shapes, options)
-        target = {"call_target_name": lapack.target(routine, dtype)}
-        return self.op("custom_call", operands, types, {**said, **target})
+        self.routines.register()
+        call = self.routines.call(routine, dtype, options)
+        said = linear_algebra.attributes(routine, *shapes, call)
+        return self.op("custom_call", operands, types, said)
 
     # Attributes.
 

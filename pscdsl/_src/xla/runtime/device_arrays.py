@@ -128,7 +128,10 @@ def _dlpack(
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:
-    return (1, 0)  # kDLCPU
+    device = self._sharding._device
+    if device.platform == "cpu":
+        return (1, 0)  # kDLCPU
+    return (2, device.local_hardware_id)  # kDLCUDA
 
 
 def _length(self: Any) -> int:

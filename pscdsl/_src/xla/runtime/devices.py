@@ -11,7 +11,7 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.support.processes import once_a_client, require
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
 from pscdsl._src.xla.interrupts import watch
-from pscdsl._src.xla.runtime import boot, device_arrays
+from pscdsl._src.xla.runtime import boot, device_arrays, plugins
 from pscdsl._src.xla.runtime.device_arrays import prepare
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
 from pscdsl._src.xla.runtime.settings import calls_wait
@@ -33,7 +33,11 @@ def _cpu_client() -> Any:
     return boot.xla.make_cpu_client(asynchronous=not calls_wait())
 
 
-_CLIENTS: Final[Mapping[str, Callable[[], Any]]] = {"cpu": _cpu_client}
+_CLIENTS: Final[Mapping[str, Callable[[], Any]]] = {
+    "cpu": _cpu_client,
+    "cuda": plugins.cuda_client,
+    "tpu": plugins.tpu_client,
+}
 """What makes the client of each platform, once in a process."""
 
 

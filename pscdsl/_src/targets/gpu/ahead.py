@@ -1,0 +1,99 @@
+"""Programs compiled for a GPU that is described, on a machine that needs not have one.
+
+The plugin's compiler asks no GPU and no library of CUDA for that.  It tunes nothing either: which
+of several ways is the fastest is measured on a GPU alone, so times cannot be told from this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, Final
+
+from pscdsl._src.targets.gpu.described import Gpu
+from pscdsl._src.targets.gpu.module_options import compiled_by
+from pscdsl._src.xla.device import UnsupportedDeviceError
+from pscdsl._src.xla.runtime import boot, plugins
+from pscdsl._src.xla.runtime.executable import Refused
+
+_CALLED: Final = re.compile(r'custom_call_target="([^"]+)"')
+
+
+@dataclass(frozen=True)
+class CompiledAhead:
+    """A program compiled for a GPU that need not be here."""
+
+    gpu: Gpu
+    text: str
+    """The optimised program, in XLA's text form."""
+    ptx: str
+    """The code of its own device functions, in NVIDIA's assembly; empty if it has none."""
+    memory: Mapping[str, int]
+    """Bytes for arguments, results, temporaries, and results in donated arguments."""
+    seconds: float
+    """What it took to compile it."""
+
+    @property
+    def functions(self) -> int:
+        """How many device functions of its own it has."""
+        return self.ptx.count(".entry ")
+
+    @property
+    def libraries(self) -> dict[str, int]:
+        """The routines of libraries that it calls, and how many times: `cusolver_getrf_ffi`."""
+        return dict(Counter(_CALLED.findall(self.text)))
+
+
+@cache
+def _device(gpu: Gpu) -> Any:
+    """A device that programs are compiled for, and that runs none."""
+    interface = plugins.load("cuda")
+    if interface is None:
+        raise UnsupportedDeviceError(
+            "another library loaded the CUDA plugin in this process: compile ahead in a process "
+            "of its own, or before that library starts"
+        )
+    topology = boot.xla.make_c_api_device_topology(
+        interface, "", target_config=gpu.config, topology="1x1x1"
+    )
+    return topology._make_compile_only_devices()[0]
+
+
+def compile_ahead(module: Any, gpu: Gpu) -> CompiledAhead:
+    """A module compiled for a model of GPU; `Refused` if XLA does not compile it."""
+    device = _device(gpu)
+    with TemporaryDirectory(prefix="pscdsl-") as folder:
+        dumps = {"xla_dump_to": folder, "xla_gpu_dump_llvmir": False}
+
+        def compile_with(chosen: Mapping[str, Any]) -> Any:
+            # No option is left out that XLA does not know: the program would mean something else.
+            for path in Path(folder).iterdir():
+                path.unlink()
+            options = boot.xla.CompileOptions()
+            options.env_option_overrides = [*chosen.items(), *dumps.items()]
+            return device.client.compile(module, boot.jax.DeviceList((device,)), options)
+
+        started = perf_counter()
+        try:
+            made = compiled_by(compile_with, module, "cuda")
+        except boot.jax.JaxRuntimeError as problem:
+            raise Refused(str(problem)) from problem
+        seconds = perf_counter() - started
+        files = sorted(Path(folder).glob("*.ptx"))
+        ptx = "\n".join([path.read_text() for path in files])
+    printed = boot.hlo.HloPrintOptions.short_parsable()
+    text = "\n\n".join([each.to_string(printed) for each in made.hlo_modules()])
+    stats = made.get_compiled_memory_stats()
+    memory = {
+        "arguments": stats.argument_size_in_bytes,
+        "results": stats.output_size_in_bytes,
+        "temporaries": stats.temp_size_in_bytes,
+        "aliased": stats.alias_size_in_bytes,
+    }
+    return CompiledAhead(gpu, text, ptx, memory, seconds)

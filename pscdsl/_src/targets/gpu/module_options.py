@@ -1,0 +1,81 @@
+"""XLA's options for a module on accelerators, with which it computes what is written.
+
+As on CPUs (`xla.exactness`), XLA rewrites arithmetic by laws that hold for real numbers alone.
+Here it leaves out roundings besides: of f64 to f32 and back, and to f16 and bf16.  And sums by
+atomic operations would have another order in every run of a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.device import Device
+from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.exactness import DISABLED, EXCESS, MOVER, SIMPLIFIER
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.executable import Executable
+
+DETERMINISTIC: Final = "xla_gpu_deterministic_ops"
+"""The same results in every run: sums, scatters and convolutions without atomic operations."""
+
+ROW_FUSIONS: Final = "triton-softmax-rewriter"
+"""The pass that joins sums along rows with what is done before and after them."""
+
+
+def exact_options(module: Any, platform: str) -> Mapping[str, Any]:
+    """The options for a module on a platform."""
+    found: dict[str, Any] = {DETERMINISTIC: True} if platform == "cuda" else {}
+    if not c.is_fast(module):
+        found |= {DISABLED: f"{SIMPLIFIER},{MOVER}", EXCESS: False}
+    return found
+
+
+def alternatives(module: Any, platform: str) -> Iterator[Mapping[str, Any]]:
+    """The options to compile a module with; the next where XLA refuses it with those before.
+
+    Without its simplifier, XLA's compiler for GPUs makes fusions around sums along rows that its
+    own code generator refuses, where arrays of one element are joined: then without these.
+    """
+    first = exact_options(module, platform)
+    yield first
+    if platform == "cuda":
+        disabled = [first[DISABLED]] if DISABLED in first else []
+        yield {**first, DISABLED: ",".join([*disabled, ROW_FUSIONS])}
+
+
+Made = TypeVar("Made")
+
+
+def compiled_by(
+    compile_with: Callable[[Mapping[str, Any]], Made], module: Any, platform: str
+) -> Made:
+    """What `compile_with` makes by the first options that XLA takes; else its first error."""
+    problem: Exception | None = None
+    for options in alternatives(module, platform):
+        try:
+            return compile_with(options)
+        except boot.jax.JaxRuntimeError as refusal:
+            problem = problem or refusal
+    assert problem is not None
+    raise problem
+
+
+class Accelerators:
+    """Compiles modules for the devices of a platform."""
+
+    def __init__(self, platform: str) -> None:
+        self._platform = platform
+
+    def options(self, module: Any) -> Mapping[str, Any]:
+        """The options with which a module is compiled at first, which are a part of its key."""
+        return exact_options(module, self._platform)
+
+    def compiled(self, module: Any, loop_bytes: int | None, device: Device) -> Executable:
+        """The executable of a module for a device; there are no native loops to have a bound."""
+
+        def compile_with(options: Mapping[str, Any]) -> Executable:
+            return compile_module(module, loop_bytes=None, options=options, device=device)
+
+        return compiled_by(compile_with, module, self._platform)

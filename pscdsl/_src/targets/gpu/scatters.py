@@ -1,0 +1,91 @@
+"""Scatters on NVIDIA GPUs, with the meaning that the language gives them.
+
+Of several updates that set an element the last counts, and a sum has one order in every run.  XLA
+promises neither: its device functions apply updates as they come.  With its option for
+deterministic operations (`module_options`) it sorts updates and combines those of one element, but
+by a sort that may exchange equals, so that another than the last may be left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pscdsl._src.ir.builder import broadcast_to
+from pscdsl._src.ir.primitive import Types
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.elementwise import Select
+from pscdsl._src.primitives.indexing import Gather, Scatter, counter
+from pscdsl._src.primitives.linalg.matrices import cast
+from pscdsl._src.primitives.shaping import Broadcast, Reshape, Transpose
+from pscdsl._src.targets.forms import Context, Rewrite
+from pscdsl._src.targets.rewriting import defined
+from pscdsl.typing.dims import numbers
+from pscdsl.typing.dtypes import I64
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+    from pscdsl._src.ir.program import Block
+
+
+@Rewrite
+def last_update(scatter: Scatter, inputs: Types, outputs: Types, here: Context) -> Block | None:
+    """What sets elements, by the last update of each: the one with the highest number.
+
+    The maximum of numbers is the same in any order.
+    """
+    if scatter.combine != "set" or scatter.unique:
+        return None
+    if any(0 in numbers(each.shape) for each in inputs):
+        return None  # nothing is set
+    return defined(_by_last_update, scatter, inputs)
+
+
+def _by_last_update(scatter: Scatter, operands: Sequence[Value]) -> Sequence[Value]:
+    x, indices, updates = operands
+    shared, picks = scatter.batched, numbers(indices.shape[:-1])
+    own = picks[shared:]
+    count = prod(own)
+    dtype = counter(x.builder.facts, count)
+    front = (*range(shared), *scatter.axes)
+    order = (*front, *[axis for axis in range(x.ndim) if axis not in front])
+    turned = Transpose(order)(x)
+    targets = turned.shape[: len(front)]
+
+    (number,) = x.builder.bind(Iota((count,), 0, dtype), ())
+    number = Broadcast(picks, tuple(range(shared, len(picks))))(Reshape(own)(number))
+    places = tuple(range(shared, len(front)))
+    last = Scatter(places, "maximum", shared)(x.builder.full(-1, targets, dtype), indices, number)
+
+    zero = x.builder.full(0, targets, dtype)
+    flat = Reshape((*picks[:shared], count, *updates.shape[len(picks) :]))(updates)
+    found = Gather((shared,), shared)(flat, Reshape((*targets, 1))(e.maximum(last, zero)))
+    is_set = broadcast_to(_along(e.greater_equal(last, zero), turned.ndim), turned.shape)
+    result = Select()(is_set, found, turned)
+    return (Transpose(tuple([int(axis) for axis in np.argsort(order)]))(result),)
+
+
+def _along(x: Value, rank: int) -> Value:
+    """An array with axes of one element after its own."""
+    return Reshape((*x.shape, *[1] * (rank - x.ndim)))(x)
+
+
+@Rewrite
+def by_long_indices(scatter: Scatter, inputs: Types, outputs: Types, here: Context) -> Block | None:
+    """A scatter by indices of 64 bits.
+
+    With others XLA makes code of two kinds of integers where it sorts the updates, and refuses it:
+    "Both operands to a binary operator are not of the same type".
+    """
+    if scatter.unique or inputs[1].dtype is I64:
+        return None
+    return defined(_by_long_indices, scatter, inputs)
+
+
+def _by_long_indices(scatter: Scatter, operands: Sequence[Value]) -> Sequence[Value]:
+    x, indices, updates = operands
+    return scatter.bind(x, cast(indices, I64), updates)

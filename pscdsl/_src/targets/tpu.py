@@ -1,0 +1,14 @@
+"""The table of TPUs: primitives' own rules alone.  It was compiled and run nowhere yet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pscdsl._src.primitives.linalg.eigen import Eig, Eigh
+from pscdsl._src.primitives.linalg.factorisations import Lu, Qr
+from pscdsl._src.primitives.linalg.svd import Svd
+from pscdsl._src.targets.rewriting import Target
+
+_INSTEAD: Final = "factor matrices in a kernel on the CPU; `cholesky` runs on TPUs"
+
+TPU: Final = Target("tpu", missing=dict.fromkeys((Lu, Qr, Eigh, Eig, Svd), _INSTEAD))
