@@ -8,6 +8,7 @@ STATIC ?= 20000
 SEED   ?= 0
 PAIRS  ?= 5000
 PROGRAMS ?= 50000
+GPUS ?= h100,l4
 TORCH  ?= torch==2.13.0+cpu
 
 bin    := $(VENV)/bin
@@ -20,7 +21,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types unit interop compat fuzz attack identity differential bench bench-torch bench-check format clean
+.PHONY: help demo docs test lint types unit interop gpu-ahead compat fuzz attack identity differential bench bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +50,10 @@ unit: $(VENV)/.test interop ## The test suite.
 
 interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; the others do not.
 	PYTHONPATH=$(SITE) $(bin)/python -m pytest -q -n $(JOBS) tests/interop
+
+gpu-ahead: $(VENV)/.gpu ## Compile every kernel for GPUs that are not here: GPUS=h100,l4.
+	PYTHONPATH=$(VENV)/gpu $(bin)/python -m pytest -q tests/targets/gpu
+	PYTHONPATH=$(VENV)/gpu $(bin)/python -m tests.compile_ahead --gpus $(GPUS) --jobs $(JOBS)
 
 compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python and jaxlib.
 	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS)
@@ -106,6 +111,14 @@ $(VENV)/.interop: $(VENV)/.test
 	  "jax==$$($(bin)/python -c 'import jaxlib; print(jaxlib.__version__)')"
 	$(bin)/python -m pip install -q --no-deps --upgrade --target $(SITE) "$(TORCH)" || \
 	  echo "There is no $(TORCH): the tests with PyTorch are skipped."
+	@touch $@
+
+# The compiler for NVIDIA's GPUs, of the version of the installed jaxlib, without their libraries.
+$(VENV)/.gpu: $(VENV)/.test
+	version=$$($(bin)/python -c 'import jaxlib; print(jaxlib.__version__)'); \
+	$(bin)/python -m pip install -q --no-deps --upgrade --target $(VENV)/gpu \
+	  "jax-cuda13-pjrt==$$version" "jax-cuda13-plugin==$$version" || \
+	  echo "There is no compiler for GPUs: nothing is compiled for them."
 	@touch $@
 
 # With all that torch.compile needs, but for a compiler of C++.

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from pscdsl._src.primitives.indexing import Scatter
 from pscdsl._src.primitives.linalg.eigen import Eig, Eigh
 from pscdsl._src.primitives.linalg.factorisations import Lu, Qr
 from pscdsl._src.primitives.linalg.svd import Svd
 from pscdsl._src.targets.rewriting import Target
+from pscdsl._src.targets.scatters import last_update
 
 _INSTEAD: Final = "factor matrices in a kernel on the CPU; `cholesky` runs on TPUs"
 
-TPU: Final = Target("tpu", missing=dict.fromkeys((Lu, Qr, Eigh, Eig, Svd), _INSTEAD))
+TPU: Final = Target(
+    "tpu",
+    rewrites={Scatter: (last_update,)},
+    missing=dict.fromkeys((Lu, Qr, Eigh, Eig, Svd), _INSTEAD),
+)

@@ -1,7 +1,7 @@
 """Programs compiled for a GPU that is described, on a machine that needs not have one.
 
 The plugin's compiler asks no GPU and no library of CUDA for that.  It tunes nothing either: which
-of several ways is the fastest is measured on a GPU alone, so times cannot be told from this.
+of several ways is the fastest is measured on a GPU alone, so this says nothing of times.
 """
 
 from __future__ import annotations

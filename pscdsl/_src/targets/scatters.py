@@ -1,9 +1,9 @@
-"""Scatters on NVIDIA GPUs, with the meaning that the language gives them.
+"""Scatters on devices that apply updates in any order, with the meaning that the language has.
 
-Of several updates that set an element the last counts, and a sum has one order in every run.  XLA
-promises neither: its device functions apply updates as they come.  With its option for
-deterministic operations (`module_options`) it sorts updates and combines those of one element, but
-by a sort that may exchange equals, so that another than the last may be left.
+Of several updates that set an element the last counts, and a sum has one order in every run.
+StableHLO promises neither, and XLA's device functions for GPUs apply updates as they come.  With
+its option for deterministic operations (`gpu.module_options`) it sorts updates and combines those
+of one element, but by a sort that may exchange equals, so that another than the last may be left.
 """
 
 from __future__ import annotations
