@@ -69,7 +69,7 @@ def compile_ahead(module: Any, gpu: Gpu) -> CompiledAhead:
     """A module compiled for a model of GPU; `Refused` if XLA does not compile it."""
     device = _device(gpu)
     with TemporaryDirectory(prefix="pscdsl-") as folder:
-        dumps = {"xla_dump_to": folder, "xla_gpu_dump_llvmir": False}
+        dumps = {"xla_dump_to": folder, "xla_dump_emitter_re": ".*"}
 
         def compile_with(chosen: Mapping[str, Any]) -> Any:
             # No option is left out that XLA does not know: the program would mean something else.

@@ -23,10 +23,19 @@ DETERMINISTIC: Final = "xla_gpu_deterministic_ops"
 ROW_FUSIONS: Final = "triton-softmax-rewriter"
 """The pass that joins sums along rows with what is done before and after them."""
 
+PRODUCT_FUSIONS: Final = "xla_gpu_enable_triton_gemm"
+"""The option for fusions of products of matrices; without them cuBLAS computes these.
+
+XLA chooses by trial how a fusion computes a product, which differs from run to run: where results
+must not, it has no way left, and refuses the program.
+"""
+
 
 def exact_options(module: Any, platform: str) -> Mapping[str, Any]:
     """The options for a module on a platform."""
-    found: dict[str, Any] = {DETERMINISTIC: True} if platform == "cuda" else {}
+    found: dict[str, Any] = {}
+    if platform == "cuda":
+        found = {DETERMINISTIC: True, PRODUCT_FUSIONS: False}
     if not c.is_fast(module):
         found |= {DISABLED: f"{SIMPLIFIER},{MOVER}", EXCESS: False}
     return found
