@@ -18,7 +18,7 @@ from pscdsl import bf16, f32, f64, i32
 from pscdsl._src.targets.gpu.ahead import CompiledAhead
 from pscdsl._src.targets.gpu.described import GPUS
 from pscdsl._src.xla.device import UnsupportedDeviceError
-from pscdsl._src.xla.runtime.plugins import find
+from pscdsl._src.xla.runtime.plugins import find, versions
 
 pytestmark = pytest.mark.jaxlib
 
@@ -66,6 +66,12 @@ def solved(a: f64["n n"], b: f64["n"]) -> f64["n"]:
 @psc.kernel
 def convolved(x: f32["n c h w"], k: f32["o c a b"]) -> f32["n o h w"]:
     return psc.conv(x, k, padding="same")
+
+
+def test_keys_of_stored_programs_have_the_versions_of_libraries() -> None:
+    found = dict(text.rsplit(" ", 1) for text in versions("cuda"))
+    assert {"cuda_runtime", "cudnn", "cublas", "cusolver"} <= found.keys()
+    assert any(name.endswith("pjrt") for name in found)
 
 
 def operations(made: CompiledAhead, name: str) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 
 from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime import boot, plugins
 from pscdsl._src.xla.runtime.devices import Placement
 from pscdsl._src.xla.runtime.settings import PROCESSORS_VARIABLE, processors
 
@@ -59,7 +59,9 @@ def digest(*parts: str | bytes) -> str:
 def backend(device: Device = CPU) -> tuple[str, ...]:
     """The compiler, its settings and the device."""
     here = device.placement
+    others = () if device.platform == "cpu" else plugins.versions(device.platform)
     return (
+        *others,
         f"jaxlib {_version()}",
         f"{here.client.platform} {here.client.platform_version} {here.device_list[0].device_kind}",
         f"{platform.system()} {platform.machine()} {sys.byteorder}",

@@ -23,20 +23,39 @@ ALIGNMENT: Final = 64
 """At which addresses, in bytes, XLA wants arrays to begin."""
 
 
-@once_a_client
-def _cpu_client() -> Any:
+def _prepare() -> None:
+    """What a client needs, of any platform."""
     require()
     boot.boot()
     prepare()
-    keep_freed_memory()
     watch()
+
+
+@once_a_client
+def _cpu_client() -> Any:
+    _prepare()
+    keep_freed_memory()
     return boot.xla.make_cpu_client(asynchronous=not calls_wait())
+
+
+@once_a_client
+def _cuda_client() -> Any:
+    _prepare()
+    plugins.load("cuda")
+    return plugins.client("cuda", boot.xla.generate_pjrt_gpu_plugin_options())
+
+
+@once_a_client
+def _tpu_client() -> Any:
+    _prepare()
+    plugins.load("tpu")
+    return plugins.client("tpu", {})
 
 
 _CLIENTS: Final[Mapping[str, Callable[[], Any]]] = {
     "cpu": _cpu_client,
-    "cuda": plugins.cuda_client,
-    "tpu": plugins.tpu_client,
+    "cuda": _cuda_client,
+    "tpu": _tpu_client,
 }
 """What makes the client of each platform, once in a process."""
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import jaxlib
 
-from pscdsl._src.support.processes import once_a_client, require
+from pscdsl._src.support.processes import require
 from pscdsl._src.xla.device import UnsupportedDeviceError
 from pscdsl._src.xla.runtime import boot
 
@@ -138,21 +138,33 @@ def _register_routines(interface: Any, extension: str) -> None:
             )
 
 
-@once_a_client
-def cuda_client() -> Any:
-    """The client of this machine's NVIDIA GPUs; an `UnsupportedDeviceError` if it has none."""
-    load("cuda")
-    return _client("cuda", boot.xla.generate_pjrt_gpu_plugin_options())
+def versions(platform: str) -> tuple[str, ...]:
+    """The versions of a platform's plugin, and of the libraries and the driver that it finds."""
+    package, _ = find(platform)
+    found = [f"{package.distribution} {version(package.distribution)}"]
+    if package.extension:
+        try:
+            native = import_module(f"{package.extension}._versions")
+        except ImportError:
+            return tuple(found)
+        for name in sorted(vars(native)):
+            if name.endswith("_get_version"):
+                found.append(f"{name.removesuffix('_get_version')} {_version(native, name)}")
+    return tuple(found)
 
 
-@once_a_client
-def tpu_client() -> Any:
-    """The client of this machine's TPUs; an `UnsupportedDeviceError` if it has none."""
-    load("tpu")
-    return _client("tpu", {})
+def _version(native: Any, name: str) -> str:
+    try:
+        return str(getattr(native, name)())
+    except Exception:  # the library is not there
+        return "none"
 
 
-def _client(platform: str, options: Mapping[str, Any]) -> Any:
+def client(platform: str, options: Mapping[str, Any]) -> Any:
+    """A client of a platform whose plugin is loaded.
+
+    An `UnsupportedDeviceError` if this machine has no such device.
+    """
     try:
         return boot.xla.make_c_api_client(platform, options, None)
     except boot.jax.JaxRuntimeError as problem:
