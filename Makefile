@@ -21,7 +21,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types unit interop gpu-ahead compat fuzz attack identity differential bench bench-torch bench-check format clean
+.PHONY: help demo docs test lint types unit interop gpu gpu-ahead compat fuzz attack identity differential bench bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ unit: $(VENV)/.test interop ## The test suite.
 
 interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; the others do not.
 	PYTHONPATH=$(SITE) $(bin)/python -m pytest -q -n $(JOBS) tests/interop
+
+gpu: $(VENV)/.gpu-run ## The tests, examples and benchmarks on a GPU of this machine, if it has one.
+	$(bin)/python -m tests.on_gpu
 
 gpu-ahead: $(VENV)/.gpu ## Compile every kernel for GPUs that are not here: GPUS=h100,l4.
 	PYTHONPATH=$(VENV)/gpu $(bin)/python -m pytest -q tests/targets/gpu
@@ -120,6 +123,13 @@ $(VENV)/.gpu: $(VENV)/.test
 	  "jax-cuda13-pjrt==$$version" "jax-cuda13-plugin==$$version" || \
 	  echo "There is no compiler for GPUs: nothing is compiled for them."
 	@touch $@
+
+# NVIDIA's libraries are some gigabytes, so they are installed where there is a driver alone.
+$(VENV)/.gpu-run: $(VENV)/.bench
+	@if command -v nvidia-smi > /dev/null; then \
+	  $(bin)/python -m pip install -q "jax-cuda13-plugin[with-cuda]==$$($(bin)/python -c \
+	    'import jaxlib; print(jaxlib.__version__)')"; \
+	fi
 
 # With all that torch.compile needs, but for a compiler of C++.
 $(VENV)/.bench-torch: $(VENV)/.bench
