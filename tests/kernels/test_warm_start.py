@@ -366,7 +366,7 @@ def summed(factor: Any) -> Kernel[[Any], Any]:
 
 def unread(kernel: Any) -> bool:
     """Whether a kernel was never read."""
-    return kernel._definition is None
+    return "_reading" not in vars(kernel)
 
 
 @pytest.mark.usefixtures("folder")

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from pscdsl._src.calls import boundary
-    from pscdsl._src.xla.calls.binding import Parameter
+    from pscdsl._src.calls.passing import Passing
     from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.device import Device
     from pscdsl.typing.array_types import Type
     from pscdsl.typing.assumptions import Assumptions
-    from pscdsl.typing.dtypes import DType
     from pscdsl.typing.signatures import Choice, Signature, Spec
 
 
@@ -135,6 +134,13 @@ class Called(Generic[P, R]):
         """Find or make the program for arguments of a kind."""
         raise NotImplementedError
 
+    @property
+    def _passing(self) -> Passing:
+        """How arguments are read, which no call needs whose program an earlier process stored."""
+        from pscdsl._src.calls.passing import Passing
+
+        return Passing(self)
+
     def arguments(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: Collection[str] = ()
     ) -> tuple[list[Any], dict[str, Type]]:
@@ -142,59 +148,14 @@ class Called(Generic[P, R]):
 
         The program does not take those that are `constants` of it.
         """
-        from pscdsl._src.calls import boundary
-        from pscdsl._src.xla.calls.trees import register_class
-
-        leaves: list[Any] = []
-        types: dict[str, Type] = {}
-        classes: dict[str, DType] = {}
-        values = self.bound(args, kwargs)
-        for _ in range(2):  # scalars adapt to arrays, also to those that come later
-            known = dict(classes)
-            leaves.clear()
-            for parameter in self.signature.parameters:
-                try:
-                    types[parameter.name] = boundary.argument(
-                        parameter.spec,
-                        values[parameter.name],
-                        [] if parameter.name in constants else leaves,
-                        register_class,
-                        classes,
-                        self.record_class,
-                    )
-                except boundary.NotAnArgument as problem:
-                    raise ArgumentError(
-                        f"argument `{parameter.name}` of `{self.name}` is {problem}, "
-                        f"but {parameter.spec} is declared"
-                    ) from None
-            if classes == known:
-                break
-        return leaves, types
+        return self._passing.arguments(args, kwargs, constants)
 
     def matched(self, types: Mapping[str, Type]) -> tuple[Choice, dict[str, int]]:
         """What arguments of these types leave no longer open in the signature, and the sizes.
 
         An ArgumentError names an argument that does not fit.
         """
-        from pscdsl.typing.assumptions import Assumptions
-        from pscdsl.typing.diagnostics import Failure
-        from pscdsl.typing.unify import match
-
-        try:
-            fit = match(self.signature, types, Assumptions())
-        except Failure as failure:
-            finding = failure.diagnostics[0]
-            parts = (f" ({finding.label()})" if finding.label() else "", finding.advice())
-            raise ArgumentError(
-                finding.message() + parts[0] + (f"; {parts[1]}" if parts[1] else "")
-            ) from None
-        sizes: dict[str, int] = {}
-        for name, size in fit.sizes.items():
-            assert isinstance(size, int)
-            sizes[name] = size
-        for name, _ in fit.choice.statics:
-            sizes.pop(name, None)
-        return fit.choice, sizes
+        return self._passing.matched(types)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run on the device; see `xla.waiting` for when this returns."""
@@ -238,18 +199,22 @@ class Called(Generic[P, R]):
         Results may take the memory of the parameters that are `donated`.  Those that may be
         `constants` are not given to programs where a call leaves them out.
         """
-        from pscdsl._src.xla.calls.dispatch import Dispatcher
-        from pscdsl._src.xla.runtime.device_arrays import prepare
+        # jaxlib is loaded when something is called.
+        from pscdsl._src.xla.calls import binding, dispatch
 
-        prepare()
         convention = self._calling_convention()
         positional = convention.parameters[: convention.positional]
-        return Dispatcher(
+        return dispatch.Dispatcher(
             specialise,
             [index for index, name in enumerate(positional) if name in convention.static],
             convention.static,
             name=convention.name,
-            parameters=self._parameters(convention, constants),
+            parameters=binding.parameters(
+                convention.parameters,
+                convention.positional,
+                None if convention.plain else self.python_signature,
+                constants,
+            ),
             inner_statics=self._inner_statics if convention.inner_statics else None,
             tree_statics=self._inner_statics if convention.tree_statics else None,
             explain=self.explain,
@@ -258,74 +223,13 @@ class Called(Generic[P, R]):
             device=self.device,
         )
 
-    def _parameters(
-        self, convention: CallingConvention, constants: Collection[str]
-    ) -> Sequence[Parameter]:
-        """How each argument is given."""
-        from pscdsl._src.xla.calls.binding import ABSENT, Parameter
-
-        if convention.plain:
-            return [
-                Parameter(name, positional=place < convention.positional)
-                for place, name in enumerate(convention.parameters)
-            ]
-        parameters: list[Parameter] = []
-        for parameter in self.python_signature.parameters.values():
-            default = ABSENT if parameter.default is parameter.empty else parameter.default
-            is_constant = parameter.name in constants
-            parameters.append(
-                Parameter(
-                    parameter.name,
-                    ABSENT if is_constant else default,
-                    positional=parameter.kind is not parameter.KEYWORD_ONLY,
-                    named=parameter.kind is not parameter.POSITIONAL_ONLY,
-                    constant=default if is_constant else ABSENT,
-                )
-            )
-        return parameters
-
     def _calling_convention(self) -> CallingConvention:
         """How arguments are passed, as the signature says."""
-        from pscdsl.typing.signatures import StaticSpec, TreeSpec
-
-        parameters = self.signature.parameters
-        return CallingConvention(
-            self.name,
-            tuple([p.name for p in parameters]),
-            sum(not p.keyword_only for p in parameters),
-            tuple([p.name for p in parameters if isinstance(p.spec, StaticSpec)]),
-            self._has_inside(StaticSpec),
-            self._has_inside(TreeSpec),
-            tuple(self._donated_names()),
-            tuple(self._constants()),
-            all(
-                parameter.default is parameter.empty
-                and parameter.kind is not parameter.POSITIONAL_ONLY
-                for parameter in self.python_signature.parameters.values()
-            ),
-        )
-
-    def _has_inside(self, kind: type[Spec]) -> bool:
-        """Whether something of a kind is declared among the arguments; static values within one."""
-        from pscdsl.typing.signatures import StaticSpec, walk_paths
-
-        return any(
-            isinstance(part, kind)
-            for parameter in self.signature.parameters
-            for path, part in walk_paths(parameter.spec, parameter.name)
-            if path != parameter.name or kind is not StaticSpec
-        )
+        return self._passing.convention(tuple(self._donated_names()), tuple(self._constants()))
 
     def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The static values in the records among the arguments."""
-        from pscdsl.typing.array_types import StaticType, nodes
-
-        return tuple(
-            part
-            for tree in self.arguments(args, kwargs)[1].values()
-            for part in nodes(tree)
-            if isinstance(part, StaticType)
-        )
+        return self._passing.inner_statics(args, kwargs)
 
 
 def admit(name: str, dims: Sequence[str], facts: Assumptions, sizes: Mapping[str, int]) -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import inspect
 import operator
 import types
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
-from pscdsl._src.calls.called import Called, CallingConvention, admit, call_directly, called_through
+from pscdsl._src.calls.called import Called, CallingConvention, call_directly, called_through
 from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.frontend.modules.rereading import STATE, reread, spec_of, successor, tell
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.support.tracebacks import public
 
-# The language is loaded when a kernel has to be read: one that is found on disk needs none of it.
+# Decorating loads what is above.  The language is loaded by `_reading`, when a kernel has to be
+# read: one that is found on disk needs none of it.  Other local imports are of what few programs
+# need, or of what is loaded with the first call.
 if TYPE_CHECKING:
-    import inspect
     from pathlib import Path
 
     from pscdsl._src.artefacts.contents import Target
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.captured_state import Watch
     from pscdsl._src.kernels.executables import CacheInfo
     from pscdsl._src.kernels.lowered import Compiled, Lowered
+    from pscdsl._src.kernels.reading import Reading
     from pscdsl._src.kernels.warm_start import Start
     from pscdsl._src.language.donation import Donate
     from pscdsl._src.xla.calls.dispatch import BoundExecutable
@@ -46,18 +47,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@contextlib.contextmanager
-def _refusals(definition: Definition | None = None) -> Generator[None]:
-    """CheckError where the front end has a `Failure`; one without a place is at a definition."""
-    from pscdsl.typing.diagnostics import Failure
-
-    try:
-        yield
-    except Failure as failure:
-        placed = failure if definition is None else failure.at(definition.head)
-        raise CheckError(placed.diagnostics) from None
-
-
 class Kernel(Called[P, R]):
     """A pure, typed function that is compiled for the sizes of its arguments."""
 
@@ -73,7 +62,6 @@ class Kernel(Called[P, R]):
         self._donate, self._budget, self._fast_math = donate, budget, fast_math
         self._definition = definition
         self._executables = Executables()
-        self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
         self._made_of: Kernel[..., Any] | None = None
         """The kernel that this one has other options than."""
         self.trace: Trace | None = None
@@ -93,20 +81,26 @@ class Kernel(Called[P, R]):
     @property
     def definition(self) -> Definition:
         """What the front end knows of this kernel."""
-        reread()
-        if self._definition is None:
-            function = self._function
-            if not isinstance(function, types.FunctionType):
-                raise TypeError("psc.kernel takes a function written in Python")
-            from pscdsl._src.frontend.modules.live import definition_of
-            from pscdsl._src.frontend.modules.traces import Trace
+        return self._current.definition
 
-            self._tell()
-            self.trace = trace = Trace(self, asked=True)
-            with _refusals():
-                definition = definition_of(function, trace)
-                self._definition = definition.with_options(*self._own_options)
-        return self._definition
+    @property
+    def _current(self) -> Reading:
+        """The kernel as it is read, anew if that was asked for."""
+        reread()
+        return self._reading
+
+    @functools.cached_property
+    def _reading(self) -> Reading:
+        """The half that needs the language."""
+        from pscdsl._src.kernels.reading import Reading
+
+        return Reading(self, self._function, self._own_options, self._definition)
+
+    def begin_reading(self, trace: Trace) -> Trace:
+        """Have what is looked up from now on be what the kernel is read from."""
+        self._tell()
+        self.trace = trace
+        return trace
 
     def __pscdsl_definition__(self) -> Definition:
         """What a kernel stands for in another one."""
@@ -121,8 +115,7 @@ class Kernel(Called[P, R]):
     @public
     def signature(self) -> Signature:
         """The declared types; printed, they are text."""
-        with _refusals():
-            return self.definition.signature
+        return self._current.signature
 
     @property
     def _own_options(self) -> tuple[Donate | None, Budget | None, bool | None]:
@@ -136,6 +129,7 @@ class Kernel(Called[P, R]):
         fast_math: bool | None = None,
     ) -> Kernel[P, R]:
         """Return the same kernel with other options; see `kernel`."""
+        current = self._current
         made: Kernel[P, R] = object.__new__(called_through(type(self)))
         made.__dict__.update(self.__dict__)
         for name in ("dispatcher", "_start"):
@@ -143,24 +137,18 @@ class Kernel(Called[P, R]):
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
         made._fast_math = self._fast_math if fast_math is None else fast_math
-        made._executables, made._simplified, made._spec = Executables(), {}, None
-        with _refusals():
-            made._definition = self.definition.with_options(donate, budget, fast_math)
-            made._made_of, made.trace = self, None  # what it was read from stands there
-            tell(made)
+        made._executables, made._spec = Executables(), None
+        changed = donate, budget, fast_math
+        made._reading = current.with_options(made, made._own_options, changed)
+        made._made_of, made.trace = self, None  # what it was read from stands there
+        tell(made)
         return made
 
     def donated(
         self, choice: Choice, donate: Donate | None = None, constants: Sequence[str] = ()
     ) -> tuple[int, ...]:
         """The arrays, by their place in the program, that give their memory to results."""
-        from pscdsl._src.language.donation import donated, named, reused
-
-        definition = self.definition
-        with _refusals(definition):
-            chosen = definition.donate if donate is None else named(donate)
-            names = donated(definition.signature, chosen)
-        return tuple(reused(self.optimised(choice, constants), names))
+        return self._current.donated(choice, donate, constants)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -199,15 +187,7 @@ class Kernel(Called[P, R]):
         Raises:
             CheckError: There are errors.
         """
-        from pscdsl._src.checker.check import check_definition
-        from pscdsl.typing.diagnostics import Severity
-
-        diagnostics, status = check_definition(self.definition)
-        if status == "error" or any(
-            diagnostic.severity is Severity.ERROR for diagnostic in diagnostics
-        ):
-            raise CheckError(diagnostics)
-        return tuple(diagnostics)
+        return self._current.check()
 
     @public
     def ir(self, **choices: Any) -> Function:
@@ -216,63 +196,14 @@ class Kernel(Called[P, R]):
         Args:
             choices: What the signature leaves open: dtypes, ranks, lengths, static values.
         """
-        return self._instance(self._chosen(choices))
-
-    def _chosen(self, choices: Mapping[str, Any]) -> Choice:
-        from pscdsl._src.calls.choices import chosen
-
-        with self._in_bounds():
-            return chosen(self.definition, self.signature, choices)
-
-    def _instance(self, choice: Choice) -> Function:
-        from pscdsl._src.frontend.definitions import Excluded
-        from pscdsl._src.frontend.values.values import Poisoned
-        from pscdsl.typing.diagnostics import Failure
-
-        try:
-            with self._in_bounds():
-                return self.definition.instance(choice)
-        except Failure as failure:
-            raise CheckError(failure.diagnostics) from None
-        except Excluded as excluded:
-            finding = excluded.finding
-            advice = f"; {finding.advice()}" if finding.advice() else ""
-            raise ArgumentError(f"{self.name}: {finding.message()}{advice}") from None
-        except Poisoned:
-            self.check()
-            raise CheckError(()) from None
-
-    @contextlib.contextmanager
-    def _in_bounds(self) -> Generator[None]:
-        """CheckError where kernels that call each other are nested too deeply."""
-        try:
-            yield
-        except RecursionError:
-            from pscdsl.typing.codes.limits import NestedTooDeeply
-
-            finding = NestedTooDeeply(what=f"kernel `{self.name}`", span=self.definition.head)
-            raise CheckError((finding,)) from None
+        return self._current.instance(self._current.chosen(choices))
 
     def optimised(self, choice: Choice, constants: Sequence[str] = ()) -> Function:
         """The typed program without dead and repeated equations, and checks that nobody sees.
 
         The parameters that are `constants` are not taken: their numbers are their defaults.
         """
-        key = choice, tuple(constants)
-        simplified = self._simplified.get(key)
-        if simplified is None:
-            from pscdsl._src.transforms.simplify.extremes import with_largest
-            from pscdsl._src.transforms.simplify.simplify import simplify
-            from pscdsl._src.xla.specialisation import with_constants
-
-            numbers = {name: self.number_defaults[name] for name in constants}
-            program = with_constants(self._instance(choice), numbers)
-            with self._in_bounds():
-                simplified = with_largest(simplify(program))
-            if self.definition.fast_math:
-                simplified = replace(simplified, fast_math=True)
-            self._simplified[key] = simplified
-        return simplified
+        return self._current.optimised(choice, constants)
 
     @public
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
@@ -287,7 +218,7 @@ class Kernel(Called[P, R]):
         """
         open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
-        choice = self._chosen(choices)
+        choice = self._current.chosen(choices)
         program = self.optimised(choice)
         given = {key: value for key, value in sizes.items() if key not in open_parts}
         if given.keys() != set(program.dims):
@@ -304,13 +235,7 @@ class Kernel(Called[P, R]):
         donate: Donate | None = None,
     ) -> Specialisation:
         """What is compiled at sizes that are admitted, where some parameters are constants."""
-        from pscdsl._src.xla.specialisation import Specialisation
-
-        program = self.optimised(choice, constants)
-        admit(self.name, program.dims, program.facts, sizes)
-        places = self.donated(choice, donate, constants)
-        could_be = tuple(self.number_defaults)
-        return Specialisation(program, sizes, choice, places, constants, could_be, self.device)
+        return self._current.specialisation(choice, sizes, constants, donate)
 
     def specialisation_for(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
@@ -395,20 +320,7 @@ class Kernel(Called[P, R]):
         self, specialisation: Specialisation, executable: Executable, *, fills: bool = False
     ) -> BoundExecutable:
         """A compiled program as calls take it; see there for what `fills` is."""
-        from pscdsl._src.calls import boundary
-        from pscdsl._src.xla.calls.dispatch import BoundExecutable
-        from pscdsl._src.xla.calls.trees import register_class
-
-        constants, tree = specialisation.constants, specialisation.program.result
-        assert tree is not None
-        boundary.register_result(tree, register_class)
-        return BoundExecutable(
-            executable,
-            lambda args, kwargs: self.arguments(args, kwargs, constants)[0],
-            lambda arrays: boundary.result(tree, iter(arrays)),
-            specialisation.donate,
-            fills,
-        )
+        return self._passing.bound_executable(specialisation, executable, fills=fills)
 
     def cache_info(self) -> CacheInfo:
         """Return how often this kernel was compiled or loaded from disk, and how long that took."""
@@ -427,10 +339,7 @@ class Kernel(Called[P, R]):
 
     # Reading again.
 
-    _OF_READING = (
-        *("dispatcher", "_start", "number_defaults", "_python_signature"),
-        *("_derived", "_transformed"),
-    )
+    _OF_READING = "dispatcher", "_start", "_reading", "_python_signature"
     """The cache of what was read."""
 
     @functools.cached_property
@@ -516,7 +425,7 @@ class Kernel(Called[P, R]):
         object.__setattr__(self, "__class__", called_through(type(self)))
         for name in self._OF_READING:
             self.__dict__.pop(name, None)
-        self._definition, self.trace, self._simplified, self._watch = None, None, {}, None
+        self.trace = self._watch = None
         self._executables.forget()
 
     # Calls.
@@ -529,35 +438,23 @@ class Kernel(Called[P, R]):
     @functools.cached_property
     def _python_signature(self) -> inspect.Signature:
         if self._function is not None:
-            import inspect
-
             return inspect.signature(self._function)
-        from pscdsl._src.calls.choices import signature
-
-        return signature(self.definition)
+        return self._current.python_signature
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.RecordClass | None:
         """What the front end knows of the class of an argument."""
-        from pscdsl._src.frontend.modules.live import record_class
+        return self._current.record_class(cls)
 
-        return record_class(cls)
-
-    @functools.cached_property
+    @property
     def number_defaults(self) -> Mapping[str, Any]:
         """The parameters with a number for their default, which programs take as an array."""
-        from pscdsl._src.xla.specialisation import number_defaults
-
-        return number_defaults(self.signature, self.python_signature)
+        return self._current.number_defaults
 
     def _constants(self) -> Sequence[str]:
         return tuple(self.number_defaults)
 
     def _donated_names(self) -> Sequence[str]:
-        from pscdsl._src.language.donation import donated
-
-        definition = self.definition
-        with _refusals(definition):
-            return donated(definition.signature, definition.donate)
+        return self._current.donated_names()
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
         """Find or make the program for arguments of a kind."""
@@ -615,10 +512,9 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
 
     Raises LookupError if the file has no such kernel, CheckError if it cannot be read.
     """
-    from pscdsl._src.checker.check import load_definition
+    from pscdsl._src.kernels import reading
 
-    with _refusals():
-        return Kernel.from_definition(load_definition(path, name))
+    return Kernel.from_definition(reading.load(path, name))
 
 
 @overload

@@ -9,17 +9,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
-from pscdsl._src.calls.errors import CallSite, CheckError, call_site
-from pscdsl._src.frontend.modules.rereading import reread, tell
-from pscdsl._src.kernels.kernel import Budget, Kernel, kernel
+from pscdsl._src.calls.errors import CallSite, call_site
+from pscdsl._src.kernels.kernel import Kernel, kernel
 from pscdsl._src.support.tracebacks import public
 
+# A transformation is a decorator: what it needs of the language is loaded when its kernel is read.
 if TYPE_CHECKING:
-    from pscdsl._src.frontend.definitions import Definition
-    from pscdsl._src.frontend.modules.traces import Trace
-    from pscdsl._src.frontend.transformations.derived import DerivedDefinition
     from pscdsl._src.frontend.transformations.traced import Transformed
-    from pscdsl._src.language.donation import Donate
+    from pscdsl._src.kernels.derived_reading import DerivedReading
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,60 +44,19 @@ class DerivedKernel(Kernel[P, R]):
         self._options = object() if options is None else options
 
     @functools.cached_property
-    def _derived(self) -> DerivedDefinition:
-        from pscdsl._src.frontend.transformations.derived import DerivedDefinition, Made
-        from pscdsl.typing.diagnostics import Failure
+    def _reading(self) -> DerivedReading:
+        from pscdsl._src.kernels.derived_reading import DerivedReading
 
-        trace = self._traced()
-        if isinstance(self._made_of, DerivedKernel):
-            return cast(
-                "DerivedDefinition", self._made_of.definition.with_options(*self._own_options)
-            )
-        base = as_kernel(self._fun, self._transformation)
-        try:
-            transformed = self._make(base.definition)
-        except Failure as failure:
-            raise CheckError(failure.diagnostics) from None
-        trace.meet(base, base.trace)
-        place = None if self._site is None else self._site.place()
-        if place is None:
-            return DerivedDefinition(base.definition, transformed)
-        name = str(transformed).removeprefix("psc.")
-        return DerivedDefinition(base.definition, transformed, Made(name, *place, place[1]))
-
-    @property
-    def definition(self) -> Definition:
-        """What the front end knows of it."""
-        reread()
-        return self._derived
-
-    @functools.cached_property
-    def _transformed(self) -> Transformed:
-        from pscdsl._src.frontend.modules.live import abstract
-
-        if isinstance(self._made_of, DerivedKernel):
-            return self._made_of._transformed
-        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…"), self._traced()))
-
-    def _traced(self) -> Trace:
-        """What is looked up when the function is read."""
-        from pscdsl._src.frontend.modules.traces import Trace
-
-        if self.trace is None:
-            self.trace = Trace(self, asked=True)
-            tell(self)
-        return self.trace
-
-    def with_options(
-        self,
-        donate: Donate | None = None,
-        budget: Budget | None = None,
-        fast_math: bool | None = None,
-    ) -> Kernel[P, R]:
-        """The same kernel, whose results may take the memory of these parameters."""
-        made = super().with_options(donate, budget, fast_math)
-        made.__dict__["_derived"] = made.__dict__["_definition"]
-        return made
+        made_of = self._made_of
+        return DerivedReading(
+            self,
+            self._own_options,
+            self._fun,
+            self._transformation,
+            self._make,
+            self._site,
+            made_of._reading if isinstance(made_of, DerivedKernel) else None,
+        )
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """The transformation, and what it is applied to."""
@@ -122,7 +78,7 @@ class DerivedKernel(Kernel[P, R]):
 
     def __pscdsl_definition__(self) -> Any:
         """In another kernel the function need not be typed; it is seen as its source has it."""
-        return self._transformed
+        return self._reading.transformed
 
 
 class _Kernels:
@@ -173,10 +129,9 @@ def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
         return function  # pyright: ignore[reportUnknownVariableType]
     if isinstance(function, types.FunctionType):
         return _Kernels.of(function).get("kernel", lambda: kernel(function))
-    from pscdsl._src.extensions.custom import UserPrimitive
-    from pscdsl._src.extensions.custom_derivatives import Ruled
+    from pscdsl._src.extensions import custom, custom_derivatives
 
-    if isinstance(function, Ruled | UserPrimitive):
+    if isinstance(function, custom_derivatives.Ruled | custom.UserPrimitive):
         plain: Any = function.function  # pyright: ignore[reportUnknownMemberType]
         if isinstance(plain, Kernel | types.FunctionType):
             of_rules = functools.partial(_ruled_kernel, function, plain, name)

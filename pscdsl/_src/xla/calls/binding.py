@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from inspect import Signature as PythonSignature
 from operator import is_
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -44,6 +45,34 @@ class Parameter(NamedTuple):
     """Whether it may be given by name."""
     constant: Any = ABSENT
     """A default that stays away where programs have it as a constant; ABSENT if it never does."""
+
+
+def parameters(
+    names: Sequence[str],
+    positional: int,
+    python: PythonSignature | None,
+    constants: Collection[str],
+) -> list[Parameter]:
+    """How each argument is given; the first `positional` ones may be by position.
+
+    `python` says more of them, if there is more: defaults, and those without a name.
+    """
+    if python is None:
+        return [Parameter(name, positional=at < positional) for at, name in enumerate(names)]
+    found: list[Parameter] = []
+    for parameter in python.parameters.values():
+        default = ABSENT if parameter.default is parameter.empty else parameter.default
+        is_constant = parameter.name in constants
+        found.append(
+            Parameter(
+                parameter.name,
+                ABSENT if is_constant else default,
+                positional=parameter.kind is not parameter.KEYWORD_ONLY,
+                named=parameter.kind is not parameter.POSITIONAL_ONLY,
+                constant=default if is_constant else ABSENT,
+            )
+        )
+    return found
 
 
 def bind_arguments(

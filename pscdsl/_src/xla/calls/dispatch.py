@@ -35,6 +35,7 @@ from pscdsl._src.xla.calls.fast_path import FastPath, Stale, fast_path, fast_pat
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.runtime.boot import ArrayImpl
+from pscdsl._src.xla.runtime.device_arrays import prepare
 from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl.typing.static_values import equality_tells, exact
 
@@ -154,6 +155,7 @@ class Dispatcher:
         donated: Collection[str] = (),
         device: Device = CPU,
     ) -> None:
+        prepare()
         self._specialise = specialise
         self._placement = device.placement
         self._static_argnums = frozenset(static_argnums)

@@ -1,0 +1,84 @@
+"""Kernels that transformations make of functions, as they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from pscdsl._src.calls.errors import CallSite, CheckError
+from pscdsl._src.frontend.modules.live import abstract
+from pscdsl._src.frontend.modules.rereading import tell
+from pscdsl._src.frontend.modules.traces import Trace
+from pscdsl._src.frontend.transformations.derived import DerivedDefinition, Made
+from pscdsl._src.frontend.transformations.traced import Transformed
+from pscdsl._src.kernels.reading import Options, Reading
+from pscdsl._src.kernels.transformations import as_kernel
+from pscdsl.typing.diagnostics import Failure
+
+if TYPE_CHECKING:
+    from pscdsl._src.kernels.kernel import Kernel
+
+
+class DerivedReading(Reading):
+    """A kernel that is made by `make` of a function, called as a transformation is at `site`.
+
+    `original` is what was read of it with other options, if it is that with options of its own.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel[..., Any],
+        options: Options,
+        fun: Callable[..., Any],
+        name: str,
+        make: Callable[[Any], Transformed],
+        site: CallSite | None,
+        original: DerivedReading | None,
+    ) -> None:
+        super().__init__(kernel, None, options)
+        self._fun = fun
+        self._name = name
+        self._make = make
+        self._site = site
+        self._original = original
+
+    def with_options(self, kernel: Kernel[..., Any], own: Options, changed: Options) -> Self:
+        """The same for a kernel that has its own options, some of which are `changed`."""
+        made = super().with_options(kernel, own, changed)
+        made._original = self
+        return made
+
+    @cached_property
+    def definition(self) -> DerivedDefinition:
+        """What the front end knows of it."""
+        trace = self._traced()
+        if self._original is not None:
+            known = cast("DerivedDefinition", self._original.kernel.definition)
+            return known.with_options(*self.options)
+        base = as_kernel(self._fun, self._name)
+        try:
+            transformed = self._make(base.definition)
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+        trace.meet(base, base.trace)
+        place = None if self._site is None else self._site.place()
+        if place is None:
+            return DerivedDefinition(base.definition, transformed)
+        name = str(transformed).removeprefix("psc.")
+        return DerivedDefinition(base.definition, transformed, Made(name, *place, place[1]))
+
+    @cached_property
+    def transformed(self) -> Transformed:
+        """The function as its source has it, without types."""
+        if self._original is not None:
+            return self._original.transformed
+        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…"), self._traced()))
+
+    def _traced(self) -> Trace:
+        """What is looked up when the function is read."""
+        kernel = self.kernel
+        if kernel.trace is None:
+            kernel.trace = Trace(kernel, asked=True)
+            tell(kernel)
+        return kernel.trace

@@ -1,0 +1,200 @@
+"""Kernels that are read: their definitions, and the programs that are made of these.
+
+A kernel that is found on disk is never read, and this module and the language never loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable, Generator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from inspect import Signature as PythonSignature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from pscdsl._src.calls.called import admit
+from pscdsl._src.calls.choices import chosen
+from pscdsl._src.calls.choices import signature as python_signature
+from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.modules.live import definition_of, record_class
+from pscdsl._src.frontend.modules.traces import Trace
+from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.ir.program import Function
+from pscdsl._src.language.donation import Donate, donated, named, reused
+from pscdsl._src.transforms.simplify.extremes import with_largest
+from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.specialisation import Specialisation, number_defaults, with_constants
+from pscdsl.typing.codes.limits import NestedTooDeeply
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.signatures import Choice, Signature
+
+if TYPE_CHECKING:
+    from pscdsl._src.kernels.kernel import Kernel
+
+Options: TypeAlias = tuple[Any, Any, Any]
+"""Those of `Definition.with_options`."""
+
+
+@contextlib.contextmanager
+def refusals(definition: Definition | None = None) -> Generator[None]:
+    """CheckError where the front end has a `Failure`; one without a place is at a definition."""
+    try:
+        yield
+    except Failure as failure:
+        placed = failure if definition is None else failure.at(definition.head)
+        raise CheckError(placed.diagnostics) from None
+
+
+def load(path: Path | str, name: str) -> Definition:
+    """What a kernel is by a file's source; see `load_kernel`."""
+    from pscdsl._src.checker.check import load_definition  # calls need no checker
+
+    with refusals():
+        return load_definition(path, name)
+
+
+class Reading:
+    """One kernel as it is read."""
+
+    def __init__(
+        self,
+        kernel: Kernel[..., Any],
+        function: Callable[..., Any] | None,
+        options: Options,
+        known: Definition | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.options = options
+        self._function = function
+        self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
+        if known is not None:
+            self.__dict__["definition"] = known
+
+    def with_options(self, kernel: Kernel[..., Any], own: Options, changed: Options) -> Self:
+        """The same for a kernel that has its own options, some of which are `changed`."""
+        made = copy(self)
+        made.kernel, made.options, made._simplified = kernel, own, {}
+        with refusals():
+            made.__dict__["definition"] = self.definition.with_options(*changed)
+        return made
+
+    @cached_property
+    def definition(self) -> Definition:
+        """What the front end knows of it."""
+        function = self._function
+        if not isinstance(function, types.FunctionType):
+            raise TypeError("psc.kernel takes a function written in Python")
+        trace = self.kernel.begin_reading(Trace(self.kernel, asked=True))
+        with refusals():
+            return definition_of(function, trace).with_options(*self.options)
+
+    @property
+    def signature(self) -> Signature:
+        """The declared types."""
+        with refusals():
+            return self.definition.signature
+
+    @cached_property
+    def python_signature(self) -> PythonSignature:
+        """The parameters as Python would have them."""
+        return python_signature(self.definition)
+
+    @cached_property
+    def number_defaults(self) -> Mapping[str, Any]:
+        """The parameters with a number for their default, which programs take as an array."""
+        return number_defaults(self.signature, self.kernel.python_signature)
+
+    def record_class(self, cls: type[Any]) -> RecordClass | None:
+        """What the front end knows of a class."""
+        return record_class(cls)
+
+    def donated_names(self) -> tuple[str, ...]:
+        """The parameters whose memory results may take."""
+        definition = self.definition
+        with refusals(definition):
+            return donated(definition.signature, definition.donate)
+
+    def donated(
+        self, choice: Choice, donate: Donate | None, constants: Sequence[str]
+    ) -> tuple[int, ...]:
+        """The arrays, by their place in the program, that give their memory to results."""
+        definition = self.definition
+        with refusals(definition):
+            chosen = definition.donate if donate is None else named(donate)
+            names = donated(definition.signature, chosen)
+        return tuple(reused(self.optimised(choice, constants), names))
+
+    def check(self) -> tuple[Diagnostic, ...]:
+        """The warnings and notes; a CheckError if there are errors."""
+        from pscdsl._src.checker.check import check_definition  # calls need no checker
+
+        diagnostics, status = check_definition(self.definition)
+        if status == "error" or any(
+            diagnostic.severity is Severity.ERROR for diagnostic in diagnostics
+        ):
+            raise CheckError(diagnostics)
+        return tuple(diagnostics)
+
+    def chosen(self, choices: Mapping[str, Any]) -> Choice:
+        """What keywords fix of the signature."""
+        with self._in_bounds():
+            return chosen(self.definition, self.signature, choices)
+
+    def instance(self, choice: Choice) -> Function:
+        """The typed program for a choice; a CheckError if there is none."""
+        try:
+            with self._in_bounds():
+                return self.definition.instance(choice)
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
+        except Excluded as excluded:
+            finding = excluded.finding
+            advice = f"; {finding.advice()}" if finding.advice() else ""
+            raise ArgumentError(f"{self.kernel.name}: {finding.message()}{advice}") from None
+        except Poisoned:
+            self.check()
+            raise CheckError(()) from None
+
+    @contextlib.contextmanager
+    def _in_bounds(self) -> Generator[None]:
+        """CheckError where kernels that call each other are nested too deeply."""
+        try:
+            yield
+        except RecursionError:
+            what = f"kernel `{self.kernel.name}`"
+            finding = NestedTooDeeply(what=what, span=self.definition.head)
+            raise CheckError((finding,)) from None
+
+    def optimised(self, choice: Choice, constants: Sequence[str]) -> Function:
+        """The typed program without dead and repeated equations; see `Kernel.optimised`."""
+        key = choice, tuple(constants)
+        simplified = self._simplified.get(key)
+        if simplified is None:
+            numbers = {name: self.number_defaults[name] for name in constants}
+            program = with_constants(self.instance(choice), numbers)
+            with self._in_bounds():
+                simplified = with_largest(simplify(program))
+            if self.definition.fast_math:
+                simplified = replace(simplified, fast_math=True)
+            self._simplified[key] = simplified
+        return simplified
+
+    def specialisation(
+        self,
+        choice: Choice,
+        sizes: Mapping[str, int],
+        constants: tuple[str, ...],
+        donate: Donate | None,
+    ) -> Specialisation:
+        """What is compiled at sizes that are admitted, where some parameters are constants."""
+        kernel = self.kernel
+        program = self.optimised(choice, constants)
+        admit(kernel.name, program.dims, program.facts, sizes)
+        places = self.donated(choice, donate, constants)
+        could_be = tuple(self.number_defaults)
+        return Specialisation(program, sizes, choice, places, constants, could_be, kernel.device)
