@@ -20,7 +20,7 @@ from time import perf_counter
 
 from pscdsl._src.calls.errors import CheckError
 from pscdsl._src.ir.program import Function
-from pscdsl._src.kernels.executables import emitted
+from pscdsl._src.kernels.emission import emitted
 from pscdsl._src.targets.gpu.ahead import CompiledAhead, compile_ahead
 from pscdsl._src.targets.gpu.described import GPUS, Gpu
 from pscdsl._src.xla.device import Device, UnsupportedDeviceError

@@ -99,7 +99,7 @@ def test_errors_of_ours_keep_all(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise KeyError("a mistake of ours")
 
-    monkeypatch.setattr("pscdsl._src.targets.pipeline.lower_module", broken)
+    monkeypatch.setattr("pscdsl._src.kernels.emission.lower_module", broken)
     with pytest.raises(KeyError) as caught:
         right(np.ones((7, 3), np.float32))
     assert any(name.startswith(PACKAGE) for name in frames(caught.value))

@@ -35,7 +35,7 @@ from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong
 from pscdsl._src.frontend.values.values import MapValue, Poisoned, RecordValue, VectorValue
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Function, Var
-from pscdsl._src.kernels.executables import obtained
+from pscdsl._src.kernels.compiling import obtained
 from pscdsl._src.language.instances import absent, reader
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.transforms.simplify.extremes import with_largest

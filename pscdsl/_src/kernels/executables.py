@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pscdsl._src.calls.errors import CheckError
 from pscdsl._src.support.processes import require_modules
-from pscdsl._src.xla.device import CPU, Device
 
+# Each kernel has its `Executables` from the start: what compiles is loaded when it is needed.
 if TYPE_CHECKING:
-    from pscdsl._src.caching.store import Store
-    from pscdsl._src.ir.program import Function
-    from pscdsl._src.targets.rewriting import Target
+    from pscdsl._src.xla.device import Device
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Compiler, Key, Specialisation
 
@@ -97,17 +93,15 @@ class Executables:
 
     def is_there(self, wanted: Specialisation) -> bool:
         """Whether a program need not be compiled: it is in this process, or on disk."""
-        from pscdsl._src.xla.compilation import executable_store
-
-        return wanted.key in self._made or _on_disk(wanted, executable_store.is_there)
+        return wanted.key in self._made or _is_on_disk(wanted, ahead=False)
 
     def is_ahead(self, wanted: Specialisation) -> bool:
         """Whether a program was compiled ahead of all calls, in this process or by `compile`."""
-        from pscdsl._src.xla.compilation import executable_store
-
-        return wanted.key in self._ahead or _on_disk(wanted, executable_store.is_ahead)
+        return wanted.key in self._ahead or _is_on_disk(wanted, ahead=True)
 
     def _make(self, wanted: Specialisation) -> Executable:
+        from pscdsl._src.kernels.compiling import obtained
+
         executable = obtained(wanted)
         with self._lock:
             if executable.source == "disk":
@@ -119,24 +113,17 @@ class Executables:
         return executable
 
 
-def target_of(device: Device) -> Target:
-    """The target of a device; an `UnsupportedDeviceError` if there is none."""
-    device.require_supported()
-    if device.platform == "cuda":
-        from pscdsl._src.targets.gpu.table import CUDA
+def _is_on_disk(wanted: Specialisation, *, ahead: bool) -> bool:
+    from pscdsl._src.kernels.compiling import is_on_disk
 
-        return CUDA
-    if device.platform == "tpu":
-        from pscdsl._src.targets.tpu import TPU
-
-        return TPU
-    from pscdsl._src.targets.cpu.table import CPU as TARGET
-
-    return TARGET
+    return is_on_disk(wanted, ahead=ahead)
 
 
 def compiler_of(device: Device) -> Compiler:
-    """What compiles the modules of the same target."""
+    """What compiles the modules of the target of a device.
+
+    An `UnsupportedDeviceError` if there is none.
+    """
     device.require_supported()
     if device.platform != "cpu":
         from pscdsl._src.targets.gpu.module_options import Accelerators
@@ -145,89 +132,6 @@ def compiler_of(device: Device) -> Compiler:
     from pscdsl._src.targets.cpu import module_options
 
     return module_options
-
-
-def _with_options(wanted: Specialisation) -> Specialisation:
-    """A specialisation with the options that its target chooses for its program."""
-    if wanted.device.platform != "cpu":
-        return replace(wanted, loop_bytes=None)
-    from pscdsl._src.targets.cpu.loop_bodies import loop_bytes
-
-    return replace(wanted, loop_bytes=loop_bytes(wanted.program, wanted.sizes))
-
-
-def _on_disk(wanted: Specialisation, holds: Callable[[Specialisation, Store], bool]) -> bool:
-    """Whether something holds of a program on disk, if there is any."""
-    from pscdsl._src.xla.compilation import disk
-
-    store = disk.opened()
-    return store is not None and holds(_with_options(wanted), store)
-
-
-def obtained(wanted: Specialisation, *, ahead: bool = False) -> Executable:
-    """The executable of a program, from disk or compiled.
-
-    With `ahead`, other processes are told that it was compiled for all calls.
-    """
-    from pscdsl._src.xla.compilation import disk, executable_store
-    from pscdsl._src.xla.runtime.executable import Refused
-
-    wanted, store = _with_options(wanted), disk.opened()
-    try:
-        executable = executable_store.obtain(wanted, store, compiler_of(wanted.device), _module)
-    except Refused as refusal:
-        raise _rejected(wanted.program, refusal) from refusal.__cause__
-    if ahead and store is not None:
-        executable_store.set_ahead(wanted, store)
-    return executable
-
-
-def emitted(
-    program: Function,
-    sizes: Mapping[str, int],
-    donate: Sequence[int] = (),
-    *,
-    device: Device = CPU,
-    portable: bool = False,
-) -> Any:
-    """The module of a program at these sizes, for a device; CheckError where a rule is missing.
-
-    One that is `portable` is for all devices.
-    """
-    from pscdsl._src.analysis.numbers.made_of_sizes import require_fitting
-    from pscdsl._src.targets.pipeline import lower_module
-    from pscdsl._src.targets.portable import PORTABLE
-    from pscdsl._src.transforms.written_out import require_compilable
-    from pscdsl.typing.diagnostics import Failure
-
-    try:
-        require_compilable(program)
-        require_fitting(program, sizes)
-        target = PORTABLE if portable else target_of(device)
-        return lower_module(program, sizes, donate=donate, target=target)
-    except Failure as failure:
-        raise CheckError(failure.at(program.span).diagnostics) from None
-
-
-def _module(wanted: Specialisation) -> Any:
-    return emitted(wanted.program, wanted.sizes, wanted.donate, device=wanted.device)
-
-
-def _rejected(program: Function, error: object) -> Exception:
-    """What to say of a module that XLA refuses: whose mistake it is."""
-    from pscdsl._src.extensions.custom import Custom
-    from pscdsl._src.ir.program import walk
-
-    custom = [
-        equation.primitive
-        for equation in walk(program.body)
-        if isinstance(equation.primitive, Custom)
-    ]
-    if custom:
-        names = ", ".join(sorted({f"`{equation.label}`" for equation in custom}))
-        return ValueError(f"XLA refuses the program; is the translation of {names} right? {error}")
-    name = program.name
-    return RuntimeError(f"internal error: XLA refuses the checked `{name}`; please report: {error}")
 
 
 # Why a kernel was compiled again: what of its arguments differs from those of an earlier time.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+import pscdsl
 from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
 from pscdsl._src.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
 from pscdsl._src.artefacts.format import written
@@ -19,7 +20,7 @@ from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.text.display import Sources
 from pscdsl._src.frontend.transformations.derived import DerivedDefinition
 from pscdsl._src.ir.program import Block, Function
-from pscdsl._src.kernels.executables import emitted
+from pscdsl._src.kernels.emission import emitted
 from pscdsl._src.language.donation import donated, named
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.primitives.control import Call
@@ -156,8 +157,6 @@ def artefact(
     donate: Sequence[str],
 ) -> Artefact:
     """A kernel at all of these sizes."""
-    import pscdsl
-
     if target not in TARGETS:
         raise ValueError(f"the target is {' or '.join(map(repr, TARGETS))}, not {target!r}")
     by_choice: dict[Choice, list[Specialisation]] = {}

@@ -11,6 +11,7 @@ import pyrsistent
 
 from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.language.elements import frozen
+from pscdsl._src.language.instances import construct, reader
 from pscdsl.typing.python_containers import is_pmap, is_precord, is_pvector, is_tuple
 
 T = TypeVar("T")
@@ -58,7 +59,6 @@ def _constant(value: Any) -> Any:
 
 def _record(value: Any, kind: type[Any]) -> Any:
     from pscdsl._src.frontend.modules.live import record_class
-    from pscdsl._src.language.instances import construct, reader
 
     cls = record_class(kind)
     if cls is None or cls.kind == "namespace":

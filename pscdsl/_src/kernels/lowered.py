@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pscdsl._src.calls.called import call_directly
 from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.ir.program import Function
-from pscdsl._src.kernels.executables import emitted
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.support.processes import require_modules
@@ -72,14 +71,12 @@ class Lowered:
             CheckError: The target cannot compute a primitive of the kernel (PSC953).
             ValueError: There is no such target.
         """
-        from pscdsl._src.xla.emit.emit import module_text
+        from pscdsl._src.kernels.emission import text  # not all that is lowered is emitted
 
-        return module_text(self._module(None if target is None else _gpu(target)))
+        return text(self.specialisation if target is None else self._for(_gpu(target)))
 
-    def _module(self, gpu: Gpu | None) -> Any:
-        known = self.specialisation
-        device = known.device if gpu is None else Device("cuda")
-        return emitted(known.program, known.sizes, known.donate, device=device)
+    def _for(self, gpu: Gpu) -> Specialisation:
+        return replace(self.specialisation, device=Device(gpu.platform))
 
     def compile(self) -> Compiled:
         """The compiled kernel."""
@@ -107,10 +104,13 @@ class Lowered:
             >>> step.lower(n=128).compile_for("h100").memory["temporaries"]  # doctest: +SKIP
             0
         """
+        from pscdsl._src.kernels.emission import emitted
         from pscdsl._src.targets.gpu.ahead import compile_ahead
 
         gpu = _gpu(target)
-        return compile_ahead(self._module(gpu), gpu)
+        known = self._for(gpu)
+        module = emitted(known.program, known.sizes, known.donate, device=known.device)
+        return compile_ahead(module, gpu)
 
 
 def _gpu(name: str) -> Gpu:

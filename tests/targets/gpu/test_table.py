@@ -9,7 +9,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import c64, f32, f64, i32
-from pscdsl._src.kernels.executables import emitted, target_of
+from pscdsl._src.kernels.emission import emitted, target_of
 from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.gpu.described import GPUS
 from pscdsl._src.targets.gpu.table import CUDA

@@ -21,6 +21,7 @@ from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.kernels.transformations import as_kernel
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.xla.calls.trees import register_class
 from pscdsl._src.xla.runtime.device_arrays import prepare
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.array_types import Type, leaves, paths, substitute_tree
@@ -75,8 +76,6 @@ def _remembered(kernel: Kernel[..., Any], key: tuple[Any, ...], make: Callable[[
 
 def directions(name: str, what: str, given: Any, wanted: Type) -> list[Any]:
     """The arrays of tangents or cotangents, checked against the type that they should have."""
-    from pscdsl._src.xla.calls.trees import register_class
-
     found: list[Any] = []
     try:
         tree = boundary.argument(

@@ -32,6 +32,11 @@ class Gpu:
     clock: float
 
     @property
+    def platform(self) -> str:
+        """The platform that it belongs to."""
+        return "cuda"
+
+    @property
     def architecture(self) -> str:
         """The name of its instruction set, as PTX has it: `sm_90`."""
         major, minor = self.capability
