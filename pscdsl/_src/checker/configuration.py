@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, cast
 
+from pscdsl._src.checker.report import FORMATS
 from pscdsl._src.checker.selection import (
     BadPattern,
     Layer,
@@ -98,8 +99,6 @@ def _keys(path: str) -> tuple[str, ...]:
 
 MOST = 200
 """A list or a table may have so many entries."""
-
-FORMATS = ("text", "concise", "json", "sarif", "github")
 
 
 @dataclass(frozen=True, slots=True)

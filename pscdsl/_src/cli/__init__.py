@@ -1,8 +1,8 @@
 """The command line: one file a command, each loaded only when it is the one called.
 
-A command module has `configure(parser)`, which declares its arguments, and `run(arguments)`, which
-returns the exit code: 0 for success, 1 for findings, 2 when it could not run.  Its one-line
-description stands here, so that `pscdsl --help` loads none of them.
+A command's module has `run(arguments)`, which returns the exit code: 0 for success, 1 for findings,
+2 when it could not run.  Its arguments are declared in `parsers`, and its one-line description
+stands here, so that help loads none of them.
 """
 
 from __future__ import annotations
@@ -41,18 +41,20 @@ class Unusable(Exception):
 
 def say(text: object, *, error: bool = False) -> None:
     """Print lines that may hold what a stranger has written; to standard error if `error`."""
-    from pscdsl._src.frontend.text.display import printable
+    print(_printable(str(text)), file=sys.stderr if error else sys.stdout)
 
-    print(printable(str(text)), file=sys.stderr if error else sys.stdout)
+
+def _printable(text: str) -> str:
+    from pscdsl._src.frontend.text.display import printable  # a check has it loaded anyway
+
+    return printable(text)
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser of arguments; some may be names of files that a stranger has chosen."""
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        from pscdsl._src.frontend.text.display import printable
-
-        super()._print_message(printable(message), file)
+        super()._print_message(_printable(message), file)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception:
-        import traceback
+        import traceback  # nothing else needs it
 
         say(traceback.format_exc().rstrip(), error=True)
         print("pscdsl: internal error, please report it with the above", file=sys.stderr)
@@ -93,19 +95,20 @@ def _dispatch(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in COMMANDS:
         return _top(arguments)
     name, *rest = arguments
-    module = importlib.import_module(f"pscdsl._src.cli.{name}")
+    from pscdsl._src.cli import parsers  # the list of commands needs none
+
     parser = _Parser(
         prog=f"pscdsl {name}",
-        description=module.__doc__,
+        description=parsers.description(name),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    module.configure(parser)
+    parsers.PARSERS[name](parser)
     try:
         parsed = parser.parse_args(rest)
     except SystemExit as stop:
         return int(stop.code or 0)
-    return int(module.run(parsed))
+    return int(importlib.import_module(f"pscdsl._src.cli.{name}").run(parsed))
 
 
 def _top(arguments: list[str]) -> int:
@@ -131,26 +134,12 @@ def _top(arguments: list[str]) -> int:
 
 def version() -> str:
     """The version that is installed."""
-    from importlib import metadata
+    from importlib import metadata  # which is large
 
     try:
         return metadata.version("pscdsl")
     except metadata.PackageNotFoundError:
         return "(not installed)"
-
-
-# The option `--colour`, and what it means where nothing is said.
-
-
-def add_colour(parser: argparse.ArgumentParser) -> None:
-    """Declare the option."""
-    parser.add_argument(
-        "--colour",
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colour the output; by default where it goes to a terminal",
-    )
 
 
 def wants_colour(arguments: argparse.Namespace) -> bool:

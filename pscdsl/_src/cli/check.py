@@ -1,66 +1,29 @@
-"""Prove kernels pure and well-shaped for every size, from their source alone.
-
-Without a path, what `[tool.pscdsl]` in pyproject.toml names is checked, or the current folder.
-Exit code 0: no errors (with --strict: no warnings either, and every kernel was checked);
-1: findings; 2: could not run.
-"""
+"""`pscdsl check`: what is found, reported in a format, and the exit code that follows."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pscdsl._src.caching import store
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints, Triage, triage
-from pscdsl._src.checker.configuration import FORMATS, Settings, find_settings, read_settings
+from pscdsl._src.checker.check import CheckResult
+from pscdsl._src.checker.configuration import Settings, find_settings, read_settings
 from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.report.summary import fixable, ordered, sentence
 from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.checker.selection import Layer, is_known
-from pscdsl._src.cli import Unusable, add_colour, say, version, wants_colour
+from pscdsl._src.checker.workers import Options, check_project
+from pscdsl._src.cli import Unusable, say, version, wants_colour
+from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.frontend.text.display import Sources, printable, printable_path
 from pscdsl._src.support.paths import admitted, resolved
 from pscdsl.typing.diagnostics import Diagnostic, Failure
-
-if TYPE_CHECKING:
-    from pscdsl._src.checker.check import CheckResult
-
-
-# The options that say how a project is checked: the cache, the processes, the progress bar.
-
-
-VARIABLE = "PSCDSL_CACHE_DIR"
-
-
-def add_checking(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    group = parser.add_argument_group("speed")
-    group.add_argument(
-        "--cache-dir",
-        metavar="FOLDER",
-        default=os.environ.get(VARIABLE),
-        help=f"where results are kept (${VARIABLE}, or the user's folder for caches)",
-    )
-    group.add_argument("--no-cache", action="store_true", help="neither use nor keep results")
-    group.add_argument(
-        "--jobs",
-        metavar="NUMBER",
-        type=_positive,
-        help="how many processes; by default as many as are worth it",
-    )
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
 
 
 def checked(
@@ -74,9 +37,6 @@ def checked(
     Results are stored in the user's folder for caches, or where it is said, but not behind a link
     that leads out of `root` or the current folder.
     """
-    from pscdsl._src.checker.workers import Options, check_project
-    from pscdsl._src.frontend.modules.files import files_below
-
     cache = None if arguments.no_cache else _cache(arguments.cache_dir, root)
     with ProgressBar() as bar:
         options = Options(cache, arguments.jobs, bar.update)
@@ -113,28 +73,36 @@ def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppr
     """The report in the format of this name."""
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
-    if name == "sarif":
-        return _sarif(outcome, hide_suppressed)
-    if name == "json":
-        from pscdsl._src.checker.report import machine_readable
-
-        return machine_readable.render_json(found, result.kernels, result.files, hidden)
     rows = _types(result) if types else ""
+    last = f"{sentence(found, result.kernels, result.files, hidden)}\n"
     if name == "concise":
         return terminal.render_concise(found) + rows
-    last = f"{sentence(found, result.kernels, result.files, hidden)}\n"
-    if name == "github":
-        from pscdsl._src.checker.report import machine_readable
-
-        return machine_readable.render_github(found) + rows + last
-    notes = "".join(f"{note}\n" for note in (outcome.fixed, fixable(found)) if note)
-    return terminal.render_text(found, outcome.sources, colour=colour) + rows + notes + last
-
-
-def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:
-    """All findings in one order, so that those of equal fingerprints keep their numbers."""
+    if name == "text":
+        notes = "".join(f"{note}\n" for note in (outcome.fixed, fixable(found)) if note)
+        return terminal.render_text(found, outcome.sources, colour=colour) + rows + notes + last
     from pscdsl._src.checker.report import machine_readable
 
+    if name == "github":
+        return machine_readable.render_github(found) + rows + last
+    if name == "json":
+        return machine_readable.render_json(found, result.kernels, result.files, hidden)
+    results = [machine_readable.Result(*each) for each in _numbered(outcome, hide_suppressed)]
+    return machine_readable.render_sarif(
+        results,
+        outcome.sources,
+        version=version(),
+        exit_code=outcome.exit_code,
+        kernels=result.kernels,
+    )
+
+
+def _numbered(
+    outcome: Outcome, hide_suppressed: bool
+) -> Iterator[tuple[Diagnostic, str, str, str]]:
+    """All findings with fingerprints, how they are suppressed, and whether they are new.
+
+    They are in one order, so that those of equal fingerprints keep their numbers.
+    """
     sorted_out = outcome.triage
     suppressed: dict[int, str] = {}
     for kind, group in (("inSource", sorted_out.suppressed), ("external", sorted_out.baselined)):
@@ -146,18 +114,9 @@ def _sarif(outcome: Outcome, hide_suppressed: bool) -> str:
         return "unchanged" if suppressed.get(id(finding)) == "external" else "new"
 
     everything = ordered((*sorted_out.reported, *sorted_out.suppressed, *sorted_out.baselined))
-    results = [
-        machine_readable.Result(finding, print_, suppressed.get(id(finding), ""), state(finding))
-        for finding, print_ in outcome.fingerprints.numbered(everything)
-        if not (hide_suppressed and id(finding) in suppressed)
-    ]
-    return machine_readable.render_sarif(
-        results,
-        outcome.sources,
-        version=version(),
-        exit_code=outcome.exit_code,
-        kernels=outcome.result.kernels,
-    )
+    for finding, print_ in outcome.fingerprints.numbered(everything):
+        if not (hide_suppressed and id(finding) in suppressed):
+            yield finding, print_, suppressed.get(id(finding), ""), state(finding)
 
 
 def _types(result: CheckResult) -> str:
@@ -167,55 +126,6 @@ def _types(result: CheckResult) -> str:
         status = "" if kernel.status == "ok" else f"  [{kernel.status}]"
         rows.append(printable(f"{place}: {kernel.name}{kernel.signature}{status}") + "\n")
     return "".join(rows)
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="a file or a folder")
-    parser.add_argument("--format", choices=FORMATS)
-    for name, text in (
-        ("--select", "report only these codes or families, for instance PSC3,PSC401"),
-        ("--extend-select", "report these codes or families too"),
-        ("--ignore", "do not report these codes or families"),
-    ):
-        parser.add_argument(name, action="append", default=[], metavar="CODES", help=text)
-    parser.add_argument(
-        "--strict",
-        action=argparse.BooleanOptionalAction,
-        help="fail on warnings too, and on kernels that were not checked",
-    )
-    add_checking(parser)
-    parser.add_argument("--fix", action="store_true", help="make the fixes that keep the meaning")
-    parser.add_argument(
-        "--unsafe-fixes", action="store_true", help="with --fix or --diff: make the others too"
-    )
-    parser.add_argument(
-        "--diff",
-        action="store_true",
-        help="print what --fix would change and write nothing; exit code 1 if that is something",
-    )
-    parser.add_argument("--show-types", action="store_true", help="print the type of each kernel")
-    add_colour(parser)
-    files = parser.add_argument_group("settings and baseline")
-    files.add_argument("--config", metavar="FILE", help="a TOML file with a table [tool.pscdsl]")
-    files.add_argument(
-        "--force-exclude", action="store_true", help="leave out excluded files even if given"
-    )
-    files.add_argument("--baseline", metavar="FILE", help="do not report what this file knows")
-    files.add_argument("--no-baseline", action="store_const", const="", dest="baseline")
-    files.add_argument(
-        "--write-baseline", metavar="FILE", help="write all findings into a baseline and exit"
-    )
-    files.add_argument(
-        "--strict-baseline",
-        action=argparse.BooleanOptionalAction,
-        help="fail if the baseline knows what is found no more",
-    )
-    files.add_argument(
-        "--hide-suppressed",
-        action="store_true",
-        help="leave suppressed and baselined findings out of SARIF",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -235,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
     excluded = _excluded(arguments, settings, paths)
     fixed = ""
     if arguments.fix or arguments.diff:
-        from pscdsl._src.cli import fixing
+        from pscdsl._src.cli import fixing  # a plain check fixes nothing
 
         def wanted(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> Sequence[Diagnostic]:
             prints = Fingerprints(Sources(texts))
@@ -303,7 +213,7 @@ def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str]
 
     What is typed may lie anywhere; what the settings name does not lead out of their folder.
     """
-    given = [str(path) for path in arguments.paths]
+    given = [str(Path(path)) for path in arguments.paths]
     own = [os.path.join(settings.root, path) for path in settings.paths]
     paths = given or own or [os.curdir]
     for path in paths:

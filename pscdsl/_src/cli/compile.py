@@ -1,16 +1,4 @@
-"""Compile kernels ahead and keep them, so that a program that calls them need not.
-
-    pscdsl compile model.py --dims n=1,d=64 --dims n=32
-
-Sizes that are given several times are combined with all others.  Kernels with a size that is not
-given are left out, and so are those with primitives that users' Python translates, which is not
-run (`psc.compile_all` compiles them where it is).  What a signature leaves open besides is the
-first that it admits, unless --dims names it.  A kernel with numbers for defaults is compiled twice:
-with these as constants, and for all other calls.
-
-A program finds what is stored if it runs with the same versions on the same kind of machine, and
-with PSCDSL_CACHE as here.  Exit code 1: a kernel has errors; 2: could not run, or nothing stored.
-"""
+"""`pscdsl compile`: programs into the cache, for all sizes that are given."""
 
 from __future__ import annotations
 
@@ -19,15 +7,18 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pscdsl._src.caching import store
+from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.cli import Unusable, say
-from pscdsl._src.cli.kernel_arguments import add_derivatives, add_dims, add_target, chosen, dims
+from pscdsl._src.cli.kernel_arguments import chosen, dims
+from pscdsl._src.kernels.compiling import obtained
+from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.support.paths import admitted
-
-if TYPE_CHECKING:
-    from pscdsl._src.kernels.kernel import Kernel
-    from pscdsl._src.xla.specialisation import Specialisation
+from pscdsl._src.xla.specialisation import Specialisation
+from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.codes.limits import NoRule
 
 
 @dataclass
@@ -46,24 +37,8 @@ class _Done:
         return ", ".join(told)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_target(parser)
-    add_dims(parser)
-    parser.add_argument(
-        "--output",
-        metavar="FOLDER",
-        help="keep them there, in place of $PSCDSL_CACHE or the user's folder for caches",
-    )
-    add_derivatives(parser)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say of each kernel what became of it."""
-    import pscdsl
-    from pscdsl._src.caching import store
-    from pscdsl.typing.codes.limits import NoRule
-
     if arguments.output:
         os.environ[store.FOLDER_VARIABLE] = admitted(arguments.output, [os.getcwd()])
     if store.cache_folder() is None:
@@ -74,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             for each in variants(kernel, sizes):
                 _compile(kernel, each, done)
-        except pscdsl.CheckError as findings:
+        except CheckError as findings:
             foreign = [each.primitive for each in findings.diagnostics if isinstance(each, NoRule)]
             if len(foreign) == len(findings.diagnostics):
                 names = ", ".join(f"`{each}`" for each in foreign)
@@ -83,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 say(findings, error=True)
                 done.errors += 1
-        except (Unusable, pscdsl.ArgumentError) as reason:
+        except (Unusable, ArgumentError) as reason:
             say(f"{kernel.name}: left out: {reason}")
             done.left_out += 1
     say(f"{done} in {store.cache_folder()}")
@@ -94,9 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> None:
     """The program that takes all numbers, and if some have defaults, the one without these."""
-    from pscdsl._src.kernels.executables import obtained
-    from pscdsl.typing.array_types import ArrayType
-
     general = kernel.lower(**sizes).specialisation
     wanted = [general]
     trees, names = dict(general.program.parameters), tuple(kernel.number_defaults)

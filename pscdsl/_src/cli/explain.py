@@ -1,7 +1,4 @@
-"""Say what a diagnostic code means, with a failing example and its fix.
-
-Without a code, list them all.
-"""
+"""`pscdsl explain`: the text of a diagnostic code, or the list of them."""
 
 from __future__ import annotations
 
@@ -9,14 +6,8 @@ import argparse
 import re
 
 from pscdsl._src.checker.selection import all_kinds
-from pscdsl._src.cli import Unusable, add_colour, wants_colour
+from pscdsl._src.cli import Unusable, wants_colour
 from pscdsl.typing.diagnostics import Diagnostic, find
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("code", nargs="?", metavar="CODE", help="for instance PSC301")
-    add_colour(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,10 +22,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise Unusable("explanations are not available under `python -OO`")
     document = f"# {kind.code}: {kind.explanation()}\n"
     if wants_colour(arguments):
-        from rich.console import Console
-        from rich.markdown import Markdown
+        from rich import console, markdown  # which are large
 
-        Console(force_terminal=True).print(Markdown(document))
+        console.Console(force_terminal=True).print(markdown.Markdown(document))
     else:
         print(document, end="")
     return 0

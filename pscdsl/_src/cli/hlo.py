@@ -1,28 +1,11 @@
-"""Print the StableHLO of a kernel for given sizes, or the HLO that XLA optimised it to."""
+"""`pscdsl hlo`: modules of StableHLO or HLO, printed."""
 
 from __future__ import annotations
 
 import argparse
 
 from pscdsl._src.cli import say
-from pscdsl._src.cli.kernel_arguments import (
-    add_derivatives,
-    add_dims,
-    add_target,
-    chosen,
-    dims,
-    reporting,
-)
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_target(parser)
-    add_dims(parser)
-    parser.add_argument(
-        "--optimized", action="store_true", help="print what XLA compiles for this machine"
-    )
-    add_derivatives(parser)
+from pscdsl._src.cli.kernel_arguments import chosen, dims, reporting
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,41 +6,23 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.checker.check import check_paths, without_program
 from pscdsl._src.cli import Unusable, say
+from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.transformations.derived import Along, derived
+from pscdsl._src.frontend.transformations.gradients import grad, jacfwd
+from pscdsl._src.kernels.kernel import Kernel, load_kernel
 from pscdsl._src.support.paths import admitted
-
-if TYPE_CHECKING:
-    from pscdsl._src.frontend.definitions import Definition
-    from pscdsl._src.kernels.kernel import Kernel
-
+from pscdsl.typing.array_types import leaves
 
 # What `ir`, `hlo` and `run` work on: `FILE:KERNEL`, or `FILE` for all of its kernels.
 
 
 _MOST_DIGITS = 18
 """Of a size: larger numbers have more than 64 bits."""
-
-
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument."""
-    parser.add_argument(
-        "target",
-        metavar="FILE[:KERNEL]",
-        help="the file, and the kernel in it; without a name, all of its kernels",
-    )
-
-
-def add_dims(parser: argparse.ArgumentParser) -> None:
-    """Declare the option."""
-    parser.add_argument(
-        "--dims",
-        action="append",
-        default=[],
-        metavar="SIZES",
-        help="sizes by name, for instance n=8,d=4",
-    )
 
 
 def dims(options: Iterable[str]) -> dict[str, int]:
@@ -59,9 +41,6 @@ def dims(options: Iterable[str]) -> dict[str, int]:
 
 def kernels(target: str) -> Iterator[Kernel[..., Any]]:
     """The kernels that are meant, built from the source without importing it."""
-    from pscdsl._src.checker.check import check_paths, without_program
-    from pscdsl._src.kernels.kernel import load_kernel
-
     path, name = _split(target)
     if name:
         try:
@@ -81,14 +60,12 @@ def kernels(target: str) -> Iterator[Kernel[..., Any]]:
 
 def reporting(action: Callable[[], None]) -> int:
     """Run a command's work; findings about the program go to standard error, with exit code 1."""
-    import pscdsl
-
     try:
         action()
-    except pscdsl.CheckError as findings:
+    except CheckError as findings:
         say(findings, error=True)
         return 1
-    except pscdsl.ArgumentError as problem:
+    except ArgumentError as problem:
         raise Unusable(str(problem)) from problem
     return 0
 
@@ -107,34 +84,6 @@ def _split(target: str) -> tuple[Path, str]:
 
 MOST = 8
 """The highest order; programs grow with it."""
-
-
-def add_derivatives(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    group = parser.add_argument_group(
-        "derivatives", "in place of the kernel, what a transformation makes of it"
-    )
-    kind = group.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--grad", action="store_true", help="the gradient, as psc.grad(kernel) computes it"
-    )
-    kind.add_argument(
-        "--jvp", action="store_true", help="the result and its tangent, given those of arguments"
-    )
-    kind.add_argument(
-        "--vjp", action="store_true", help="the result and cotangents, given that of the result"
-    )
-    group.add_argument(
-        "--argnums",
-        metavar="PLACES",
-        help="with --grad: the arguments to differentiate in, for instance 0,2 (default: 0)",
-    )
-    group.add_argument(
-        "--order",
-        type=int,
-        metavar="N",
-        help="with --grad: 2 for the derivatives of the gradient (jacfwd of it), and so on",
-    )
 
 
 def chosen(arguments: argparse.Namespace) -> Iterator[Kernel[..., Any]]:
@@ -156,9 +105,6 @@ def chosen(arguments: argparse.Namespace) -> Iterator[Kernel[..., Any]]:
 def _derivative(
     kernel: Kernel[..., Any], mode: str, arguments: argparse.Namespace
 ) -> Kernel[..., Any]:
-    from pscdsl._src.frontend.transformations.derived import Along
-    from pscdsl._src.kernels.kernel import Kernel
-
     if mode == "grad":
         places, order = _places(arguments.argnums), arguments.order
         return Kernel.from_definition(_gradient(kernel, places, 1 if order is None else order))
@@ -166,9 +112,6 @@ def _derivative(
 
 
 def _gradient(kernel: Kernel[..., Any], places: int | tuple[int, ...], order: int) -> Definition:
-    from pscdsl._src.frontend.transformations.derived import derived
-    from pscdsl._src.frontend.transformations.gradients import grad, jacfwd
-
     if not 1 <= order <= MOST:
         raise Unusable(f"--order is between 1 and {MOST}, not {order}")
     result = kernel.ir().result
@@ -186,8 +129,6 @@ def _gradient(kernel: Kernel[..., Any], places: int | tuple[int, ...], order: in
 
 
 def _is_real_number(result: object) -> bool:
-    from pscdsl.typing.array_types import leaves
-
     found = [] if result is None else list(leaves(result))  # type: ignore[arg-type]
     return len(found) == 1 and not found[0].shape and found[0].dtype.is_float
 

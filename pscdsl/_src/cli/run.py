@@ -1,9 +1,4 @@
-"""Call a kernel, compiled, on files, literals or seeded random data, and print its results.
-
-    pscdsl run model.py:predict --arg x=data.npy --arg p.b=0.5 --dims d=4
-
-An argument that is not given is drawn at random; sizes come from --dims and from given arrays.
-"""
+"""`pscdsl run`: the results of a kernel on arguments that are given or drawn."""
 
 from __future__ import annotations
 
@@ -11,28 +6,18 @@ import argparse
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pscdsl import random
 from pscdsl._src.cli import Unusable, say
-from pscdsl._src.cli.kernel_arguments import (
-    add_derivatives,
-    add_dims,
-    add_target,
-    chosen,
-    dims,
-    reporting,
-)
+from pscdsl._src.cli.kernel_arguments import chosen, dims, reporting
 from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import ArrayType, Type, paths
 from pscdsl.typing.dims import Size, evaluate, names
 from pscdsl.typing.dtypes import KEY
-
-if TYPE_CHECKING:
-    from pscdsl._src.ir.program import Function
-
 
 # Argument values for `run`: from files, from literals, or drawn at random.
 
@@ -134,28 +119,11 @@ def _draw(generator: np.random.Generator, type_: ArrayType, shape: tuple[int, ..
     return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_target(parser)
-    parser.add_argument(
-        "--arg",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a JSON literal or a .npy file; NAME may select a leaf, for instance p.layers[0].w",
-    )
-    add_dims(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of the random data")
-    add_derivatives(parser)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Call the kernel and print each array of the result."""
     sizes = dims(arguments.dims)
 
     def work() -> None:
-        import numpy as np
-
         found = list(chosen(arguments))
         if len(found) != 1:
             raise Unusable(f"{len(found)} kernels in {arguments.target}: name one, FILE:KERNEL")
