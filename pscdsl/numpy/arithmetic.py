@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
-from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import While

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Gather

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Scalar, kind_of
 from pscdsl._src.language.meanings import describe, function, require_no_integers

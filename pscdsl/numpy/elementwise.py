@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
+from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.ir.program import Literal, Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e

@@ -8,7 +8,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Constant

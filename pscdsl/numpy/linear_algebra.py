@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from pscdsl._src.ir.builder import Value, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
+from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.linalg import (

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl._src.ir.builder import Value, broadcast_shapes
+from pscdsl._src.ir.broadcasting import broadcast_shapes
+from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.reductions import Reduce

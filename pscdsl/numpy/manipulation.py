@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
-from pscdsl._src.ir.builder import broadcast_shapes as joint
+from pscdsl._src.ir.broadcasting import broadcast_shapes as joint
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice

@@ -10,7 +10,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, promote
+from pscdsl._src.ir.broadcasting import broadcast_shapes
+from pscdsl._src.ir.builder import Builder, Value, Weak, promote
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function, require_no_integers
 from pscdsl._src.primitives.contractions import DotGeneral

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.elementwise import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Literal
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import finfo, to_numpy
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special as s

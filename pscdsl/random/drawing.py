@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import finfo, from_numpy, to_numpy
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e

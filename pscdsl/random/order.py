@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.random import RandomBits

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pscdsl._src.ir.builder import Value, broadcast_shapes, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
+from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.numpy_dtypes import finfo
 from pscdsl._src.language.meanings import Meaning
 from pscdsl._src.primitives import elementwise as e

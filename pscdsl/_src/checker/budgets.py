@@ -11,7 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from pscdsl._src.analysis.cost import Cost, bytes_of, cost, moments, traffic
-from pscdsl._src.checker.suppressions import DIRECTIVE, comments_of
+from pscdsl._src.checker.suppressions import comments_of
+from pscdsl._src.frontend.text.source import DIRECTIVE
 from pscdsl._src.frontend.transformations.derived import derived
 from pscdsl._src.frontend.transformations.gradients import grad
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var

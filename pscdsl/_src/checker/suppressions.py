@@ -14,6 +14,7 @@ from itertools import islice
 
 from pscdsl._src.checker.selection import all_codes, is_known
 from pscdsl._src.frontend.text.display import split_cell
+from pscdsl._src.frontend.text.source import DIRECTIVE
 from pscdsl.typing.codes.projects import (
     MalformedSuppression,
     UnknownSuppressedCode,
@@ -24,7 +25,6 @@ from pscdsl.typing.diagnostics import Diagnostic, Span
 OWN = ("PSC920", "PSC921", "PSC922")
 """What is found of the comments themselves: silenced only where it is named."""
 
-DIRECTIVE = re.compile(r"#\s*psc\s*:\s*(?P<verb>[A-Za-z][\w-]*)\s*(?P<rest>[^#]*)")
 _CODES = re.compile(r"\[(?P<codes>[^\]]*)\](?P<reason>.*)", re.DOTALL)
 _LAYOUT = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE}
 _END = 2**31

@@ -20,7 +20,8 @@ from pscdsl._src.frontend.values.values import describe, is_poisoned
 from pscdsl._src.interpreters.batching import over_batch
 from pscdsl._src.interpreters.jvp import has_tangent
 from pscdsl._src.interpreters.replay import replay
-from pscdsl._src.ir.builder import Builder, Program, Value, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Block, Function
 from pscdsl.typing.array_types import NONE, ArrayType, Shape, StaticType
 from pscdsl.typing.assumptions import Assumptions

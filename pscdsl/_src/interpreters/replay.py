@@ -69,9 +69,7 @@ def zeros(here: Builder, type: ArrayType) -> Value:  # noqa: A002
     """Zeros of any type: false for bool, and for keys those of the seed 0."""
     dtype = type.dtype
     if dtype is KEY:
-        from pscdsl._src.primitives.random import SeedKey
-
-        return here.bind(SeedKey(), (here.full(0, type.shape, I32),))[0]
+        return here.bind(here.basis.seed_key(), (here.full(0, type.shape, I32),))[0]
     if dtype is BOOL:
         return here.full(False, type.shape, dtype)
     return here.full(0j if dtype.is_complex else 0.0 if dtype.is_float else 0, type.shape, dtype)

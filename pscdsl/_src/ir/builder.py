@@ -12,25 +12,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from pscdsl._src.ir import numpy_dtypes
+from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Origin, Scalar, Var, fit, kind_of
-from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.creation import Constant, SizeValue
-from pscdsl._src.primitives.shaping import Broadcast
 from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind, accepts_weak
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
+    from pscdsl._src.primitives.pointwise import Elementwise
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What building itself needs of the primitives: Python's operators, numbers, shapes.
+
+    This room comes before all primitives.  Theirs gives them to the builders, in its `__init__`, so
+    that they are there wherever a primitive is.
+    """
+
+    constant: Callable[[Any, DType], Primitive]
+    """An array that is captured."""
+    size: Callable[[Size, DType], Primitive]
+    """A size as a number."""
+    broadcast: Callable[[Shape, tuple[int, ...]], Primitive]
+    """Axis i of the operand becomes axis `dims[i]` of the shape."""
+    reshape: Callable[[Shape], Primitive]
+    sum: Callable[[tuple[int, ...]], Primitive]
+    """Along axes: what a broadcast becomes on the way back."""
+    convert: Callable[[DType], Primitive]
+    seed_key: Callable[[], Primitive]
+    """A random key of an integer."""
+    add: Callable[..., Any]
+    subtract: Callable[..., Any]
+    multiply: Callable[..., Any]
+    divide: Callable[..., Any]
+    negative: Callable[..., Any]
+    bitwise_and: Callable[..., Any]
+    bitwise_or: Callable[..., Any]
+    bitwise_xor: Callable[..., Any]
+    invert: Callable[..., Any]
+    less: Callable[..., Any]
+    less_equal: Callable[..., Any]
+    greater: Callable[..., Any]
+    greater_equal: Callable[..., Any]
 
 
 class Program:
@@ -74,6 +108,8 @@ class Builder:
     """One block under construction."""
 
     __slots__ = ("captured", "depth", "equations", "outer", "program")
+    basis: ClassVar[Basis]
+    """The primitives that are used here; the room of primitives sets it."""
 
     def __init__(self, program: Program, outer: Builder | None) -> None:
         self.program = program
@@ -131,7 +167,7 @@ class Builder:
         captured = () if outer is None else tuple(Value(outer, var) for var in self.captured)
         return block, captured
 
-    def elementwise(self, primitive: e.Elementwise, operands: Sequence[Operand]) -> Value | Weak:
+    def elementwise(self, primitive: Elementwise, operands: Sequence[Operand]) -> Value | Weak:
         """Apply an elementwise primitive with NumPy's broadcasting and strict promotion."""
         known = [x.atom.type for x in operands if type(x) is Value]
         if len(known) == len(operands) and known.count(known[0]) == len(known):
@@ -155,13 +191,13 @@ class Builder:
         dtype = numpy_dtypes.from_numpy(array.dtype)
         if array.ndim == 0:
             return self.literal(array.item(), dtype)
-        return self.bind(Constant.of(array, dtype), ())[0]
+        return self.bind(self.basis.constant(array, dtype), ())[0]
 
     def size(self, size: Size, dtype: DType) -> Value:
         """A size as a number in the program."""
         if isinstance(size, int):
             return self.literal(size, dtype)
-        return self.bind(SizeValue(size, dtype), ())[0]
+        return self.bind(self.basis.size(size, dtype), ())[0]
 
     def full(self, value: Scalar | Value, shape: Shape, dtype: DType) -> Value:
         """An array with the same number everywhere."""
@@ -170,7 +206,15 @@ class Builder:
 
     def spread(self, value: Value, shape: Shape, dims: tuple[int, ...]) -> Value:
         """A value repeated along new axes: axis i of it becomes axis `dims[i]` of the shape."""
-        return self.bind(Broadcast(shape, dims), (value,))[0]
+        return self.bind(self.basis.broadcast(shape, dims), (value,))[0]
+
+    def reshape(self, value: Value, shape: Shape) -> Value:
+        """The elements of a value in another shape."""
+        return self.bind(self.basis.reshape(shape), (value,))[0]
+
+    def total(self, value: Value, axes: tuple[int, ...]) -> Value:
+        """The sum of a value along axes."""
+        return self.bind(self.basis.sum(axes), (value,))[0]
 
     def weak(self, operand: Scalar | Size) -> Weak:
         """A Python scalar or a size as a weak operand."""
@@ -187,55 +231,55 @@ class Operators:
     __array_ufunc__ = None  # NumPy operands defer to us
 
     def __add__(self, other: Operand) -> Any:
-        return e.add(self, other)
+        return Builder.basis.add(self, other)
 
     def __radd__(self, other: Operand) -> Any:
-        return e.add(other, self)
+        return Builder.basis.add(other, self)
 
     def __sub__(self, other: Operand) -> Any:
-        return e.subtract(self, other)
+        return Builder.basis.subtract(self, other)
 
     def __rsub__(self, other: Operand) -> Any:
-        return e.subtract(other, self)
+        return Builder.basis.subtract(other, self)
 
     def __mul__(self, other: Operand) -> Any:
-        return e.multiply(self, other)
+        return Builder.basis.multiply(self, other)
 
     def __rmul__(self, other: Operand) -> Any:
-        return e.multiply(other, self)
+        return Builder.basis.multiply(other, self)
 
     def __truediv__(self, other: Operand) -> Any:
-        return e.divide(self, other)
+        return Builder.basis.divide(self, other)
 
     def __rtruediv__(self, other: Operand) -> Any:
-        return e.divide(other, self)
+        return Builder.basis.divide(other, self)
 
     def __neg__(self) -> Any:
-        return e.negative(self)
+        return Builder.basis.negative(self)
 
     def __and__(self, other: Operand) -> Any:
-        return e.bitwise_and(self, other)
+        return Builder.basis.bitwise_and(self, other)
 
     def __or__(self, other: Operand) -> Any:
-        return e.bitwise_or(self, other)
+        return Builder.basis.bitwise_or(self, other)
 
     def __xor__(self, other: Operand) -> Any:
-        return e.bitwise_xor(self, other)
+        return Builder.basis.bitwise_xor(self, other)
 
     def __invert__(self) -> Any:
-        return e.invert(self)
+        return Builder.basis.invert(self)
 
     def __lt__(self, other: Operand) -> Any:
-        return e.less(self, other)
+        return Builder.basis.less(self, other)
 
     def __le__(self, other: Operand) -> Any:
-        return e.less_equal(self, other)
+        return Builder.basis.less_equal(self, other)
 
     def __gt__(self, other: Operand) -> Any:
-        return e.greater(self, other)
+        return Builder.basis.greater(self, other)
 
     def __ge__(self, other: Operand) -> Any:
-        return e.greater_equal(self, other)
+        return Builder.basis.greater_equal(self, other)
 
     def __bool__(self) -> bool:
         raise TypeError("a traced value has no truth value while the program is built")
@@ -324,7 +368,7 @@ class Weak(Operators):
             if natural is dtype:
                 found = self._at(dtype)
             else:
-                found = e.Convert(dtype)(self.at(natural))
+                found = Builder.basis.convert(dtype)(self.at(natural))
             self._built[dtype] = found
         return found
 
@@ -412,68 +456,8 @@ def _in_dtype(here: Builder, operand: Value | Weak | int | float, dtype: DType) 
     return here.weak(operand).at(dtype)
 
 
-def broadcast_shapes(facts: Assumptions, *shapes: Shape) -> Shape:
-    """NumPy's broadcasting of shapes; a Failure where sizes are not provably equal or 1."""
-    rank = max(map(len, shapes))
-    result: list[Size] = []
-    for axis in range(-rank, 0):
-        size: Size = 1
-        for shape in shapes:
-            if len(shape) + axis < 0:
-                continue
-            other = shape[axis]
-            if other == 1 or size == other:
-                continue
-            if size == 1:
-                size = other
-            elif not facts.equal(size, other):
-                if facts.equal(other, 1):
-                    continue
-                if facts.equal(size, 1):
-                    size = other
-                    continue
-                raise Failure(ShapesDoNotBroadcast.of(facts, shapes, axis, size, other))
-        result.append(size)
-    return tuple(result)
-
-
-def broadcast_to(value: Value, shape: Shape) -> Value:
-    """A value repeated along new leading axes and along axes of size 1."""
-    if value.shape == shape:
-        return value
-    facts = value.builder.facts
-    offset = len(shape) - value.ndim
-    kept: list[int] = []
-    for axis, size in enumerate(value.shape):
-        wanted = shape[axis + offset]
-        if size == 1 and wanted != 1:
-            continue
-        if not facts.equal(size, wanted):
-            if facts.equal(size, 1):
-                continue
-            raise Failure(
-                ShapesDoNotBroadcast.of(
-                    facts, (value.shape, shape), axis - value.ndim, size, shape[axis + offset]
-                )
-            )
-        kept.append(axis)
-    if len(kept) != value.ndim:
-        value = squeeze(value, tuple(a for a in range(value.ndim) if a not in kept))
-    if value.shape == shape:
-        return value
-    return value.builder.bind(Broadcast(shape, tuple(a + offset for a in kept)), (value,))[0]
-
-
-def squeeze(value: Value, axes: tuple[int, ...]) -> Value:
-    """A value without some of its axes of size 1."""
-    from pscdsl._src.primitives.shaping import Reshape
-
-    shape = tuple(s for axis, s in enumerate(value.shape) if axis not in axes)
-    return value.builder.bind(Reshape(shape), (value,))[0]
-
-
 def _elementwise_weak(
-    here: Builder, primitive: e.Elementwise, operands: Sequence[Operand]
+    here: Builder, primitive: Elementwise, operands: Sequence[Operand]
 ) -> Value | Weak:
     weak = [each if isinstance(each, Weak) else here.weak(each) for each in operands]  # type: ignore[arg-type]
     kind = primitive.weak_kind(max(each.kind for each in weak))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl.typing import dtypes
@@ -133,6 +133,8 @@ class Function:
     span: Span = field(default=NOWHERE)
     origins: Mapping[Equation, Origin] = field(default_factory=dict[Equation, Origin])
     """The derivatives and batches in the body, by the first equation of each."""
+    shown: ClassVar[Callable[[Function], str]]
+    """Its text; the room `analysis`, which knows the primitives, sets it."""
     fast_math: bool = False
     """Whether XLA may compute it by the laws of real numbers; of those that it calls it decides."""
 
@@ -140,9 +142,7 @@ class Function:
         return str(self)  # what prompts and notebooks show
 
     def __str__(self) -> str:
-        from pscdsl._src.analysis.show import show
-
-        return show(self)
+        return Function.shown(self)
 
 
 def walk(block: Block) -> Iterator[Equation]:

@@ -14,6 +14,15 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.primitives.creation import Iota
+from pscdsl._src.primitives.elementwise import (
+    Select,
+    add,
+    bitwise_or,
+    conjugate,
+    equal,
+    multiply,
+)
 from pscdsl._src.primitives.shaping import at_most
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
@@ -111,8 +120,6 @@ class Fft(Primitive, name="fft"):
         Elements of half a transform stand for two, but for the first, and the last of an even
         length: those count once.
         """
-        from pscdsl._src.primitives.elementwise import conjugate, multiply
-
         (ct,), (x,) = cotangents, operands
         if ct is None or self.kind in ("fft", "ifft"):
             return (None if ct is None else self(ct),)
@@ -141,9 +148,6 @@ def _doubled(z: Value, length: Size, ends: bool) -> Value:
 
     Whether the length is even is not known, but which element is at half of it.
     """
-    from pscdsl._src.primitives.creation import Iota
-    from pscdsl._src.primitives.elementwise import Select, add, bitwise_or, equal
-
     here = z.builder
     (place,) = here.bind(Iota(z.shape, z.ndim - 1, I32), ())
     at_end = bitwise_or(equal(place, 0), equal(add(place, place), here.size(length, I32)))

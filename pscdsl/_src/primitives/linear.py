@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.derivatives import NotLinear
@@ -35,8 +36,6 @@ class Linear(Primitive):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        from pscdsl._src.interpreters.replay import zeros
-
         moved: list[Value] = []
         for primal, tangent in zip(primals, tangents, strict=True):
             if tangent is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
+from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
@@ -63,8 +64,6 @@ def spread(value: Value, shape: Shape) -> Value:
     """A value in the joint shape of its equation; one of rank 0 is repeated."""
     if value.shape == shape:
         return value
-    from pscdsl._src.ir.builder import broadcast_to
-
     return broadcast_to(value, shape)
 
 
@@ -72,9 +71,7 @@ def gathered(cotangent: Value, operand: ArrayType) -> Value:
     """The transpose of `spread`: summed where the operand has rank 0."""
     if operand.shape or not cotangent.shape:
         return spread(cotangent, operand.shape)
-    from pscdsl._src.primitives.reductions import Reduce
-
-    return Reduce("sum", tuple(range(cotangent.ndim)))(cotangent)
+    return cotangent.builder.total(cotangent, tuple(range(cotangent.ndim)))
 
 
 class Pointwise(Primitive):
@@ -94,12 +91,10 @@ class Pointwise(Primitive):
 
 def _over_batch(value: Value, batched: bool, whole: Shape) -> Value:
     """An operand in the whole shape; one of rank 0 that is not batched applies everywhere."""
-    from pscdsl._src.primitives.shaping import Broadcast
-
     if value.ndim == (len(whole) if batched else 0):
         return value
     first = 0 if batched else 1
-    return Broadcast(whole, tuple(range(first, first + value.ndim)))(value)
+    return value.builder.spread(value, whole, tuple(range(first, first + value.ndim)))
 
 
 @dataclass(frozen=True)

@@ -404,7 +404,7 @@ class Cumulative(Primitive, name="cumulative"):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        from pscdsl._src.primitives.indexing import take_along
+        from pscdsl._src.primitives.indexing import take_along  # whose derivatives are sums
 
         (x,), (tangent,), (result,) = primals, tangents, outputs
         assert tangent is not None

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
+from pscdsl._src.interpreters.batching import repeated
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.linear import Linear
 from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -78,8 +80,6 @@ def part_of(shape: Shape, axis: int, start: Size, stop: Size) -> Slice:
 
 def each_batched(operands: Sequence[Value], batched: Sequence[bool], size: Size) -> list[Value]:
     """Operands over a batch, those that are the same everywhere repeated."""
-    from pscdsl._src.interpreters.batching import repeated
-
     return [x if m else repeated(x, size) for x, m in zip(operands, batched, strict=True)]
 
 
@@ -128,12 +128,10 @@ class Broadcast(Shaping, name="broadcast", cheap=True):
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        from pscdsl._src.primitives.reductions import Reduce
-
         (cotangent,), (x,) = cotangents, operands
         assert cotangent is not None
         new = without(range(len(self.shape)), self.dims)
-        return (exactly(Reduce("sum", new)(cotangent) if new else cotangent, x.shape),)
+        return (exactly(cotangent.builder.total(cotangent, new) if new else cotangent, x.shape),)
 
     def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
         moved = Broadcast((size, *self.shape), (0, *(axis + 1 for axis in self.dims)))
@@ -338,22 +336,17 @@ class Pad(Shaping, name="pad"):
 
     def _around(self, cotangent: Value, shape: Shape) -> Value | None:
         """The sum of the cotangent where there is no element of x."""
-        from pscdsl._src.primitives.elementwise import Select
-        from pscdsl._src.primitives.reductions import Reduce
-
         if not shape:
             return None
         zero = cotangent.builder.literal(0, cotangent.dtype)
         outside = Select()(self._is_outside(cotangent.builder, shape), cotangent, zero)
-        return Reduce("sum", tuple(range(len(shape))))(outside)
+        return outside.builder.total(outside, tuple(range(len(shape))))
 
     def _is_outside(self, here: Builder, shape: Shape) -> Value:
         """Where the scalar stands, given the shape of x."""
         return self(here.full(False, shape, BOOL), here.literal(True, BOOL))
 
     def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
-        from pscdsl._src.primitives.elementwise import Select
-
         (x, scalar), (many, many_scalars) = operands, batched
         over = Pad((0, *self.low), (0, *self.high), (0, *self.interior))
         if not many_scalars:

@@ -7,9 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pscdsl._src.checker.suppressions import DIRECTIVE
 from pscdsl._src.frontend.interpreter.ledger import Ledger
-from pscdsl._src.frontend.text.source import FunctionNode, Source
+from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
 from pscdsl._src.frontend.values.values import POISON, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program
 from pscdsl.typing.assumptions import Verdict

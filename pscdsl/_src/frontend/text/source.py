@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.text.uses import Uses
 
 
+DIRECTIVE = re.compile(r"#\s*psc\s*:\s*(?P<verb>[A-Za-z][\w-]*)\s*(?P<rest>[^#]*)")
+"""A comment that speaks to us; one comment of Python's may hold several."""
+
+
 # Files as bytes: read once, regular files only, within bounds, by no link.
 
 

@@ -22,7 +22,8 @@ from pscdsl._src.frontend.values.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl._src.ir.builder import Builder, Program, Value, Weak, squeeze
+from pscdsl._src.ir.broadcasting import squeeze
+from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,

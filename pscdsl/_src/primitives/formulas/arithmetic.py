@@ -101,7 +101,7 @@ class Arithmetic(ABC):
 
     def log1p(self, x: Number) -> Number:
         """The logarithm of 1 and x."""
-        from pscdsl._src.primitives.formulas.exponentials import log1p
+        from pscdsl._src.primitives.formulas.exponentials import log1p  # a formula of these
 
         return log1p(self, x)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from pscdsl._src.ir.builder import Value, broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.primitive import Types
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
