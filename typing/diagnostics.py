@@ -234,6 +234,7 @@ class Diagnostic(_Facts):
 
     def claimed(self) -> tuple[Fact, ...]:
         """What this `assert` says of sizes, if it says nothing else."""
+        # Facts are about sizes; most findings name none.
         from pscdsl.typing.dims import DimSyntaxError
         from pscdsl.typing.facts import parse_fact
 

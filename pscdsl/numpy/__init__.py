@@ -12,6 +12,6 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    import numpy
+    import numpy  # which would be a name of this module
 
     return getattr(numpy, name)

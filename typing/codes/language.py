@@ -185,7 +185,7 @@ class NoSuchAttribute(Diagnostic, code="PSC103"):
 
     def help(self) -> str | None:
         """What to write instead, or names that are alike."""
-        from difflib import get_close_matches
+        from difflib import get_close_matches  # most findings guess nothing
 
         if self.instead:
             return self.instead

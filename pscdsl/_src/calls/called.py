@@ -168,6 +168,7 @@ class Called(Generic[P, R]):
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """An ArgumentError if a call failed because an argument's memory was given away."""
+        # Loaded with the dispatcher, if there was a call.
         from pscdsl._src.xla.calls.dispatch import explanation
 
         problem = explanation(error, self.name, self.bound(args, kwargs), self._donated_names())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pscdsl._src.support.tracebacks import UsersError
 
+# Whatever is public imports this: what an error needs is loaded when there is one.
 if TYPE_CHECKING:
     from pscdsl._src.frontend.text.source import Source
     from pscdsl.typing.diagnostics import Diagnostic, Span

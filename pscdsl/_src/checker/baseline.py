@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections import Counter
@@ -43,8 +45,6 @@ class Fingerprints:
 
         Neither line numbers nor the name of the file count; indentation does not either.
         """
-        import hashlib
-
         path, line = finding.span.path, finding.span.line
         text = " ".join((self._sources.line(path, line) or "").split())
         facts = (finding.code, finding.message(), text, self.enclosing(path, line))
@@ -182,8 +182,6 @@ def place(path: str, root: str) -> str:
 
 def read(path: str) -> Baseline:
     """The baseline in a file at a resolved path; a BaselineError if it is none."""
-    import json
-
     name = shown_path(path)
     try:
         document: object = json.loads(paths.read(path, _LIMIT))
@@ -212,8 +210,6 @@ def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints)
 
     A file is replaced, and a link too: what it leads to is not written to.
     """
-    import json
-
     folder = resolved(os.path.dirname(path) or os.curdir)
     counts: Counter[Key] = Counter()
     messages: dict[Key, str] = {}

@@ -193,7 +193,7 @@ def check_module(module: StaticModule) -> CheckResult:
         )
     diagnostics.extend(stray_comments(module.source, places))
     if diagnostics:
-        from pscdsl._src.frontend.fixes import with_fixes
+        from pscdsl._src.frontend.fixes import with_fixes  # what is right needs none
 
         known = (module, *module.project.by_path.values())
         diagnostics = with_fixes(diagnostics, {each.source.path: each.source for each in known}.get)

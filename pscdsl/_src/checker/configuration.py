@@ -287,7 +287,7 @@ def _read(path: str, root: str) -> Settings | None:
     content = _content(path)
     if b"pscdsl" not in content:
         return None
-    import tomllib
+    import tomllib  # many projects have no settings
 
     shown = shown_path(path)
     try:

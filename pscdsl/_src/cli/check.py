@@ -80,7 +80,7 @@ def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppr
     if name == "text":
         notes = "".join(f"{note}\n" for note in (outcome.fixed, fixable(found)) if note)
         return terminal.render_text(found, outcome.sources, colour=colour) + rows + notes + last
-    from pscdsl._src.checker.report import machine_readable
+    from pscdsl._src.checker.report import machine_readable  # which most checks do without
 
     if name == "github":
         return machine_readable.render_github(found) + rows + last

@@ -50,11 +50,13 @@ import numpy as np
 from pscdsl._src.extensions.custom_rules import Rules, Statics, missing, registered
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.modules.live import closure_of
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees.pytrees import unflatten
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.language.pickling import object_by_name
 from pscdsl.typing.array_types import ArrayType, StaticType, leaves, size_of, substitute_tree
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.language import MissingAnnotation
@@ -83,8 +85,6 @@ class UserPrimitive(Generic[P, R]):
 
     def __reduce__(self) -> str:
         """By its name, as functions are pickled."""
-        from pscdsl._src.language.pickling import object_by_name
-
         return object_by_name(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -117,8 +117,6 @@ class UserPrimitive(Generic[P, R]):
 
     def __pscdsl_definition__(self) -> CustomDefinition:
         if self._definition is None:
-            from pscdsl._src.frontend.modules.live import closure_of
-
             function: Any = self.function
             self._definition = CustomDefinition(closure_of(function, Trace(function)), self)
         return self._definition
@@ -152,8 +150,6 @@ class CustomDefinition:
         """A rule as its source: what is registered, or what the module says it registers."""
         if self.primitive is None:
             return registered(self.closure, self, kind)
-        from pscdsl._src.frontend.modules.live import closure_of
-
         rule = self.primitive.rules.get(kind)
         return None if rule is None else closure_of(rule, Trace(rule))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from pscdsl._src.frontend.modules.rereading import reread, tell
 
+# These are decorators: what reads functions is loaded when one of them has to be read.
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.traces import Trace
     from pscdsl._src.frontend.transformations.rules import Kind, RuledFunction

@@ -267,7 +267,7 @@ class Definition:
 
     def warnings(self, choice: Choice) -> tuple[Diagnostic, ...]:
         """What was found in an instance that is none the less a program."""
-        from pscdsl._src.analysis.warnings import findings
+        from pscdsl._src.analysis.warnings import findings  # a call is not warned
 
         program, source = self._instances.get(choice), self.source
         if not isinstance(program, Function):
@@ -284,6 +284,7 @@ class Definition:
         return self._warnings.get(choice, ()) + self._linted[choice]
 
     def _elaborate(self, choice: Choice) -> Function:
+        # Statements may call kernels.
         from pscdsl._src.frontend.interpreter.statements import Widened
 
         facts = self._assumed(choice)

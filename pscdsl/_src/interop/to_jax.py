@@ -68,7 +68,7 @@ def kernel_to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(kernel)
     def function(*args: Any, **kwargs: Any) -> Any:
-        from pscdsl._src.interop.jax_primitive import call
+        from pscdsl._src.interop.jax_primitive import call  # a loaded kernel lowers nothing
 
         boundary.register_value((args, kwargs), register, kernel.record_class, apart=True)
         given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
@@ -94,7 +94,7 @@ def imported() -> Any:
         jax: Any = import_module("jax")
     except ImportError as error:
         raise ImportError("to_jax needs jax, which is not installed: `pip install jax`") from error
-    from pscdsl._src.xla.runtime.device_arrays import prepare
+    from pscdsl._src.xla.runtime.device_arrays import prepare  # jax was found
 
     prepare()
     return jax
@@ -115,7 +115,7 @@ def traced(jax: Any, leaf: Any) -> Any:
 
 def operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
     """A leaf as jax takes it, with the dtype of a type."""
-    from pscdsl._src.xla.runtime.device_arrays import is_result
+    from pscdsl._src.xla.runtime.device_arrays import is_result  # as above
 
     if isinstance(leaf, Traced):
         return jax.lax.convert_element_type(leaf.value, to_numpy(type_.dtype))

@@ -49,9 +49,7 @@ class DerivedReading(Reading):
         made._original = self
         return made
 
-    @cached_property
-    def definition(self) -> DerivedDefinition:
-        """What the front end knows of it."""
+    def _read(self) -> DerivedDefinition:
         trace = self._traced()
         if self._original is not None:
             known = cast("DerivedDefinition", self._original.kernel.definition)

@@ -58,7 +58,7 @@ def _constant(value: Any) -> Any:
 
 
 def _record(value: Any, kind: type[Any]) -> Any:
-    from pscdsl._src.frontend.modules.live import record_class
+    from pscdsl._src.frontend.modules.live import record_class  # arrays need no front end
 
     cls = record_class(kind)
     if cls is None or cls.kind == "namespace":

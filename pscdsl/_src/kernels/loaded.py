@@ -211,13 +211,13 @@ class Loaded(Called[..., Any]):
         It has no derivatives: export those that you need. Records become pytrees: NamedTuples, or
         the classes named when it was loaded. Pass random keys as `jax.random.key_data(key)`.
         """
-        from pscdsl._src.interop.to_jax import loaded_to_jax
+        from pscdsl._src.interop.to_jax import loaded_to_jax  # most programs have no jax
 
         return loaded_to_jax(self)
 
     def made_from(self, kernel: Any) -> bool:
         """Return whether a kernel still has the source and programs that this one is made of."""
-        from pscdsl._src.kernels.exporting import unchanged
+        from pscdsl._src.kernels.exporting import unchanged  # which reads kernels
 
         return unchanged(self._artefact, kernel)
 

@@ -214,6 +214,7 @@ def compile_all(jobs: Iterable[Job], *, threads: int | None = None) -> list[Comp
     Raises:
         CheckError: A kernel has errors. Nothing is compiled then.
     """
+    # Most kernels are compiled one by one.
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     from pscdsl._src.checker.report.terminal import ProgressBar

@@ -71,21 +71,25 @@ class Reading:
         self.kernel = kernel
         self.options = options
         self._function = function
+        self._definition = known
         self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
-        if known is not None:
-            self.__dict__["definition"] = known
 
     def with_options(self, kernel: Kernel[..., Any], own: Options, changed: Options) -> Self:
         """The same for a kernel that has its own options, some of which are `changed`."""
         made = copy(self)
         made.kernel, made.options, made._simplified = kernel, own, {}
         with refusals():
-            made.__dict__["definition"] = self.definition.with_options(*changed)
+            made._definition = self.definition.with_options(*changed)
         return made
 
-    @cached_property
+    @property
     def definition(self) -> Definition:
         """What the front end knows of it."""
+        if self._definition is None:
+            self._definition = self._read()
+        return self._definition
+
+    def _read(self) -> Definition:
         function = self._function
         if not isinstance(function, types.FunctionType):
             raise TypeError("psc.kernel takes a function written in Python")

@@ -230,7 +230,7 @@ class Start:
         executable, (args, kwargs) = bound.executable, call
         if convention.inner_statics or convention.tree_statics or not executable.entry:
             return
-        from pscdsl._src.frontend.modules.live import trace_of
+        from pscdsl._src.frontend.modules.live import trace_of  # the kernel was read
 
         try:
             read = recorded(kernel, trace_of)

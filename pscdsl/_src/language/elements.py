@@ -100,7 +100,7 @@ class ElementType(type):
     def dims(self) -> tuple[DimSpec, ...]:
         """The shape; a ShapeSyntaxError if the text is none."""
         if self._dims is None:
-            from pscdsl.typing.notation import parse_shape
+            from pscdsl.typing.notation import parse_shape  # decorating parses none
 
             self._dims = parse_shape(self.text or "")
         return self._dims

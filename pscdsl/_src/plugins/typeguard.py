@@ -296,7 +296,7 @@ _TYPES = tuple(
 
 def _leave_shapes_alone() -> None:
     """Have typeguard's instrumentation keep strings that are shapes as they are."""
-    from typeguard._transformer import AnnotationTransformer
+    from typeguard._transformer import AnnotationTransformer  # typeguard asks us, so it is loaded
 
     visit: Callable[[Any, ast.Subscript], Any] = AnnotationTransformer.visit_Subscript
 

@@ -142,7 +142,7 @@ def _once(make: Callable[[], Made], made: list[Made]) -> Callable[[], Made]:
 
 def keep_for_ever(thing: Any) -> None:
     """Never free an object, not even when Python ends."""
-    import ctypes
+    import ctypes  # what is never called needs none
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 

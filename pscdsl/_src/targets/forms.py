@@ -96,7 +96,7 @@ class Pass:
 @lru_cache(maxsize=1)
 def forms() -> Mapping[str, Form]:
     """All forms by name, as the tables of the targets have them."""
-    from pscdsl._src.targets.cpu.table import CPU
+    from pscdsl._src.targets.cpu.table import CPU  # their tables hold forms
     from pscdsl._src.targets.portable import PORTABLE
 
     found: dict[str, Form] = {}

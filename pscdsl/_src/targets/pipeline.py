@@ -109,7 +109,7 @@ def _nothing(name: str, block: Block) -> None:
 
 
 def _verify(function: Function, name: str, block: Block) -> None:
-    from pscdsl._src.analysis.verify import VerificationError, verify
+    from pscdsl._src.analysis.verify import VerificationError, verify  # only where it is asked for
 
     program = replace(
         function,

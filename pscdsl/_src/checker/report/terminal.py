@@ -313,13 +313,14 @@ class ProgressBar:
         progress.update(task, completed=done)
 
     def _show(self, total: int) -> tuple[Progress, TaskID]:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich import console  # which are large
+        from rich import progress as bars
 
         columns = (
-            *(TextColumn(self._doing), BarColumn()),
-            *(MofNCompleteColumn(), TextColumn(self._items)),
+            *(bars.TextColumn(self._doing), bars.BarColumn()),
+            *(bars.MofNCompleteColumn(), bars.TextColumn(self._items)),
         )
-        progress = Progress(*columns, console=Console(file=sys.stderr), transient=True)
+        to = console.Console(file=sys.stderr)
+        progress = bars.Progress(*columns, console=to, transient=True)
         progress.start()
         return progress, progress.add_task(self._doing, total=total)

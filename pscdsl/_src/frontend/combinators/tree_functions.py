@@ -88,6 +88,7 @@ class Inside:
         return None
 
     def _record(self, value: RecordValue) -> Node:
+        # An annotation may call these.
         from pscdsl._src.frontend.specs.annotations import static_fields
 
         cls, fields = value.cls, value.fields

@@ -64,6 +64,7 @@ def call(
     keywords: Sequence[ast.keyword],
 ) -> Any:
     """The value of a call."""
+    # Calls are expressions, and their arguments too.
     from pscdsl._src.frontend.interpreter.expressions import (
         evaluate,
         evaluate_in_place,
@@ -117,6 +118,7 @@ def call(
 
 def _class(frame: Frame, node: ast.expr) -> Any:
     """What `isinstance` is given: a class that is not known is none of those of our values."""
+    # Calls are expressions, and their arguments too.
     from pscdsl._src.frontend.interpreter.expressions import evaluate
 
     session = frame.session

@@ -62,7 +62,7 @@ def meant(value: Any) -> Any:
     kind: type[Any] = value.__class__
     ours = kind.__module__.startswith("pscdsl.") and kind.__name__ != "ElementType"
     if not (ours or kind in _PLAIN or issubclass(kind, np.generic)):
-        from pscdsl._src.frontend.modules.live import abstract
+        from pscdsl._src.frontend.modules.live import abstract  # of loaded modules only
 
         # It is compared as it is: what it is was written down where it was found, or given.
         value = abstract(value, "a static value", Trace(value))

@@ -449,7 +449,7 @@ def _loop(
     generator: ast.comprehension,
 ) -> None:
     """One `for` of a comprehension."""
-    from pscdsl._src.frontend.interpreter.assignment import assign
+    from pscdsl._src.frontend.interpreter.assignment import assign  # which evaluates
 
     if generator.is_async:
         raise Failure(Unsupported(what="an async comprehension", rewrite=""))

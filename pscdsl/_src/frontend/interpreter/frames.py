@@ -264,7 +264,7 @@ class Frame:
 
     def _refuse_sizes(self, name: str, value: Any) -> None:
         """Refuse what a function captured that holds sizes of another kernel than this one."""
-        from pscdsl._src.frontend.trees.arguments import holds_sizes
+        from pscdsl._src.frontend.trees.arguments import holds_sizes  # which knows frames
 
         if holds_sizes(value):
             what = "an array" if is_traced(value) else "which holds sizes"

@@ -74,8 +74,8 @@ class Closure:
 
     def enter(self, session: Session, names: dict[str, Any]) -> Any:
         """Elaborate the body with its parameters bound."""
-        from pscdsl._src.frontend.interpreter.statements import run_body
-        from pscdsl._src.frontend.specs.contracts import contract
+        from pscdsl._src.frontend.interpreter.statements import run_body  # which calls functions
+        from pscdsl._src.frontend.specs.contracts import contract  # which calls functions
 
         program = session.program
         place = program.span if program is not None else None

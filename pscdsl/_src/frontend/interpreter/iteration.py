@@ -71,7 +71,7 @@ def items_of(value: Any) -> Sequence[Any]:
 
 def _items(value: Any, unknown: str) -> Sequence[Any]:
     """The items in their order; `unknown` is what is said of a value without any."""
-    from pscdsl._src.frontend.interpreter.records import RecordClass
+    from pscdsl._src.frontend.interpreter.records import RecordClass  # which iterates
 
     if is_traced(value):
         raise Failure(LoopOverArray(found=str(value.type)))

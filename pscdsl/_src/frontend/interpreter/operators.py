@@ -608,7 +608,7 @@ def truth(
     frame: Frame, node: ast.expr, construct: str, rewrite: str | Callable[[], str]
 ) -> bool | None:
     """The static truth of an expression; None, with the finding reported, if it has none."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate
+    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which applies operators
 
     value = evaluate(frame, node)
     if isinstance(value, Poison):

@@ -298,7 +298,7 @@ def _keeps_nothing(frame: Frame, index: Uses, call: ast.Call, in_display: bool) 
 
 def _read(frame: Frame, node: ast.expr) -> Any:
     """What an expression of module names is; None if it is not known."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate
+    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which owns what it makes
 
     try:
         return evaluate(Frame(Session(None), frame.source, frame.scope), node)

@@ -482,7 +482,7 @@ def _dict(here: Any, iterable: Any = (), /, **kwargs: Any) -> Any:
 
 def _set(kind: type) -> Rule:
     def apply(here: Any, iterable: Any = (), /) -> Any:
-        from pscdsl._src.frontend.interpreter.expressions import set_of
+        from pscdsl._src.frontend.interpreter.expressions import set_of  # which call this library
 
         return kind(iterable if is_set(iterable) else set_of(list(items_of(iterable))))
 
@@ -490,6 +490,7 @@ def _set(kind: type) -> Rule:
 
 
 def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
+    # Attributes may be of this library.
     from pscdsl._src.frontend.interpreter.attributes import attribute
 
     if not isinstance(name, str):

@@ -156,7 +156,7 @@ class RecordClass:
 
     def static_names(self) -> frozenset[str]:
         """The fields whose values are known while checking."""
-        from pscdsl._src.frontend.specs.annotations import static_fields
+        from pscdsl._src.frontend.specs.annotations import static_fields  # annotations name records
 
         return static_fields(self)
 

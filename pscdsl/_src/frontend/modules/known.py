@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import math
 import pkgutil
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import pscdsl.numpy
@@ -15,11 +15,8 @@ import pscdsl.special
 from pscdsl._src.frontend.combinators import table as combinators
 from pscdsl._src.frontend.interpreter import python_library
 from pscdsl._src.frontend.values.values import External, KnownModule, Marker, StaticFunction
-from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import MEANINGS
-from pscdsl._src.primitives import elementwise as e
 from pscdsl.typing import dtypes
-from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
@@ -178,8 +175,6 @@ def known_module(name: str) -> KnownModule | None:
 
 def builtin(name: str) -> Any:
     """What a name of Python's builtins means; KeyError if there is none."""
-    import builtins
-
     qualified = f"builtins.{name}"
     if qualified in MEANINGS:
         return MEANINGS[qualified]
@@ -188,16 +183,3 @@ def builtin(name: str) -> Any:
     if qualified in _MARKERS:
         return Marker(qualified)
     return External(qualified, library=True)
-
-
-def compare_sizes(here: Builder, facts: Sequence[Fact], any_of: bool = False) -> Value:
-    """Facts about sizes, all or any of which must hold, decided at run time."""
-    joined = e.bitwise_or if any_of else e.bitwise_and
-    table = {"==": e.equal, "!=": e.not_equal, "<=": e.less_equal, "<": e.less}
-    result: Value | None = None
-    for fact in facts:
-        left, right = here.size(fact.left, dtypes.I32), here.size(fact.right, dtypes.I32)
-        (each,) = here.bind(table[str(fact.relation)], (left, right))
-        result = each if result is None else here.bind(joined, (result, each))[0]
-    assert result is not None
-    return result

@@ -6,6 +6,7 @@ import ast
 import builtins
 import copy
 import functools
+import importlib
 import operator
 import sys
 import types
@@ -418,8 +419,6 @@ def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
 
 
 def _module(name: str) -> Any:
-    import importlib
-
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -580,8 +579,6 @@ def _derives(cls: type[Any], base: type[Any]) -> bool:
 
 def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
     """The names that an import inside a loaded function binds."""
-    import importlib
-
     trace: Trace = scope.trace
     trace.close("what imports when it is read")
     names: dict[str, Any] = {}

@@ -10,7 +10,6 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ForwardRef,
@@ -27,6 +26,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.files import Files, is_language
 from pscdsl._src.frontend.modules.known import known_module
 from pscdsl._src.frontend.modules.loaded_code import current_source
+from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.text.code_texts import file_of, is_installed, loaded_beside, root_of
 from pscdsl._src.frontend.text.source import Source, searchable, shown_path
 from pscdsl._src.frontend.values.purity import external_value
@@ -36,10 +36,6 @@ from pscdsl._src.language.records import Sizes
 from pscdsl._src.support.processes import forget_at_end
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
-
-if TYPE_CHECKING:
-    from pscdsl._src.frontend.modules.scope import Project, StaticModule
-
 
 # Applied types of loaded modules, `Matrix = f32["n m"]`, as the aliases that source gives.
 #
@@ -270,8 +266,6 @@ _LASTING = ("PSC206", "PSC208")
 
 def _as_written(namespace: Mapping[str, Any]) -> StaticModule | None:
     """The module of a namespace, as its file says it."""
-    from pscdsl._src.frontend.modules.scope import Project
-
     file = file_of(namespace)
     if file is None or not file.endswith(".py") or not os.path.isfile(file):
         return None

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, Final, Generic, Protocol, cast, get_args, get_origin
 
 import pyrsistent
+from pyrsistent import _field_common
 
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
@@ -480,8 +481,6 @@ def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
 
 def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     """A field of pyrsistent's, which has names of its own for what is not given."""
-    from pyrsistent import _field_common
-
     absent: Any = _field_common
     kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
     node: ast.expr | None = None

@@ -517,7 +517,7 @@ def _decorators(node: FunctionNode) -> Sequence[ast.expr]:
 
 def _type_checked(source: Source, code: types.CodeType) -> Any:
     """The code of a function as `typeguard.typechecked` compiles it, with checks in it."""
-    from typeguard._transformer import TypeguardTransformer
+    from typeguard._transformer import TypeguardTransformer  # it made the function
 
     path = [part for part in code.co_qualname.split(".") if part != "<locals>"]
     lines = [each.lineno for node in source.functions(code) for each in _decorators(node)]

@@ -151,6 +151,7 @@ def _changed(thing: Any, asked: set[int]) -> bool:
         return _changed(each, asked)
 
     if isinstance(thing, type):
+        # A class was read: it is loaded.
         from pscdsl._src.frontend.modules.live import is_as_read, trace_of
 
         return not is_as_read(thing) or _met_changed(trace_of(thing), changed)
@@ -169,6 +170,6 @@ def _met_changed(trace: Trace | None, changed: Callable[[Any], bool]) -> bool:
 
 
 def _trace_of(thing: Any) -> Trace | None:
-    from pscdsl._src.frontend.modules.live import trace_of
+    from pscdsl._src.frontend.modules.live import trace_of  # a class was read: it is loaded
 
     return trace_of(thing)

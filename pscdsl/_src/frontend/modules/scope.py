@@ -242,6 +242,7 @@ class StaticModule:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             return self.function(statement)
         if isinstance(statement, ast.ClassDef):
+            # A class is defined in a scope.
             from pscdsl._src.frontend.specs.classes import class_value
 
             return class_value(self.frame(), statement, self.module)
@@ -361,7 +362,7 @@ def module_value(scope: StaticModule, name: str) -> Any:
 def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
     """The names that an import inside a function binds."""
     if not isinstance(scope, StaticModule):
-        from pscdsl._src.frontend.modules.live import imported_at_run_time
+        from pscdsl._src.frontend.modules.live import imported_at_run_time  # of loaded modules only
 
         return imported_at_run_time(scope, node)
     return {

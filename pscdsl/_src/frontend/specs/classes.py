@@ -13,6 +13,7 @@ from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, know
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.ledger import fields
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass, base_kind
+from pscdsl._src.frontend.modules.scope import decorated
 from pscdsl._src.frontend.specs.annotations import TypeVariable
 from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values.closed import hashable, is_closed
@@ -605,8 +606,6 @@ def _method(frame: Frame, text: ClassText, name: str) -> Member:
     made: Any = closure(frame, node, name)
     if name not in text.kernels:
         return Member(kind, made)
-    from pscdsl._src.frontend.modules.scope import decorated
-
     made = decorated(frame, node.decorator_list[-1], made)
     if isinstance(made, Definition) and kind == "method":
         made.method_of = text.node.name

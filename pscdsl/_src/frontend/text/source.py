@@ -225,7 +225,7 @@ def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
 def from_bytes(path: str, data: bytes) -> Source:
     """A module from the content of its file: a program, or a notebook."""
     if path.endswith(".ipynb"):
-        from pscdsl._src.frontend.text.notebooks import notebook
+        from pscdsl._src.frontend.text.notebooks import notebook  # most files are none
 
         return notebook(path, data)
     return Source(path, decoded(path, data))

@@ -242,7 +242,7 @@ def _argument_axes(in_axes: Any, count: int, function: Applicable) -> list[Any]:
 
 def _have_defaults(function: Applicable, start: int, stop: int) -> bool:
     """Whether there are such parameters, and none of them need be given."""
-    from pscdsl._src.frontend.transformations.derived import signed
+    from pscdsl._src.frontend.transformations.derived import signed  # which maps, too
 
     definition = signed(function)
     if definition is None or stop < start:

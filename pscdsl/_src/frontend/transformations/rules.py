@@ -312,6 +312,7 @@ class RuledFunction:
 
     def _module(self) -> StaticModule | None:
         """The module whose text the function was read from; None if it was loaded."""
+        # Modules have functions with rules.
         from pscdsl._src.frontend.modules.scope import StaticModule
 
         scope = getattr(self._closure(), "scope", None)
@@ -494,6 +495,7 @@ def _blaming(rule: Applicable) -> Generator[None]:
 
 def register_rules(module: StaticModule, ruled: RuledFunction) -> None:
     """Evaluate the statements of a module that give a function its rules."""
+    # Expressions may call functions with rules.
     from pscdsl._src.frontend.interpreter.expressions import evaluate
 
     for statement in module.source.tree.body:

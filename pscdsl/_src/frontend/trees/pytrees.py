@@ -24,6 +24,7 @@ from pscdsl._src.frontend.values.values import (
 )
 from pscdsl._src.ir.broadcasting import squeeze
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
+from pscdsl._src.primitives import elementwise as e
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
@@ -40,7 +41,7 @@ from pscdsl.typing.codes.control import BadPredicate, NotATree
 from pscdsl.typing.codes.language import NotCallable
 from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import BOOL, DType, accepts_weak
+from pscdsl.typing.dtypes import BOOL, I32, DType, accepts_weak
 from pscdsl.typing.python_containers import is_dict, is_sequence
 
 
@@ -59,9 +60,15 @@ def leaf(here: Builder, value: Any) -> Value | Weak | None:
 
 def condition(here: Builder, value: Undecided) -> Value:
     """A condition on sizes as a bool of the program."""
-    from pscdsl._src.frontend.modules.known import compare_sizes
-
-    return compare_sizes(here, value.facts, value.any_of)
+    joined = e.bitwise_or if value.any_of else e.bitwise_and
+    table = {"==": e.equal, "!=": e.not_equal, "<=": e.less_equal, "<": e.less}
+    result: Value | None = None
+    for fact in value.facts:
+        left, right = here.size(fact.left, I32), here.size(fact.right, I32)
+        (each,) = here.bind(table[str(fact.relation)], (left, right))
+        result = each if result is None else here.bind(joined, (result, each))[0]
+    assert result is not None
+    return result
 
 
 def flatten(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
@@ -99,7 +106,7 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
 def _flatten_record(
     here: Builder, value: RecordValue, what: str, leaves: list[Value | Weak]
 ) -> RecordType:
-    from pscdsl._src.frontend.specs.annotations import static_fields
+    from pscdsl._src.frontend.specs.annotations import static_fields  # an annotation may call these
 
     static = static_fields(value.cls)
     fields: list[tuple[str, Type]] = []

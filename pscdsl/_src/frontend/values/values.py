@@ -157,7 +157,7 @@ class External:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Always refused, also where another function makes the call."""
-        from pscdsl._src.frontend.values.purity import external_use
+        from pscdsl._src.frontend.values.purity import external_use  # which is about these values
 
         raise Failure(external_use(self))
 
@@ -378,8 +378,8 @@ def is_plain(value: object) -> bool:
 
 def is_type(value: object) -> bool:
     """Whether a value names a type, and does nothing where an annotation has it."""
-    from pscdsl._src.frontend.interpreter.records import RecordClass
-    from pscdsl._src.frontend.specs.annotations import TypeVariable
+    from pscdsl._src.frontend.interpreter.records import RecordClass  # which are values
+    from pscdsl._src.frontend.specs.annotations import TypeVariable  # which are values
 
     kinds = (Marker, StaticFunction, Alias, RecordClass, TypeVariable, DType, DTypeClass)
     return value is None or isinstance(value, kinds)

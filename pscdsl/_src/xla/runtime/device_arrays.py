@@ -119,7 +119,7 @@ def _dlpack(
     dl_device: Any = None,
     copy: Any = None,
 ) -> Any:
-    from pscdsl._src.xla.runtime.devices import put
+    from pscdsl._src.xla.runtime.devices import put  # which prepares these arrays
 
     if dl_device is not None and tuple(dl_device) != _dlpack_device(self):
         raise BufferError("an array can only be exported on its own device")
@@ -205,7 +205,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _rebuild(value: NDArray) -> Any:
-    from pscdsl._src.xla.runtime.devices import put
+    from pscdsl._src.xla.runtime.devices import put  # which prepares these arrays
 
     return put(value)
 
