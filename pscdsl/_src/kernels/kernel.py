@@ -140,6 +140,8 @@ class Kernel(Called[P, R]):
         made._executables, made._spec = Executables(), None
         changed = donate, budget, fast_math
         made._reading = current.with_options(made, made._own_options, changed)
+        if self._definition is not None:
+            made._definition = made._reading.definition
         made._made_of, made.trace = self, None  # what it was read from stands there
         tell(made)
         return made
