@@ -39,6 +39,10 @@ class _Done:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say of each kernel what became of it."""
+    if arguments.gpu:
+        from pscdsl._src.cli import compile_for_gpu  # whose plugin may not be installed
+
+        return compile_for_gpu.run(arguments)
     if arguments.output:
         os.environ[store.FOLDER_VARIABLE] = admitted(arguments.output, [os.getcwd()])
     if store.cache_folder() is None:

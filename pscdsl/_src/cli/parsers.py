@@ -12,6 +12,7 @@ import os
 from typing import Final
 
 from pscdsl._src.checker.report import FORMATS
+from pscdsl._src.targets.gpu.described import GPUS
 
 CACHE_VARIABLE: Final = "PSCDSL_CACHE_DIR"
 
@@ -204,10 +205,17 @@ def _hlo(parser: argparse.ArgumentParser) -> None:
     """Print the StableHLO of a kernel for given sizes, or the HLO that XLA optimised it to."""
     _add_target(parser)
     _add_dims(parser)
+    parser.add_argument("--optimized", action="store_true", help="print what XLA compiles")
+    _add_gpu(parser, "for a model of GPU, in place of this machine")
     parser.add_argument(
-        "--optimized", action="store_true", help="print what XLA compiles for this machine"
+        "--ptx", action="store_true", help="with --target: print the code of its functions"
     )
     _add_derivatives(parser)
+
+
+def _add_gpu(parser: argparse.ArgumentParser, what: str) -> None:
+    """Declare the option that names a model of GPU."""
+    parser.add_argument("--target", dest="gpu", choices=tuple(GPUS), help=what)
 
 
 def _cost(parser: argparse.ArgumentParser) -> None:
@@ -250,6 +258,11 @@ def _compile(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FOLDER",
         help="keep them there, in place of $PSCDSL_CACHE or the user's folder for caches",
+    )
+    _add_gpu(
+        parser,
+        "compile for a model of GPU, which need not be here, and print its memory and the routines "
+        "that it calls; --output FOLDER gets the optimised programs and their code",
     )
     _add_derivatives(parser)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pscdsl._src.ir.builder import broadcast_to
+from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.creation import Iota

@@ -51,7 +51,8 @@ PACKAGES: Final[Mapping[str, tuple[Package, ...]]] = {
 }
 """What may be installed for each platform; the first that is there is taken."""
 _INSTALL: Final = {
-    "cuda": "pip install 'pscdsl[cuda13]', or 'pscdsl[cuda12]' for older drivers",
+    "cuda": "pip install 'pscdsl[cuda13]', or 'pscdsl[cuda12]' for older drivers, or "
+    "'pscdsl[cuda13-compiler]' to compile for other machines",
     "tpu": "pip install libtpu",
 }
 
