@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
-from pscdsl._src.primitives.control import Call, Control, Switch, While
+from pscdsl._src.primitives.control import Call, Control
 from pscdsl._src.primitives.control.base import function_cost
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.indexing import Gather, Scatter
@@ -64,16 +64,8 @@ def traffic(equation: Equation) -> Size:
     primitive = equation.primitive
     if isinstance(primitive, Call):
         return substitute(function_traffic(primitive.function), dict(primitive.sizes))
-    if isinstance(primitive, Switch):
-        dearest: Size = 0
-        for branch in primitive.branches:
-            dearest = maximum(dearest, block_traffic(branch))
-        return dearest
     if isinstance(primitive, Control):
-        total: Size = 0
-        for block, times in primitive.runs():
-            total = total + block_traffic(block) * times
-        return total
+        return primitive.layout.total(block_traffic)
     return _moved(equation)
 
 
@@ -203,8 +195,9 @@ def _loops(function: Function) -> tuple[Span, ...]:
     found: dict[Span, None] = {}
     for equation in walk(function.body):
         primitive = equation.primitive
-        if isinstance(primitive, While) and primitive.bound is None:
-            found[equation.span] = None
         if isinstance(primitive, Call):
             found.update(dict.fromkeys(_loops(primitive.function)))
+        elif isinstance(primitive, Control):
+            if any(region.times is None for region in primitive.layout.regions):
+                found[equation.span] = None
     return tuple(found)

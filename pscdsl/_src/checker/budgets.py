@@ -17,6 +17,7 @@ from pscdsl._src.frontend.transformations.derived import derived
 from pscdsl._src.frontend.transformations.gradients import grad
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives.control import Control
+from pscdsl._src.primitives.control.regions import Nesting
 from pscdsl._src.transforms.simplify.simplify import simplify
 from pscdsl.typing.array_types import size_of
 from pscdsl.typing.assumptions import Verdict
@@ -268,11 +269,13 @@ def _counted(
     """What each equation takes, those of loops with all their steps."""
     for equation in block.equations:
         primitive = equation.primitive
-        runs = primitive.runs() if isinstance(primitive, Control) else ()
-        if not runs:
+        regions = primitive.layout.run if isinstance(primitive, Control) else ()
+        if not regions or any(each.nesting is Nesting.BRANCH for each in regions):
             yield equation.span, count(equation) * times
-        for inner, repeated in runs:
-            yield from _counted(inner, count, times * repeated)
+            continue
+        for each in regions:
+            repeated = 1 if each.times is None else each.times
+            yield from _counted(each.block, count, times * repeated)
 
 
 def _flops(equation: Equation) -> Size:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pscdsl._src.ir.hlo import TargetHlo
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control, Nesting
+from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control.regions import Layout
 from pscdsl._src.targets.forms import Translation
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -27,9 +29,9 @@ class Apart(Control):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return here.block(self.body, operands)
 
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        return {"body": Nesting.ONCE}
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout.of(self.body)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.block(self.body, operands)

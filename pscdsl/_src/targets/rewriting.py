@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pscdsl._src.interpreters.replay import closed
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Var, walk
-from pscdsl._src.primitives.control.base import Control, Nesting
+from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control.regions import Nesting
 from pscdsl._src.primitives.pointwise import Key, key_of
 from pscdsl._src.targets.forms import Context, Form, Pass, Rewrite, Translation
 from pscdsl._src.targets.primitives import Apart
@@ -184,18 +185,16 @@ def _inside(
     target: Target, primitive: Control, here: Context, check: Callable[[str, Block], None]
 ) -> Primitive:
     """A primitive with its blocks rewritten."""
-    changes: dict[str, Any] = {}
-    for name, nesting in primitive.emitted.items():
-        inner = here
-        if nesting is not Nesting.ONCE:
-            inner = replace(here, in_loop=here.in_loop or nesting is Nesting.LOOP, nested=True)
-        value = getattr(primitive, name)
-        mine = _without_passes(target) if isinstance(primitive, Apart) else target
-        blocks: tuple[Block, ...] = (value,) if isinstance(value, Block) else value
-        new = tuple([rewritten(mine, block, inner, check) for block in blocks])
-        if any(one is not other for one, other in zip(new, blocks, strict=True)):
-            changes[name] = new[0] if isinstance(value, Block) else new
-    return replace(primitive, **changes) if changes else primitive
+    mine = _without_passes(target) if isinstance(primitive, Apart) else target
+    blocks: list[Block] = []
+    for region in primitive.layout.regions:
+        block, inner = region.block, here
+        if region.nesting in (Nesting.BRANCH, Nesting.LOOP):
+            in_loop = here.in_loop or region.nesting is Nesting.LOOP
+            inner = replace(here, in_loop=in_loop, nested=True)
+        run = region.nesting is not Nesting.NEVER
+        blocks.append(rewritten(mine, block, inner, check) if run else block)
+    return primitive.with_blocks(blocks)
 
 
 @lru_cache(maxsize=16)

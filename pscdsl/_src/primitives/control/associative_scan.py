@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,8 @@ from pscdsl._src.interpreters.jvp import jvp_block
 from pscdsl._src.interpreters.replay import closed, zeros
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Atom, Block
-from pscdsl._src.primitives.control.base import Call, Expanded, Nesting
+from pscdsl._src.primitives.control.base import Call, Control, Expanded
+from pscdsl._src.primitives.control.regions import Group, Layout, Nesting, Region, Role
 from pscdsl._src.primitives.control.scan import (
     Fold,
     Scan,
@@ -30,7 +32,6 @@ from pscdsl._src.primitives.control.scan import (
     swapped,
 )
 from pscdsl._src.primitives.control.switch import Switch
-from pscdsl._src.primitives.control.while_loop import While
 from pscdsl._src.primitives.elementwise import equal
 from pscdsl._src.primitives.random import SeedKey
 from pscdsl._src.primitives.shaping import Broadcast
@@ -100,17 +101,26 @@ def _goes_apart(block: Block, many: Sequence[bool]) -> bool:
         if not any(flags):
             continue
         primitive = equation.primitive
-        if isinstance(primitive, While) or (isinstance(primitive, Switch) and flags[0]):
-            return True
-        if isinstance(primitive, Switch):
-            inner = [(branch, flags[1:]) for branch in primitive.branches]
-        elif isinstance(primitive, Call):
-            inner = [(primitive.function.body, flags)]
-        else:
-            inner = [(each, [True] * len(each.params)) for each in primitive.blocks()]
-        if any(_goes_apart(each, varies) for each, varies in inner):
+        if isinstance(primitive, Call):
+            if _goes_apart(primitive.function.body, flags):
+                return True
+        elif isinstance(primitive, Control) and _waits(primitive.layout, flags):
             return True
         varying.update(equation.outputs)
+    return False
+
+
+def _waits(layout: Layout, many: Sequence[bool]) -> bool:
+    """Whether an equation's decisions differ, or such are in its blocks; carries are taken to."""
+    flags = layout.operands(many)
+    if any(any(flags.get(g, (True,))) for g in layout.groups if g.role is Role.DECISION):
+        return True
+    for region in layout.regions:
+        taken = [flag for group in region.takes for flag in flags.get(group, ())]
+        if region.nesting is not Nesting.BRANCH:
+            taken = [True] * len(region.block.params)
+        if _goes_apart(region.block, taken):
+            return True
     return False
 
 
@@ -224,6 +234,14 @@ class AssociativeScan(Expanded, name="associative_scan"):
         """Operands by role: captured, the arrays."""
         return list(operands[: self.captured]), list(operands[self.captured :])
 
+    @cached_property
+    def layout(self) -> Layout:
+        captured = Group(Role.CONSTANT, self.captured, "captured")
+        rows = Group(Role.PARTIAL, len(self.combine.results), label="over")
+        takes = (captured, rows, rows)
+        combine = Region("combine", self.combine, takes, (rows,), Nesting.LOOP, self.length)
+        return Layout((captured, rows), (combine,))
+
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         captured, arrays = self.roles(operands)
         results = [np.array(x) for x in arrays]
@@ -238,10 +256,6 @@ class AssociativeScan(Expanded, name="associative_scan"):
         if self.block_length(Assumptions()) is None:  # one row after the other
             return None
         return self.program(Assumptions(), inputs)
-
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        return {"combine": Nesting.LOOP}
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         captured, arrays = self.roles(operands)
@@ -269,9 +283,6 @@ class AssociativeScan(Expanded, name="associative_scan"):
         start = (hlo.full(1, counter), *first, *arrays)
         results = hlo.while_loop(start, lambda now: hlo.compare("LT", now[0], limit), body)
         return results[1 + len(rows) :]
-
-    def runs(self) -> tuple[tuple[Block, Size], ...]:
-        return ((self.combine, self.length),)
 
     def block_length(self, facts: Assumptions) -> int | None:
         """How many rows are combined one after the other, as one of many blocks of rows."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from enum import Enum, auto
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import compress
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from pscdsl._src.interpreters.batching import batch_function
 from pscdsl._src.interpreters.cut import Cut, cut_through, split_block, split_function
@@ -16,6 +15,7 @@ from pscdsl._src.interpreters.replay import replay
 from pscdsl._src.interpreters.transpose import transpose, transpose_function
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
+from pscdsl._src.primitives.control.regions import Layout
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, substitute
@@ -78,58 +78,36 @@ def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
     return Block(params, equations, tuple([use(atom) for atom in block.results]))
 
 
-class Nesting(Enum):
-    """How a block is run by the equation that holds it."""
-
-    ONCE = auto()
-    BRANCH = auto()
-    """Or not, as an operand says."""
-    LOOP = auto()
-
-
-NOWHERE: Final[Mapping[str, Nesting]] = {}
-
-
 @dataclass(frozen=True)
 class Control(Primitive):
-    """Base of the primitives that hold blocks; they are its fields of type `Block`."""
+    """Base of the primitives that hold blocks; passes know of them what their layout says."""
 
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        """The fields whose blocks are a part of what is emitted, and how they are run."""
-        return NOWHERE
+    @cached_property
+    def layout(self) -> Layout:
+        """Its operands and results by role, and its blocks, in the order of its fields."""
+        return Layout()
+
+    def chosen(self, operands: Sequence[Atom]) -> int | None:
+        """Which of its regions alone is run, if these operands decide that."""
+        return None
 
     def blocks(self) -> tuple[Block, ...]:
-        found: list[Block] = []
-        for each in fields(self):
-            value = getattr(self, each.name)
-            items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
-            found.extend(item for item in items if isinstance(item, Block))
-        return tuple(found)
-
-    def runs(self) -> tuple[tuple[Block, Size], ...]:
-        """The blocks that it goes through, each with how often; none where one is chosen."""
-        return tuple([(block, 1) for block in self.blocks()])
+        return tuple([each.block for each in self.layout.regions])
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
-        total: Size = 0
-        for block, times in self.runs():
-            total = total + block_cost(block) * times
-        return total
+        return self.layout.total(block_cost)
 
     def substitute(self, env: Mapping[str, Size]) -> Self:
-        result = super().substitute(env)
-        changed: dict[str, object] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, Block):
-                changed[each.name] = substitute_block(value, env)
-            elif isinstance(value, tuple):
-                items = cast("tuple[object, ...]", value)
-                if items and isinstance(items[0], Block):
-                    blocks = cast("tuple[Block, ...]", items)
-                    changed[each.name] = tuple([substitute_block(block, env) for block in blocks])
-        return replace(result, **changed)
+        blocks = [substitute_block(each, env) for each in self.blocks()]
+        return super().substitute(env).with_blocks(blocks)
+
+    def with_blocks(self, blocks: Sequence[Block], counts: Mapping[str, int] | None = None) -> Self:
+        """The same with other blocks, in the order of its regions, and other `Layout.counts`."""
+        changed: dict[str, Any] = dict(counts or {})
+        for region, block in zip(self.layout.regions, blocks, strict=True):
+            several = isinstance(getattr(self, region.field), tuple)
+            changed[region.field] = (*changed.get(region.field, ()), block) if several else block
+        return replace(self, **changed)
 
     def require(
         self, facts: Assumptions, what: str, given: Sequence[ArrayType], wanted: Sequence[ArrayType]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Self, TypeAlias, TypeVar
 
 from pscdsl._src.interpreters.batching import batch_block, repeated
@@ -13,7 +14,8 @@ from pscdsl._src.interpreters.transpose import transpose
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control, Nesting, substitute_block
+from pscdsl._src.primitives.control.base import Control, substitute_block
+from pscdsl._src.primitives.control.regions import Group, Layout, Nesting, Region, Role
 from pscdsl._src.primitives.linear import WithoutTangents
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -109,9 +111,13 @@ class Ruled(Control):
         given = (*operands[: self.captured[0]], *operands[sum(self.captured) :])
         return here.block(self.body, given)
 
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        return {"body": Nesting.ONCE}
+    @cached_property
+    def layout(self) -> Layout:
+        own, *others = [Group(Role.ARGUMENT, count) for count in self.captured]
+        arguments = Group(Role.ARGUMENT, len(self.body.params) - own.count)
+        results = Group(Role.RESULT, len(self.body.results))
+        body = Region("body", self.body, (own, arguments), (results,), Nesting.ONCE)
+        return Layout((own, *others, arguments, results), (body,))
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.block(
@@ -268,6 +274,15 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
     backward: Block
     saved: int
     results: tuple[ArrayType, ...]
+
+    @cached_property
+    def layout(self) -> Layout:
+        saved = Group(Role.ARGUMENT, self.saved)
+        tangents = Group(Role.ARGUMENT, len(self.backward.results))
+        results = Group(Role.RESULT, len(self.results))
+        takes, gives = (saved, results), (tangents,)
+        backward = Region("backward", self.backward, takes, gives, Nesting.NEVER)
+        return Layout((saved, tangents, results), (backward,))
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         given = (*operands[: self.saved], *self.results)

@@ -7,8 +7,9 @@ theorem a solution x of f(x, p) = 0 moves by the solution dx of df/dx dx = -df/d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from pscdsl._src.interpreters.batching import batch_block, repeated
@@ -17,7 +18,8 @@ from pscdsl._src.interpreters.replay import replay, zeros
 from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control, Nesting, block_cost
+from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control.regions import Group, Layout, Nesting, Region, Role
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NoRule
@@ -53,6 +55,22 @@ class Implicit(Control):
         """The types of the solution."""
         return self.equation.in_types[self.captured[0] :]
 
+    @cached_property
+    def layout(self) -> Layout:
+        by_equation, by_solver, by_third = [Group(Role.ARGUMENT, x) for x in self.captured]
+        arguments = Group(Role.ARGUMENT, len(self.solver.params) - by_solver.count)
+        solution = Group(Role.RESULT, len(self.solution))
+        more = Group(Role.RESULT, len(self.solver.results) - solution.count)
+        said, given = (by_equation, solution), (solution, more)
+        equation = Region("equation", self.equation, said, (solution,), Nesting.NEVER)
+        solver = Region("solver", self.solver, (by_solver, arguments), given, Nesting.ONCE)
+        regions = (equation, solver, *self.third(by_third, solution))
+        return Layout((by_equation, by_solver, by_third, arguments, *given), regions)
+
+    def third(self, captured: Group, solution: Group) -> tuple[Region, ...]:
+        """The region of its last field, if it has a block."""
+        raise NotImplementedError
+
     def run(self, operands: Sequence[T]) -> list[T]:
         """What the solver takes, of what there is for each operand."""
         first, second = self.captured[:2]
@@ -69,15 +87,8 @@ class Implicit(Control):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return here.block(self.solver, self.run(operands))
 
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        return {"solver": Nesting.ONCE}
-
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         return hlo.block(self.solver, self.run(operands))
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return block_cost(self.solver)
 
     def moved(
         self, primals: Sequence[Value], tangents: Sequence[Value | None], solution: Sequence[Value]
@@ -99,6 +110,12 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
     """
 
     transposed: Block | None = None
+
+    def third(self, captured: Group, solution: Group) -> tuple[Region, ...]:
+        if self.transposed is None:
+            return ()
+        takes, gives = (captured, solution), (solution,)
+        return (Region("transposed", self.transposed, takes, gives, Nesting.NEVER),)
 
     def jvp(
         self,
@@ -189,6 +206,10 @@ class Root(Implicit, name="custom_root"):
     """
 
     tangent: Block
+
+    def third(self, captured: Group, solution: Group) -> tuple[Region, ...]:
+        takes, gives = (captured, solution, solution), (solution,)
+        return (Region("tangent", self.tangent, takes, gives, Nesting.NEVER),)
 
     def jvp(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from pscdsl._src.primitives.control.associative_scan import (
     tangents_of,
 )
 from pscdsl._src.primitives.control.base import Expanded
+from pscdsl._src.primitives.control.regions import Group, Layout, Nesting, Region, Role
 from pscdsl._src.primitives.control.scan import Fold, parts, row, rows_of, side_by_side, swapped
 from pscdsl._src.primitives.reductions import Reduce, Reduction, reducible
 from pscdsl._src.primitives.shaping import Reshape
@@ -228,6 +230,19 @@ class MapReduce(Expanded, name="map_reduce"):
         found = parts(operands, self.body_captured, self.combine_captured, self.initial)
         return found[0], found[1], found[2], found[3]
 
+    @cached_property
+    def layout(self) -> Layout:
+        by_body = Group(Role.CONSTANT, self.body_captured, "body_captured")
+        by_combine = Group(Role.CONSTANT, self.combine_captured, "combine_captured")
+        count, has_initial = len(self.body.results), bool(self.initial)
+        values = Group(Role.PARTIAL, count, "initial", "init", given=has_initial)
+        rows = Group(Role.ROW, len(self.body.params) - self.body_captured, label="over")
+        both = (by_combine, values, values)
+        loop, length = Nesting.LOOP, self.length
+        body = Region("body", self.body, (by_body, rows), (values,), loop, length, "map")
+        combine = Region("combine", self.combine, both, (values,), loop, length)
+        return Layout((by_body, by_combine, values, rows), (body, combine))
+
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         by_body, by_combine, state, arrays = self.roles(operands)
         for step in range(here.size(self.length)):
@@ -238,9 +253,6 @@ class MapReduce(Expanded, name="map_reduce"):
 
     def expansion(self, inputs: Types) -> Block:
         return self.program(Assumptions(), inputs)
-
-    def runs(self) -> tuple[tuple[Block, Size], ...]:
-        return (self.body, self.length), (self.combine, self.length)
 
     def program(self, facts: Assumptions, operands: Types) -> Block:
         """Reductions, or loops over the rows, or over the rows of many blocks at once."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pscdsl._src.interpreters.batching import batch_block
@@ -14,7 +15,8 @@ from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Atom, Block
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control.base import Control, Nesting
+from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control.regions import Layout
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -43,9 +45,9 @@ class Checkpoint(Control, name="checkpoint"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         return here.block(self.body, operands)
 
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        return {"body": Nesting.ONCE}
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout.of(self.body)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if self.again and operands:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,8 @@ from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Atom, Block, Var
-from pscdsl._src.primitives.control.base import Control, Nesting
+from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control.regions import Group, Layout, Nesting, Region, Role
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Select, less
 from pscdsl._src.primitives.reductions import Reduce
@@ -78,6 +80,18 @@ class Scan(Control, name="scan"):
         first, second = self.captured, self.captured + self.carried
         return list(operands[:first]), list(operands[first:second]), list(operands[second:])
 
+    @cached_property
+    def layout(self) -> Layout:
+        steps = Group(Role.DECISION, int(self.counted), "captured")
+        captured = Group(Role.CONSTANT, self.captured - steps.count, "captured")
+        carry = Group(Role.CARRY, self.carried, "carried", "carry")
+        first = self.captured + self.carried
+        rows = Group(Role.ROW, len(self.body.params) - first, label="over")
+        stacks = Group(Role.STACK, len(self.body.results) - self.carried)
+        takes, gives = (steps, captured, carry, rows), (carry, stacks)
+        body = Region("body", self.body, takes, gives, Nesting.LOOP, self.length, "step")
+        return Layout((*takes, stacks), (body,))
+
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         captured, carry, arrays = self.roles(operands)
         length = here.size(self.length)
@@ -92,10 +106,6 @@ class Scan(Control, name="scan"):
             for stack, result in zip(stacks, results[self.carried :], strict=True):
                 stack[step] = result
         return (*carry, *stacks)
-
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        return {"body": Nesting.LOOP}
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         captured, carry, arrays = self.roles(operands)
@@ -136,9 +146,6 @@ class Scan(Control, name="scan"):
             body,
         )
         return results[1:]
-
-    def runs(self) -> tuple[tuple[Block, Size], ...]:
-        return ((self.body, self.length),)
 
     # Derivatives and batches: see below.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pscdsl._src.interpreters.batching import batch_block, repeated
@@ -12,13 +13,14 @@ from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp_block
 from pscdsl._src.interpreters.replay import closed, replay, zeros
 from pscdsl._src.interpreters.transpose import transpose_block
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.control.base import Control, Nesting, block_cost
+from pscdsl._src.ir.program import Atom, Block, Literal
+from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control.regions import Group, Layout, Nesting, Region, Role
 from pscdsl._src.primitives.elementwise import Clamp, Select, equal, select_rows
 from pscdsl._src.primitives.shaping import Broadcast, same_sizes
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.dims import Size, maximum
+from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32
 
 if TYPE_CHECKING:
@@ -107,13 +109,27 @@ class Switch(Control, name="switch"):
             self.require(facts, "results of a branch", branch.out_types, first.out_types)
         return first.out_types
 
+    @cached_property
+    def layout(self) -> Layout:
+        index = Group(Role.DECISION, 1)
+        captured = Group(Role.CONSTANT, len(self.branches[0].params))
+        results = Group(Role.RESULT, len(self.branches[0].results))
+        nesting = Nesting.BRANCH if len(self.branches) > 1 else Nesting.ONCE
+        regions = [
+            Region("branches", branch, (captured,), (results,), nesting, label=f"case {number}")
+            for number, branch in enumerate(self.branches)
+        ]
+        return Layout((index, captured, results), tuple(regions))
+
+    def chosen(self, operands: Sequence[Atom]) -> int | None:
+        index, last = operands[0], len(self.branches) - 1
+        if isinstance(index, Literal):
+            return min(max(int(index.value.real), 0), last)
+        return None if last else 0
+
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         index = min(max(int(operands[0]), 0), len(self.branches) - 1)
         return here.block(self.branches[index], operands[1:])
-
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        return {"branches": Nesting.BRANCH if len(self.branches) > 1 else Nesting.ONCE}
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         index, *rest = operands
@@ -127,16 +143,6 @@ class Switch(Control, name="switch"):
             (index,) = hlo.op("clamp", (low, index, high), (inputs[0],))
         run = [lambda branch=branch: hlo.block(branch, rest) for branch in self.branches]
         return hlo.case(index, run, outputs)
-
-    def runs(self) -> tuple[tuple[Block, Size], ...]:
-        return ()
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        """The dearest branch."""
-        total: Size = 0
-        for branch in self.branches:
-            total = maximum(total, block_cost(branch))
-        return total
 
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from pscdsl._src.interpreters.jvp import jvp_block
 from pscdsl._src.interpreters.replay import closed, replay, zeros
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block, Var
-from pscdsl._src.primitives.control.base import Control, Nesting
+from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control.regions import Group, Layout, Nesting, Region, Role
 from pscdsl._src.primitives.control.scan import Saving, Scan, halves_of_loop, parts
 from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.dynamic_slicing import DynamicUpdate
@@ -48,7 +50,7 @@ class While(Control, name="while"):
     cond_captured: int
     body_captured: int
     bound: Size | None = None
-    every: Size | None = None
+    every: Size | None = field(default=None, repr=False)
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         by_cond, by_body, carry = self.roles(operands)
@@ -63,15 +65,23 @@ class While(Control, name="while"):
         first, second = self.cond_captured, self.cond_captured + self.body_captured
         return list(operands[:first]), list(operands[first:second]), list(operands[second:])
 
+    @cached_property
+    def layout(self) -> Layout:
+        by_cond = Group(Role.CONSTANT, self.cond_captured, "cond_captured")
+        by_body = Group(Role.CONSTANT, self.body_captured, "body_captured")
+        carry = Group(Role.CARRY, len(self.body.results), label="carry")
+        test = Group(Role.DECISION, 1, given=False)
+        asked = None if self.bound is None else self.bound + 1
+        loop = Nesting.LOOP
+        cond = Region("cond", self.cond, (by_cond, carry), (test,), loop, asked)
+        body = Region("body", self.body, (by_body, carry), (carry,), loop, self.bound, "step")
+        return Layout((by_cond, by_body, carry, test), (cond, body))
+
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         by_cond, by_body, carry = self.roles(operands)
         while here.block(self.cond, [*by_cond, *carry])[0]:
             carry = list(here.block(self.body, [*by_body, *carry]))
         return tuple(carry)
-
-    @property
-    def emitted(self) -> Mapping[str, Nesting]:
-        return {"cond": Nesting.LOOP, "body": Nesting.LOOP}
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         by_cond, by_body, carry = self.roles(operands)
@@ -80,12 +90,6 @@ class While(Control, name="while"):
             lambda now: hlo.block(self.cond, [*by_cond, *now])[0],
             lambda now: hlo.block(self.body, [*by_body, *now]),
         )
-
-    def runs(self) -> tuple[tuple[Block, Size], ...]:
-        """How often the regions run at most; 1 if that is not known."""
-        if self.bound is None:
-            return (self.cond, 1), (self.body, 1)
-        return (self.cond, self.bound + 1), (self.body, self.bound)
 
     # Derivatives and batches: see below.
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pscdsl._src.analysis.cost import total_bytes, traffic
 from pscdsl._src.ir.program import Block, Equation, Function, Var, walk
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import Call, Control, Scan, While
+from pscdsl._src.primitives.control import Call, Control
 from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.dims import Size, evaluate, substitute
 
@@ -69,15 +69,15 @@ def _steps(function: Function) -> tuple[tuple[Size, Size, Size], ...]:
     found: dict[tuple[Size, Size, Size], None] = {}
     for equation in walk(function.body):
         primitive = equation.primitive
-        if isinstance(primitive, Scan | While):
-            body = primitive.body
-            results = {atom for atom in body.results if isinstance(atom, Var)}
-            made = total_bytes([atom.type for atom in results.difference(body.params)])
-            found[*_moved(body), made] = None
-        elif isinstance(primitive, Call):
+        if isinstance(primitive, Call):
             env = dict(primitive.sizes)
             for one, two, three in _steps(primitive.function):
                 found[substitute(one, env), substitute(two, env), substitute(three, env)] = None
+        elif isinstance(primitive, Control):
+            for body in [each.block for each in primitive.layout.regions if each.is_body]:
+                results = {atom for atom in body.results if isinstance(atom, Var)}
+                made = total_bytes([atom.type for atom in results.difference(body.params)])
+                found[*_moved(body), made] = None
     return tuple(found)
 
 
