@@ -5,15 +5,19 @@ What is known outside a block is known inside: blocks forget the parameters of w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from operator import is_not
+from typing import TypeAlias
 
 import numpy as np
 
 from pscdsl._src.ir.primitive import NDArray, Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, is_plain, rebuilt
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import AssociativeScan, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.control import Control
+from pscdsl._src.primitives.control.regions import Group, Layout, Region, Role, by_group
 from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import Clamp, Elementwise, Select
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
@@ -229,85 +233,140 @@ def _with_scalars(
 # The whole pass, through control flow.
 
 
+Members: TypeAlias = Mapping[Group, Sequence[Atom]]
+Pairs: TypeAlias = list[tuple[Var, Atom]]
+"""Parameters and what they are given."""
+
+
 class Forward(Straight):
     """The pass."""
 
     def equation(self, equation: Equation, scope: Scope) -> None:
         """Add an equation to a scope, or what takes its place."""
         primitive = equation.primitive
-        if is_plain(primitive):
+        if not isinstance(primitive, Control) or not primitive.layout.regions:
             super().equation(equation, scope)
-        elif isinstance(primitive, Scan):
-            self.scan(primitive, scope.use(equation.inputs), equation, scope)
-        elif isinstance(primitive, While):
-            self.while_loop(primitive, scope.use(equation.inputs), equation, scope)
-        elif isinstance(primitive, Switch):
-            self.switch(primitive, scope.use(equation.inputs), equation, scope)
-        elif isinstance(primitive, AssociativeScan):
-            self.associative_scan(primitive, scope.use(equation.inputs), equation, scope)
-        elif isinstance(primitive, MapReduce):
-            self.map_reduce(primitive, scope.use(equation.inputs), equation, scope)
+            return
+        layout, inputs = primitive.layout, scope.use(equation.inputs)
+        operands, number = layout.operands(inputs), primitive.chosen(inputs)
+        if number is not None:
+            region = layout.regions[number]
+            taken = [atom for group in region.takes for atom in operands[group]]
+            results = self.inline(region.block, taken, scope)
+            scope.names.update(zip(equation.outputs, results, strict=True))
+        elif layout.is_repeated:
+            self.control(primitive, layout, operands, equation, scope)
         else:
             super().equation(equation, scope)
 
-    def scan(self, scan: Scan, inputs: tuple[Atom, ...], equation: Equation, scope: Scope) -> None:
-        """Add a loop without the carries that stay as they are."""
-        captured, carry, arrays = scan.roles(inputs)
-        params, held, passed = scan.roles(scan.body.params)
-        results = scan.body.results
-        fixed, moving = _fixed(held, results)
-        scope.names.update({equation.outputs[i]: carry[i] for i in fixed})
-        captured.extend(carry[i] for i in fixed)
-        params.extend(held[i] for i in fixed)
-        inner = Scope({})
-        kept = self.bind(params, captured, inner, scope, scan.counted)
-        kept_arrays = self.bind(passed, arrays, inner, scope)
-        if fixed or len(kept) < len(params) or len(kept_arrays) < len(arrays):
-            taken = [params[i] for i in kept], [held[i] for i in moving]
-            block = Block(
-                (*taken[0], *taken[1], *[passed[i] for i in kept_arrays]),
-                scan.body.equations,
-                (*[results[i] for i in moving], *results[scan.carried :]),
-            )
-            body = self.specialised(block, inner)
-        else:
-            body = self.block(scan.body)
-        from_outside = dict(zip(body.params, [captured[i] for i in kept], strict=False))
-        passed_on = dict(
-            zip(
-                body.params[len(kept) + len(moving) :],
-                [arrays[i] for i in kept_arrays],
-                strict=True,
-            )
-        )
-        outputs = [equation.outputs[i] for i in moving]
-        wanted = list(body.results[: len(moving)])
+    def control(
+        self,
+        primitive: Control,
+        layout: Layout,
+        operands: Members,
+        equation: Equation,
+        scope: Scope,
+    ) -> None:
+        """Add a loop or choice of what is not known, without the carries that stay as they are."""
+        outputs = layout.results(equation.outputs)
+        keeps = {group: [True] * group.count for group in layout.groups}
+        for group, moves in _carries(layout):
+            keeps[group] = moves
+            for var, atom, moving in zip(outputs[group], operands[group], moves, strict=True):
+                if not moving:
+                    scope.names[var] = atom
+        left, known = dict(operands), dict[Group, Pairs]()
+        blocks: list[Block] = []
+        for region in layout.regions:
+            block, taken = self.region(region, operands, keeps, scope)
+            blocks.append(block)
+            known.update(taken)
+            left.update({group: [atom for _, atom in pairs] for group, pairs in taken.items()})
+        for region, block in zip(layout.regions, blocks, strict=True):
+            for group, results in by_group(region.gives, block.results):
+                if group.role is Role.DECISION and _is_false(results[0]):  # no step is taken
+                    scope.names.update(zip(equation.outputs, layout.outputs(operands), strict=True))
+                    return
+                if group.role is Role.STACK:
+                    pairs = list(zip(results, outputs[group], strict=True))
+                    keeps[group] = self.stacks(region, pairs, known, equation, scope)
+                elif group.role is Role.RESULT and region is layout.regions[0]:
+                    captured = [atom for each in region.takes for atom in left[each]]
+                    for place, var in enumerate(outputs[group]):
+                        same = _same_in_all(blocks, place, captured)
+                        if same is not None:
+                            scope.names[var] = same
+                            keeps[group][place] = False
+        for at, (region, block) in enumerate(zip(layout.regions, blocks, strict=True)):
+            flags = [flag for group in region.gives for flag in keeps[group]]
+            if not all(flags):
+                results = tuple(compress(block.results, flags))
+                blocks[at] = Block(block.params, block.equations, results)
+        if any(map(is_not, blocks, primitive.blocks())):
+            primitive = primitive.with_blocks(blocks, layout.counts(left))
+        wanted = tuple(compress(equation.outputs, layout.outputs(keeps)))
+        if wanted:
+            self.add(primitive, layout.inputs(left), wanted, equation, scope)
+
+    def region(
+        self, region: Region, operands: Members, keeps: Mapping[Group, list[bool]], scope: Scope
+    ) -> tuple[Block, dict[Group, Pairs]]:
+        """A region's block, of what is not known of it: which parameters, and their operands."""
+        inner, params, taken = Scope({}), list[Var](), dict[Group, Pairs]()
+        decisions: Pairs = []
+        fixed: Pairs = []
+        for group, own in region.params():
+            if group.role is Role.CARRY:
+                carried = zip(own, operands[group], keeps[group], strict=True)
+                fixed += [(var, atom) for var, atom, moves in carried if not moves]
+        captures = list(fixed)  # they are captured now
+        for group, own in region.params():
+            if group.role is Role.PARTIAL:
+                params += own
+                continue
+            pairs = list(zip(own, operands[group], strict=True))
+            if group.role is Role.DECISION:
+                decisions = pairs
+            elif group.role is Role.CONSTANT:
+                pairs = self.bind([*pairs, *captures], inner, scope, decisions)
+                captures = []
+            elif group.role is Role.ROW:
+                pairs = self.bind(pairs, inner, scope)
+            else:
+                pairs = list(compress(pairs, keeps[group]))
+            taken[group] = pairs
+            params += [var for var, _ in pairs]
+        block = region.block
+        if not fixed and len(params) == len(block.params):
+            return self.block(block), taken
+        return self.specialised(Block(tuple(params), block.equations, block.results), inner), taken
+
+    def stacks(
+        self,
+        region: Region,
+        pairs: Sequence[tuple[Atom, Var]],
+        known: Mapping[Group, Pairs],
+        equation: Equation,
+        scope: Scope,
+    ) -> list[bool]:
+        """Flags of stacks, given what each step gives: whether they are to be made."""
+        constants, rows = [
+            dict(pair for group in region.takes if group.role is role for pair in known[group])
+            for role in (Role.CONSTANT, Role.ROW)
+        ]
+        ends_early = any(each.count for each in region.takes if each.role is Role.DECISION)
         stacked: dict[Atom, Var] = {}
-        for result, var in zip(
-            body.results[len(moving) :], equation.outputs[scan.carried :], strict=True
-        ):
-            known = not scan.counted and self.stack(
-                result, from_outside, passed_on, var, equation, scope
-            )
-            if known:
-                continue
-            if result in stacked:
+        made: list[bool] = []
+        for result, var in pairs:
+            if not ends_early and self.stack(result, constants, rows, var, equation, scope):
+                made.append(False)
+            elif result in stacked:
                 scope.names[var] = stacked[result]
-                continue
-            stacked[result] = var
-            outputs.append(var)
-            wanted.append(result)
-        if len(wanted) < len(body.results):
-            body = Block(body.params, body.equations, tuple(wanted))
-        if body is not scan.body:
-            scan = replace(scan, body=body, captured=len(kept), carried=len(moving))
-        given = (
-            *[captured[i] for i in kept],
-            *[carry[i] for i in moving],
-            *[arrays[i] for i in kept_arrays],
-        )
-        if outputs:
-            self.add(scan, given, tuple(outputs), equation, scope)
+                made.append(False)
+            else:
+                stacked[result] = var
+                made.append(True)
+        return made
 
     def stack(
         self,
@@ -332,147 +391,6 @@ class Forward(Straight):
             return True
         return False
 
-    def while_loop(
-        self, loop: While, inputs: tuple[Atom, ...], equation: Equation, scope: Scope
-    ) -> None:
-        """Add a loop without the carries that stay as they are."""
-        by_cond, by_body, carry = loop.roles(inputs)
-        cond, cond_held = _parted(loop.cond.params, loop.cond_captured)
-        body, held = _parted(loop.body.params, loop.body_captured)
-        fixed, moving = _fixed(held, loop.body.results)
-        scope.names.update({equation.outputs[i]: carry[i] for i in fixed})
-        inners = Scope({}), Scope({})
-        kept: list[list[int]] = []
-        for atoms, params, all_held, inner in (
-            (by_cond, cond, cond_held, inners[0]),
-            (by_body, body, held, inners[1]),
-        ):
-            atoms.extend(carry[i] for i in fixed)
-            params.extend(all_held[i] for i in fixed)
-            kept.append(self.bind(params, atoms, inner, scope))
-        if not fixed and len(kept[0]) == len(by_cond) and len(kept[1]) == len(by_body):
-            new_cond, new_body = self.block(loop.cond), self.block(loop.body)
-        else:
-            new_cond = self.specialised(
-                Block(
-                    (*[cond[i] for i in kept[0]], *[cond_held[i] for i in moving]),
-                    loop.cond.equations,
-                    loop.cond.results,
-                ),
-                inners[0],
-            )
-            new_body = self.specialised(
-                Block(
-                    (*[body[i] for i in kept[1]], *[held[i] for i in moving]),
-                    loop.body.equations,
-                    tuple([loop.body.results[i] for i in moving]),
-                ),
-                inners[1],
-            )
-        (goes_on,) = new_cond.results
-        if isinstance(goes_on, Literal) and not goes_on.value:
-            scope.names.update(zip(equation.outputs, carry, strict=True))
-            return
-        if new_cond is not loop.cond or new_body is not loop.body:
-            loop = replace(
-                loop,
-                cond=new_cond,
-                body=new_body,
-                cond_captured=len(kept[0]),
-                body_captured=len(kept[1]),
-            )
-        given = (
-            *[by_cond[i] for i in kept[0]],
-            *[by_body[i] for i in kept[1]],
-            *[carry[i] for i in moving],
-        )
-        outputs = tuple([equation.outputs[i] for i in moving])
-        if outputs:
-            self.add(loop, given, outputs, equation, scope)
-
-    def associative_scan(
-        self, scan: AssociativeScan, inputs: tuple[Atom, ...], equation: Equation, scope: Scope
-    ) -> None:
-        """Add prefixes, whose combination forgets the captures that are known."""
-        captured, arrays = scan.roles(inputs)
-        combine, held = self.partly(scan.combine, captured, scope)
-        if combine is not scan.combine:
-            scan = replace(scan, combine=combine, captured=len(held))
-        self.add(scan, (*held, *arrays), equation.outputs, equation, scope)
-
-    def map_reduce(
-        self, reduction: MapReduce, inputs: tuple[Atom, ...], equation: Equation, scope: Scope
-    ) -> None:
-        """Add combined results, whose blocks forget the captures that are known."""
-        by_body, by_combine, initial, arrays = reduction.roles(inputs)
-        body, held = self.partly(reduction.body, by_body, scope)
-        combine, own = self.partly(reduction.combine, by_combine, scope)
-        if body is not reduction.body or combine is not reduction.combine:
-            reduction = replace(
-                reduction,
-                body=body,
-                combine=combine,
-                body_captured=len(held),
-                combine_captured=len(own),
-            )
-        given = (*held, *own, *initial, *arrays)
-        self.add(reduction, given, equation.outputs, equation, scope)
-
-    def partly(
-        self, block: Block, captured: Sequence[Atom], scope: Scope
-    ) -> tuple[Block, list[Atom]]:
-        """A block without the captures that are known, and those that are left."""
-        count = len(captured)
-        inner = Scope({})
-        kept = self.bind(block.params[:count], captured, inner, scope)
-        if len(kept) == count:
-            return self.block(block), list(captured)
-        params = (*[block.params[i] for i in kept], *block.params[count:])
-        new = self.specialised(Block(params, block.equations, block.results), inner)
-        return new, [captured[i] for i in kept]
-
-    def switch(
-        self, switch: Switch, inputs: tuple[Atom, ...], equation: Equation, scope: Scope
-    ) -> None:
-        """Add a choice, or the branch that is chosen in any case."""
-        index, *rest = inputs
-        last = len(switch.branches) - 1
-        if isinstance(index, Literal) or not last:
-            chosen = int(index.value.real) if isinstance(index, Literal) else 0
-            branch = switch.branches[min(max(chosen, 0), last)]
-            results = self.inline(branch, rest, scope)
-            scope.names.update(zip(equation.outputs, results, strict=True))
-            return
-        kept: list[int] = []
-        branches: list[Block] = []
-        for branch in switch.branches:
-            inner = Scope({})
-            kept = self.bind(branch.params, rest, inner, scope)
-            if len(kept) == len(rest):
-                branches.append(self.block(branch))
-            else:
-                params = tuple([branch.params[i] for i in kept])
-                block = Block(params, branch.equations, branch.results)
-                branches.append(self.specialised(block, inner))
-        given = [rest[i] for i in kept]
-        varying: list[int] = []
-        for place, var in enumerate(equation.outputs):
-            same = _same_in_all(branches, place, given)
-            if same is None:
-                varying.append(place)
-            else:
-                scope.names[var] = same
-        if len(varying) < len(equation.outputs):
-            branches = [
-                Block(each.params, each.equations, tuple([each.results[i] for i in varying]))
-                for each in branches
-            ]
-        if any(a is not b for a, b in zip(branches, switch.branches, strict=True)):
-            switch = Switch(tuple(branches))
-        outputs = tuple([equation.outputs[i] for i in varying])
-        if outputs:
-            self.add(switch, (index, *given), outputs, equation, scope)
-
     def inline(self, block: Block, atoms: Sequence[Atom], scope: Scope) -> tuple[Atom, ...]:
         """Add the equations of a block, with variables of their own; its results."""
         names: dict[Atom, Atom] = dict(zip(block.params, atoms, strict=True))
@@ -484,25 +402,17 @@ class Forward(Straight):
         return scope.use([names.get(atom, atom) for atom in block.results])
 
     def bind(
-        self,
-        params: Sequence[Var],
-        atoms: Sequence[Atom],
-        inner: Scope,
-        scope: Scope,
-        counted: bool = False,
-    ) -> list[int]:
-        """Tell a scope what its parameters are; the places of those that stay parameters.
+        self, pairs: Pairs, inner: Scope, scope: Scope, before: Sequence[tuple[Var, Atom]] = ()
+    ) -> Pairs:
+        """Say in an inner scope what parameters are; those that stay parameters, with operands.
 
-        The first one of a `counted` loop does.
+        What stands `before` them are parameters in any case.
         """
-        kept: list[int] = []
-        first: dict[Atom, Var] = {}
-        for place, (param, atom) in enumerate(zip(params, atoms, strict=True)):
+        left: Pairs = []
+        first: dict[Atom, Var] = {atom: param for param, atom in before}
+        for param, atom in pairs:
             scalar = scope.scalars.get(atom)
-            if counted and not place:
-                first[atom] = param
-                kept.append(place)
-            elif isinstance(atom, Literal):
+            if isinstance(atom, Literal):
                 inner.names[param] = atom
             elif isinstance(scalar, Literal):
                 if param.type.shape:
@@ -514,18 +424,21 @@ class Forward(Straight):
                 inner.names[param] = first[atom]
             else:
                 first[atom] = param
-                kept.append(place)
-        return kept
+                left.append((param, atom))
+        return left
 
 
-def _parted(params: Sequence[Var], count: int) -> tuple[list[Var], list[Var]]:
-    return list(params[:count]), list(params[count:])
+def _carries(layout: Layout) -> Iterator[tuple[Group, list[bool]]]:
+    """The carries, with flags: whether a step gives something else than it has taken."""
+    for region in layout.regions:
+        taken = dict(region.params())
+        for group, results in region.results():
+            if group.role is Role.CARRY:
+                yield group, list(map(is_not, results, taken[group]))
 
 
-def _fixed(held: Sequence[Var], results: Sequence[Atom]) -> tuple[list[int], list[int]]:
-    """The places of carries that a body gives back as they are, and of the others."""
-    fixed = [i for i, var in enumerate(held) if results[i] is var]
-    return fixed, [i for i in range(len(held)) if i not in fixed]
+def _is_false(atom: Atom) -> bool:
+    return isinstance(atom, Literal) and not atom.value
 
 
 def _same_in_all(branches: Sequence[Block], place: int, given: Sequence[Atom]) -> Atom | None:

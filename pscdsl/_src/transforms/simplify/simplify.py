@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from operator import is_
+from typing import TypeAlias, TypeVar
 
 from pscdsl._src.ir.program import (
     Atom,
@@ -17,12 +18,12 @@ from pscdsl._src.ir.program import (
     Equation,
     Function,
     Literal,
-    Var,
     is_plain,
     mapped,
     rebuilt,
 )
-from pscdsl._src.primitives.control import AssociativeScan, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.control import Control
+from pscdsl._src.primitives.control.regions import Group, Layout, Role
 from pscdsl._src.transforms.simplify.forward import Forward
 from pscdsl._src.transforms.simplify.unused_results import narrowed, uses_keys
 
@@ -67,164 +68,42 @@ class Pruner:
         primitive = equation.primitive
         if is_plain(primitive):
             return equation
-        if isinstance(primitive, Scan):
-            return self.scan(primitive, equation, used)
-        if isinstance(primitive, While):
-            return self.while_loop(primitive, equation, used)
-        if isinstance(primitive, Switch):
-            return self.switch(primitive, equation, used)
-        if isinstance(primitive, AssociativeScan):
-            return self.associative_scan(primitive, equation, used)
-        if isinstance(primitive, MapReduce):
-            return self.map_reduce(primitive, equation, used)
+        if isinstance(primitive, Control) and primitive.layout.is_repeated:
+            return self.control(primitive, equation, used)
         new = rebuilt(primitive, self.block, _same)
         if new is primitive:
             return equation
         return Equation(new, equation.inputs, equation.outputs, equation.span)
 
-    def scan(self, scan: Scan, equation: Equation, used: Collection[Atom]) -> Equation:
-        """A loop without the carries that only lead to themselves."""
-        body, results = scan.body, scan.body.results
-        captured, held, arrays = scan.roles(body.params)
-        wanted = [var in used for var in equation.outputs]
-        wanted[: scan.carried] = _live(body, held, wanted)
-        new, needed = self.pruned(body, _where(results, wanted))
-        takes = [
-            *[var in needed or (scan.counted and not at) for at, var in enumerate(captured)],
-            *wanted[: scan.carried],
-            *[var in needed for var in arrays],
-        ]
-        if new is body and all(takes):
+    def control(self, primitive: Control, equation: Equation, used: Collection[Atom]) -> Equation:
+        """A loop or choice without what only leads to itself, nor operands that no block needs."""
+        layout = primitive.layout
+        live = _live(layout, layout.results([var in used for var in equation.outputs]))
+        # What is not computed by a block is there if a block needs it, or the equation itself.
+        takes = {
+            group: live.get(group) or [group.role is Role.DECISION] * group.count
+            for group in layout.groups
+        }
+        pruned: list[Block] = []
+        for region in layout.regions:
+            wanted = [flag for group in region.gives for flag in takes[group]]
+            block, needed = self.pruned(region.block, _where(region.block.results, wanted))
+            pruned.append(block)
+            for group, params in region.params():
+                if group not in live:
+                    pairs = zip(takes[group], params, strict=True)
+                    takes[group] = [taken or var in needed for taken, var in pairs]
+        blocks = primitive.blocks()
+        if all(map(all, takes.values())) and all(map(is_, pruned, blocks)):
             return equation
+        for at, (region, block) in enumerate(zip(layout.regions, pruned, strict=True)):
+            flags = [flag for group in region.takes for flag in takes[group]]
+            pruned[at] = Block(_where(block.params, flags), block.equations, block.results)
+        left = {group: _where(flags, flags) for group, flags in takes.items()}
         return Equation(
-            replace(
-                scan,
-                body=Block(_where(body.params, takes), new.equations, new.results),
-                captured=sum(takes[: scan.captured]),
-                carried=sum(wanted[: scan.carried]),
-            ),
-            _where(equation.inputs, takes),
-            _where(equation.outputs, wanted),
-            equation.span,
-        )
-
-    def while_loop(self, loop: While, equation: Equation, used: Collection[Atom]) -> Equation:
-        """A loop without the carries that only lead to themselves."""
-        cond, needed = self.pruned(loop.cond, loop.cond.results)
-        asked = loop.cond.params[loop.cond_captured :]
-        held = loop.body.params[loop.body_captured :]
-        wanted = [
-            var in used or param in needed
-            for var, param in zip(equation.outputs, asked, strict=True)
-        ]
-        live = _live(loop.body, held, wanted)
-        body, needed_by_body = self.pruned(loop.body, _where(loop.body.results, live))
-        by_cond = [var in needed for var in loop.cond.params[: loop.cond_captured]]
-        by_body = [var in needed_by_body for var in loop.body.params[: loop.body_captured]]
-        if cond is loop.cond and body is loop.body and all((*by_cond, *by_body, *live)):
-            return equation
-        return Equation(
-            replace(
-                loop,
-                cond=Block(_where(cond.params, (*by_cond, *live)), cond.equations, cond.results),
-                body=Block(_where(body.params, (*by_body, *live)), body.equations, body.results),
-                cond_captured=sum(by_cond),
-                body_captured=sum(by_body),
-            ),
-            _where(equation.inputs, (*by_cond, *by_body, *live)),
-            _where(equation.outputs, live),
-            equation.span,
-        )
-
-    def associative_scan(
-        self, scan: AssociativeScan, equation: Equation, used: Collection[Atom]
-    ) -> Equation:
-        """Prefixes of what is used, and of what that is combined with."""
-        wanted = [var in used for var in equation.outputs]
-        combine, wanted, takes = self.combination(scan.combine, scan.captured, wanted)
-        if combine is scan.combine:
-            return equation
-        captured, arrays = scan.roles(equation.inputs)
-        return Equation(
-            replace(scan, combine=combine, captured=sum(takes)),
-            (*_where(captured, takes), *_where(arrays, wanted)),
-            _where(equation.outputs, wanted),
-            equation.span,
-        )
-
-    def map_reduce(
-        self, reduction: MapReduce, equation: Equation, used: Collection[Atom]
-    ) -> Equation:
-        """Results that are used, and what these are combined with, of what is needed for them."""
-        by_body, by_combine, initial, arrays = reduction.roles(equation.inputs)
-        wanted = [var in used for var in equation.outputs]
-        combine, wanted, takes = self.combination(reduction.combine, len(by_combine), wanted)
-        old = reduction.body
-        body, needed = self.pruned(old, _where(old.results, wanted))
-        kept = [var in needed for var in old.params]
-        if combine is reduction.combine and body is old and all(kept):
-            return equation
-        held, rows = kept[: len(by_body)], kept[len(by_body) :]
-        first = _where(initial, wanted) if initial else ()
-        operands = _where(by_body, held), _where(by_combine, takes), first, _where(arrays, rows)
-        return Equation(
-            replace(
-                reduction,
-                body=Block(_where(old.params, kept), body.equations, body.results),
-                combine=combine,
-                body_captured=sum(held),
-                combine_captured=sum(takes),
-                initial=len(first),
-            ),
-            tuple([atom for group in operands for atom in group]),
-            _where(equation.outputs, wanted),
-            equation.span,
-        )
-
-    def combination(
-        self, combine: Block, captured: int, wanted: Sequence[bool]
-    ) -> tuple[Block, list[bool], list[bool]]:
-        """A combination of rows of which some parts are wanted: it, the parts and captures needed.
-
-        It is the same one if nothing goes.
-        """
-        flags, count = list(wanted), len(combine.results)
-        held, pair = combine.params[:captured], combine.params[captured:]
-        while True:
-            new, needed = self.pruned(combine, _where(combine.results, flags))
-            found = [
-                flag or pair[place] in needed or pair[count + place] in needed
-                for place, flag in enumerate(flags)
-            ]
-            if found == flags:
-                break
-            flags = found
-        takes = [var in needed for var in held]
-        if new is combine and all(takes):
-            return combine, flags, takes
-        params = (*_where(held, takes), *_where(pair, flags * 2))
-        return Block(params, new.equations, new.results), flags, takes
-
-    def switch(self, switch: Switch, equation: Equation, used: Collection[Atom]) -> Equation:
-        """A choice without the results that are not used and the operands that no branch takes."""
-        wanted = [var in used for var in equation.outputs]
-        branches: list[Block] = []
-        takes = [False] * (len(equation.inputs) - 1)
-        for branch in switch.branches:
-            new, needed = self.pruned(branch, _where(branch.results, wanted))
-            branches.append(new)
-            takes = [
-                taken or var in needed for taken, var in zip(takes, branch.params, strict=True)
-            ]
-        unchanged = all(a is b for a, b in zip(branches, switch.branches, strict=True))
-        if unchanged and all(takes):
-            return equation
-        return Equation(
-            Switch(
-                tuple([Block(_where(b.params, takes), b.equations, b.results) for b in branches])
-            ),
-            _where(equation.inputs, (True, *takes)),
-            _where(equation.outputs, wanted),
+            primitive.with_blocks(pruned, layout.counts(left)),
+            _where(equation.inputs, layout.inputs(takes)),
+            _where(equation.outputs, layout.outputs(takes)),
             equation.span,
         )
 
@@ -237,29 +116,47 @@ def _where(items: Sequence[T], chosen: Iterable[bool]) -> tuple[T, ...]:
     return tuple([item for item, take in zip(items, chosen, strict=True) if take])
 
 
-def _live(body: Block, held: Sequence[Var], wanted: Sequence[bool]) -> list[bool]:
-    """Flags of the carries that a loop needs for the wanted results of its body.
+Member: TypeAlias = tuple[Group, int]
+"""One of a group."""
 
-    A carry is needed if it is wanted or if a needed result is computed from it.
+
+def _live(layout: Layout, wanted: Mapping[Group, Sequence[bool]]) -> dict[Group, list[bool]]:
+    """Flags of what blocks give: whether the wanted results of an equation need it.
+
+    A carry is needed if it is wanted, or if something is computed from it that is needed.
     """
-    made: dict[Atom, Equation] = {var: each for each in body.equations for var in each.outputs}
-    places: dict[Atom, int] = {var: place for place, var in enumerate(held)}
-    live = list(wanted[: len(held)])
-    due: list[Atom] = [atom for atom, want in zip(body.results, wanted, strict=True) if want]
-    met: set[Atom] = set(due)
-    while due:
-        atom = due.pop()
-        found: tuple[Atom, ...] = ()
-        if atom in made:
-            found = made[atom].inputs
-        elif atom in places and not live[places[atom]]:
-            live[places[atom]] = True
-            found = (body.results[places[atom]],)
+    made: list[dict[Atom, Equation]] = []
+    members: list[dict[Atom, Member]] = []
+    sources: dict[Member, list[tuple[int, Atom]]] = {}
+    for at, region in enumerate(layout.regions):
+        block = region.block
+        made.append({var: each for each in block.equations for var in each.outputs})
+        named = [(group, k) for group in region.takes for k in range(group.count)]
+        members.append(dict(zip(block.params, named, strict=True)))
+        named = [(group, k) for group in region.gives for k in range(group.count)]
+        for member, atom in zip(named, block.results, strict=True):
+            sources.setdefault(member, []).append((at, atom))
+    due = [
+        member
+        for member in sources
+        if member[0].role is Role.DECISION or wanted[member[0]][member[1]]
+    ]
+    live = set(due)
+    pending = [source for member in due for source in sources[member]]
+    met = set(pending)
+    while pending:
+        at, atom = pending.pop()
+        found: list[tuple[int, Atom]] = []
+        if atom in made[at]:
+            found = [(at, each) for each in made[at][atom].inputs]
+        elif (taken := members[at].get(atom)) in sources and taken not in live:
+            live.add(taken)
+            found = sources[taken]
         for each in found:
             if each not in met:
                 met.add(each)
-                due.append(each)
-    return live
+                pending.append(each)
+    return {group: [(group, k) in live for k in range(group.count)] for group, _ in sources}
 
 
 # Both passes, until nothing changes.
