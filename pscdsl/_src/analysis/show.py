@@ -7,7 +7,7 @@ block names what it captures as it is named outside.  Functions that are called 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import singledispatch
 from itertools import count
@@ -16,7 +16,7 @@ from typing import cast
 
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
-from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.control import Call, Control
 from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl.typing.array_types import paths, show_type
@@ -126,16 +126,21 @@ def heading(primitive: Primitive, names: FunctionNames) -> str:
     """What the primitive is: its name and its fields, those apart that are as by default."""
     if not is_dataclass(primitive):
         return primitive.label
+    counts: Collection[str] = ()
+    if isinstance(primitive, Control):
+        counts = [group.field for group in primitive.layout.groups]
     shown: list[str] = []
     for each in fields(primitive):
         value = getattr(primitive, each.name)
         if (
             not each.repr
+            or each.name in counts
             or _holds_blocks(value)
             or (each.default is not MISSING and value == each.default)
         ):
             continue
-        shown.append(each.name if value is True else f"{each.name}={_value(value, names)}")
+        name = each.name.replace("_", " ")
+        shown.append(name if value is True else f"{each.name}={_value(value, names)}")
     return f"{primitive.label}[{', '.join(shown)}]" if shown else primitive.label
 
 
@@ -155,104 +160,24 @@ def _(primitive: Call, names: FunctionNames) -> str:
     return f"call {names.of(primitive.function)}" + (f"[{sizes}]" if sizes else "")
 
 
-@heading.register
-def _(primitive: Scan, names: FunctionNames) -> str:
-    flags = (
-        ("reverse", primitive.reverse),
-        ("counted", primitive.counted),
-        ("unordered sums", primitive.unordered_sums),
-    )
-    shown = "".join(f", {flag}" for flag, is_set in flags if is_set)
-    return f"scan[length={primitive.length}{shown}]"
-
-
-@heading.register(AssociativeScan)
-@heading.register(MapReduce)
-def _(primitive: AssociativeScan | MapReduce, names: FunctionNames) -> str:
-    return f"{primitive.label}[length={primitive.length}]"
-
-
-@heading.register
-def _(primitive: While, names: FunctionNames) -> str:
-    return "while" if primitive.bound is None else f"while[bound={primitive.bound}]"
-
-
-@singledispatch
 def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    """The operands that stand after the heading, by what they are for."""
-    return [("", inputs)]
+    """The operands that stand after the heading, by what they are for; regions show the others."""
+    if not isinstance(primitive, Control) or isinstance(primitive, Call):
+        return [("", inputs)]
+    layout = primitive.layout
+    captured = {group for region in layout.regions for group in layout.captured(region)}
+    operands = layout.operands(inputs)
+    return [(group.label, atoms) for group, atoms in operands.items() if group not in captured]
 
 
-@groups.register
-def _(primitive: Scan, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    _, carry, arrays = primitive.roles(inputs)
-    return [("carry", carry), ("over", arrays)]
-
-
-@groups.register
-def _(primitive: AssociativeScan, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    return [("over", primitive.roles(inputs)[1])]
-
-
-@groups.register
-def _(primitive: MapReduce, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    _, _, initial, arrays = primitive.roles(inputs)
-    return [("init", initial), ("over", arrays)]
-
-
-@groups.register
-def _(primitive: While, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    return [("carry", primitive.roles(inputs)[2])]
-
-
-@groups.register
-def _(primitive: Switch, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    return [("", inputs[:1])]
-
-
-@singledispatch
-def nested(primitive: Primitive, inputs: Sequence[Atom]) -> list[Nested]:
+def nested(primitive: Primitive, inputs: Sequence[Atom]) -> Iterator[Nested]:
     """The blocks that stand below an equation."""
-    found: list[Nested] = []
-    if is_dataclass(primitive):
-        for each in fields(primitive):
-            value = getattr(primitive, each.name)
-            items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
-            found.extend(Nested(each.name, item) for item in items if isinstance(item, Block))
-    return found
-
-
-@nested.register
-def _(primitive: Scan, inputs: Sequence[Atom]) -> list[Nested]:
-    return [Nested("step", primitive.body, primitive.roles(inputs)[0])]
-
-
-@nested.register
-def _(primitive: AssociativeScan, inputs: Sequence[Atom]) -> list[Nested]:
-    return [Nested("combine", primitive.combine, primitive.roles(inputs)[0])]
-
-
-@nested.register
-def _(primitive: MapReduce, inputs: Sequence[Atom]) -> list[Nested]:
-    by_body, by_combine, _, _ = primitive.roles(inputs)
-    return [
-        Nested("map", primitive.body, by_body),
-        Nested("combine", primitive.combine, by_combine),
-    ]
-
-
-@nested.register
-def _(primitive: While, inputs: Sequence[Atom]) -> list[Nested]:
-    by_cond, by_body, _ = primitive.roles(inputs)
-    return [Nested("cond", primitive.cond, by_cond), Nested("step", primitive.body, by_body)]
-
-
-@nested.register
-def _(primitive: Switch, inputs: Sequence[Atom]) -> list[Nested]:
-    return [
-        Nested(f"case {index}", branch, inputs[1:])
-        for index, branch in enumerate(primitive.branches)
-    ]
+    if isinstance(primitive, Control):
+        layout = primitive.layout
+        operands = layout.operands(inputs)
+        for region in layout.regions:
+            captured = [atom for group in layout.captured(region) for atom in operands[group]]
+            yield Nested(region.label or region.field, region.block, captured)
 
 
 def _holds_blocks(value: object) -> bool:

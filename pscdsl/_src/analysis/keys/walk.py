@@ -34,10 +34,9 @@ from pscdsl._src.analysis.keys.places import (
 )
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
-from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.control import AssociativeScan, Call, Control, MapReduce
 from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule, Ruled
-from pscdsl._src.primitives.control.implicit import Implicit
-from pscdsl._src.primitives.control.remat import Checkpoint
+from pscdsl._src.primitives.control.regions import Layout, Region, Role
 from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select
 from pscdsl._src.primitives.indexing import Gather, Scatter
@@ -321,24 +320,16 @@ class Walk:
         """One equation."""
         primitive = equation.primitive
         self.forget(equation.outputs)
-        if isinstance(primitive, Scan):
-            self._scan(primitive, equation)
-        elif isinstance(primitive, While):
-            self._while(primitive, equation)
-        elif isinstance(primitive, AssociativeScan):
+        if isinstance(primitive, AssociativeScan):
             loops.prefixes(self, primitive, equation)
         elif isinstance(primitive, MapReduce):
             loops.total(self, primitive, equation)
-        elif isinstance(primitive, Switch):
-            self._switch(primitive, equation)
         elif isinstance(primitive, Call):
             self._call(primitive, equation)
-        elif isinstance(primitive, Checkpoint):
-            self._inline(primitive.body, equation.inputs, equation.outputs)
         elif isinstance(primitive, Ruled):
             self._ruled(primitive, equation)
-        elif isinstance(primitive, Implicit):
-            self._inline(primitive.solver, primitive.run(equation.inputs), equation.outputs)
+        elif isinstance(primitive, Control) and primitive.layout.run:
+            self._control(primitive.layout, equation)
         else:
             self.numbers.follow(equation)
             self._plain(equation)
@@ -457,13 +448,27 @@ class Walk:
 
     # Branches, loops, calls.
 
-    def _switch(self, primitive: Switch, equation: Equation) -> None:
+    def _control(self, layout: Layout, equation: Equation) -> None:
+        body = next((each for each in layout.regions if each.is_body), None)
+        if body is not None:
+            self._loop(layout, body, equation)
+        elif layout.is_repeated:
+            self._choice(layout, equation)
+        else:
+            operands = layout.operands(equation.inputs)
+            for region in layout.run:
+                given = [atom for group in region.takes for atom in operands[group]]
+                self._inline(region.block, given, equation.outputs)
+
+    def _choice(self, layout: Layout, equation: Equation) -> None:
         fork, outer = Fork(), self.when
+        operands = layout.operands(equation.inputs)
         found: list[tuple[tuple[Place | None, ...], When]] = []
-        for number, branch in enumerate(primitive.branches):
+        for number, region in enumerate(layout.regions):
             self.when = (*outer, (fork, number))
-            self.enter(branch.params, equation.inputs[1:])
-            found.append((self.block(branch), ((fork, number),)))
+            for group, params in region.params():
+                self.enter(params, operands[group])
+            found.append((self.block(region.block), ((fork, number),)))
         self.when = outer
         for index, var in enumerate(equation.outputs):
             column = [(results[index], when) for results, when in found]
@@ -489,34 +494,37 @@ class Walk:
         else:
             self.new(var, sources=sources, repeated=repeated)
 
-    def _scan(self, primitive: Scan, equation: Equation) -> None:
-        captured, carry, arrays = primitive.roles(equation.inputs)
-        held, state, rows = primitive.roles(primitive.body.params)
-        often = Often.of(primitive.length, self.ledger.facts, primitive.counted)
-        stacked = equation.outputs[len(carry) :]
-        loop = Loop(self, state, self._carried(carry), often, stacked)
+    def _loop(self, layout: Layout, body: Region, equation: Equation) -> None:
+        operands, outputs = layout.operands(equation.inputs), layout.results(equation.outputs)
+        carry = next(group for group in body.gives if group.role is Role.CARRY)
+        state = dict(body.params())[carry]
+        stacked = [var for group in outputs if group is not carry for var in outputs[group]]
+        loop = Loop(self, state, self._carried(operands[carry]), self._often(layout), stacked)
         for turn in loop.turns():
-            self.enter(held, captured)
-            loop.enter_carry(carry, primitive.body, turn)
-            for var, atom in zip(rows, arrays, strict=True):
-                loop.enter_row(var, atom, turn)
-            loop.gave(primitive.body, self.block(primitive.body))
+            loop.enter_carry(operands[carry], body.block, turn)
+            for region in layout.regions:
+                for group, params in region.params():
+                    if group.role is Role.ROW:
+                        for var, atom in zip(params, operands[group], strict=True):
+                            loop.enter_row(var, atom, turn)
+                    elif group is not carry:
+                        self.enter(params, operands[group])
+                    elif region is not body:
+                        self.enter(params, state)
+                places = self.block(region.block)
+                if region is body:
+                    loop.gave(region.block, places)
+                else:
+                    loop.tested()
         loop.leave(equation.outputs)
 
-    def _while(self, primitive: While, equation: Equation) -> None:
-        by_cond, by_body, carry = primitive.roles(equation.inputs)
-        held, state = _parts(primitive.body.params, primitive.body_captured)
-        asked, tested = _parts(primitive.cond.params, primitive.cond_captured)
-        loop = Loop(self, state, self._carried(carry), Often(never=True, several=True))
-        for turn in loop.turns():
-            loop.enter_carry(carry, primitive.body, turn)
-            self.enter(asked, by_cond)
-            self.enter(tested, state)
-            self.block(primitive.cond)
-            loop.tested()
-            self.enter(held, by_body)
-            loop.gave(primitive.body, self.block(primitive.body))
-        loop.leave(equation.outputs)
+    def _often(self, layout: Layout) -> Often:
+        """How often a loop's body is run: as its condition says, or as there are rows."""
+        decisions = [each for each in layout.groups if each.role is Role.DECISION and each.count]
+        (times,) = [each.times for each in layout.regions if each.is_body]
+        if times is None or any(not each.given for each in decisions):
+            return Often(never=True, several=True)
+        return Often.of(times, self.ledger.facts, bool(decisions))
 
     def _carried(self, carry: Sequence[Atom]) -> list[Place | None]:
         """The keys that a loop is given to carry."""
@@ -599,10 +607,6 @@ def _holds(wide: DType, narrow: DType) -> bool:
         return False
     (least, most), (low, high) = wide.range, narrow.range
     return least <= low and high <= most
-
-
-def _parts(items: Sequence[Var], count: int) -> tuple[Sequence[Var], Sequence[Var]]:
-    return items[:count], items[count:]
 
 
 def _keeps_size(primitive: Broadcast) -> bool:

@@ -18,8 +18,8 @@ from pscdsl._src.ir.evaluate import Evaluator, literal_array
 from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.control import Scan, Switch, While
-from pscdsl._src.primitives.control.base import substitute_block
+from pscdsl._src.primitives.control.base import Control, substitute_block
+from pscdsl._src.primitives.control.regions import Layout, Role
 from pscdsl._src.primitives.creation import Iota, SizeValue
 from pscdsl._src.primitives.elementwise import Bitcast
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
@@ -45,6 +45,11 @@ def require_fitting(function: Function, sizes: Mapping[str, int]) -> None:
         outputs = [var for var in each.outputs if var.type.dtype.is_integer]
         if not all(_is_bounded(var.type, ranges.get(var)) for var in outputs):
             raise _failure(each, sizes)
+
+
+def _combines(layout: Layout) -> bool:
+    """Whether rows are combined: in which order is not known, nor what each step gives."""
+    return any(group.role is Role.PARTIAL for group in layout.groups)
 
 
 def _is_wide(at: Equation) -> bool:
@@ -146,22 +151,9 @@ class MadeOfSizes:
                 return [True]
             case e.Select():
                 return [all(given[1:])]
-            case Scan() as scan:
-                captured, carry, arrays = scan.roles(given)
-                if scan.counted and not captured[0]:
-                    carry = [False] * len(carry)  # so many steps as the arrays say
-                return self._loop(scan.body, captured, carry, arrays)
-            case While() as loop:
-                by_cond, by_body, carry = loop.roles(given)
-                carry = self._loop(loop.body, by_body, carry, [])
-                if not all(self._block(loop.cond, [*by_cond, *carry])):
-                    carry = [False] * len(carry)  # how many steps there are depends on arrays
-                    self._block(loop.cond, [*by_cond, *carry])
-                    self._block(loop.body, [*by_body, *carry])
-                return carry
-            case Switch() as switch:
-                branches = [self._block(each, given[1:]) for each in switch.branches]
-                return [given[0] and all(column) for column in zip(*branches, strict=True)]
+            case Control(layout=layout) if layout.is_repeated and not _combines(layout):
+                others = layout.spread([not flag for flag in given], self._others)
+                return [not flag for flag in others]
             case primitive if primitive.blocks():
                 for block in primitive.blocks():
                     self._block(block, [False] * len(block.params))
@@ -171,20 +163,9 @@ class MadeOfSizes:
                 reads = ours and bool(given) and not isinstance(primitive, Bitcast)
                 return [reads and all(given)] * len(at.outputs)
 
-    def _loop(
-        self,
-        body: Block,
-        captured: Sequence[bool],
-        carry: Sequence[bool],
-        arrays: Sequence[bool],
-    ) -> list[bool]:
-        """What a loop gives: what it carries is made of sizes if it is so after every step."""
-        while True:
-            results = self._block(body, [*captured, *carry, *arrays])
-            left = [a and b for a, b in zip(carry, results, strict=False)]
-            if left == [*carry]:
-                return results
-            carry = left
+    def _others(self, block: Block, params: Sequence[bool]) -> list[bool]:
+        """Which of a block's results depend on arrays, if these parameters do."""
+        return [not made for made in self._block(block, [not flag for flag in params])]
 
     def _needed(self, block: Block) -> None:
         needed = {atom for atom in block.results if not isinstance(atom, Literal)}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from pscdsl._src.analysis.warnings.programs import Program, Wording
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
+from pscdsl._src.primitives.control import Call, Control, Implicit, Scan
 from pscdsl._src.primitives.control.custom_derivatives import Ruled
-from pscdsl._src.primitives.control.implicit import Implicit
-from pscdsl._src.primitives.control.remat import Checkpoint
+from pscdsl._src.primitives.control.regions import Layout, Nesting, Role
 from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl._src.primitives.linalg.matrices import OfMatrices
@@ -87,9 +88,9 @@ def check_rows(program: Program, wording: Wording) -> Iterator[Diagnostic]:
         primitive = at.primitive
         if not isinstance(primitive, Scan) or primitive.carried:
             continue
-        arrays = at.inputs[primitive.captured :]
-        rows = dict(zip(primitive.body.params[primitive.captured :], arrays, strict=True))
-        matrices = frozenset(primitive.body.params[: primitive.captured])
+        _, _, arrays = primitive.roles(at.inputs)
+        captured, _, slices = primitive.roles(primitive.body.params)
+        rows, matrices = dict(zip(slices, arrays, strict=True)), frozenset(captured)
         for inner in primitive.body.equations:
             product = inner.primitive
             if not isinstance(product, DotGeneral):
@@ -216,6 +217,7 @@ CHEAP = 100
 """As many operations for each element take no longer than the element's way to memory and back."""
 
 Flags = tuple[bool, ...]
+T = TypeVar("T")
 
 
 def branches_run_by_all(
@@ -226,13 +228,14 @@ def branches_run_by_all(
     rows.block(facts, block, tuple(batched))
     for span, (known, equation) in rows.found.items():
         primitive = equation.primitive
-        assert isinstance(primitive, Switch)
-        weights = [_weight(known, each) for each in primitive.branches]
+        assert isinstance(primitive, Control)
+        weights = [_weight(known, each) for each in primitive.blocks()]
         lost = sum(each.operations for each in weights) - min(each.operations for each in weights)
         if lost <= CHEAP:
             continue
         dearest = max(range(len(weights)), key=lambda at: weights[at].operations)
-        is_bool = equation.inputs[0].type.dtype is BOOL
+        ((index,),) = _decisions(primitive.layout, equation.inputs)
+        is_bool = index.type.dtype is BOOL
         called = (
             ("the false branch", "the true branch")[dearest] if is_bool else f"branch {dearest}"
         )
@@ -244,6 +247,13 @@ def branches_run_by_all(
             span=span,
             labels=() if _says_nothing(asked.span, span) else (asked,),
         )
+
+
+def _decisions(layout: Layout, operands: Sequence[T]) -> list[Sequence[T]]:
+    """What decides which of several branches is run."""
+    if all(each.nesting is not Nesting.BRANCH for each in layout.regions):
+        return []
+    return [x for group, x in layout.operands(operands).items() if group.role is Role.DECISION]
 
 
 def _says_nothing(outer: Span, inner: Span) -> bool:
@@ -276,78 +286,19 @@ class _Rows:
         return tuple([atom in many for atom in block.results])
 
     def _equation(self, facts: Assumptions, equation: Equation, flags: Flags) -> Flags:
-        match equation.primitive:
-            case Switch() as switch:
-                return self._switch(facts, switch, equation, flags)
-            case Scan() as scan:
-                return self._scan(facts, scan, flags)
-            case While() as loop:
-                return self._while(facts, loop, flags)
-            case AssociativeScan() as prefixes:
-                captured, rows = prefixes.roles(flags)
-                return self._combined(facts, prefixes.combine, captured, rows)
-            case MapReduce() as reduction:
-                return self._reduced(facts, reduction, flags)
-            case Call(function=function):
-                key = (function, flags)
-                if key not in self._called:
-                    self._called[key] = self.block(function.facts, function.body, flags)
-                return self._called[key]
-            case Checkpoint(body=body):
-                return self.block(facts, body, flags)
-            case Ruled(body=body, captured=captured):
-                own = (*flags[: captured[0]], *flags[sum(captured) :])
-                self.block(facts, body, own)
-            case Implicit(solver=solver) as solution:
-                self.block(facts, solver, tuple(solution.run(flags)))
-            case _:
-                pass
-        return (True,) * len(equation.outputs)
-
-    def _switch(
-        self, facts: Assumptions, switch: Switch, equation: Equation, flags: Flags
-    ) -> Flags:
-        if flags[0] and len(switch.branches) > 1:
+        primitive, always = equation.primitive, (True,) * len(equation.outputs)
+        if isinstance(primitive, Call):
+            function, key = primitive.function, (primitive.function, flags)
+            if key not in self._called:
+                self._called[key] = self.block(function.facts, function.body, flags)
+            return self._called[key]
+        if not isinstance(primitive, Control):
+            return always
+        if any(map(any, _decisions(primitive.layout, flags))):
             self.found.setdefault(equation.span, (facts, equation))
-        found = [self.block(facts, each, flags[1:]) for each in switch.branches]
-        return tuple([flags[0] or any(column) for column in zip(*found, strict=True)])
-
-    def _scan(self, facts: Assumptions, scan: Scan, flags: Flags) -> Flags:
-        captured, carry, arrays = scan.roles(flags)
-        while True:
-            found = self.block(facts, scan.body, (*captured, *carry, *arrays))
-            after = [a or b for a, b in zip(carry, found, strict=False)]
-            if after == carry:
-                return (*carry, *found[len(carry) :])
-            carry = after
-
-    def _while(self, facts: Assumptions, loop: While, flags: Flags) -> Flags:
-        by_cond, by_body, carry = loop.roles(flags)
-        while True:
-            found = self.block(facts, loop.body, (*by_body, *carry))
-            uneven = any(self.block(facts, loop.cond, (*by_cond, *carry)))
-            after = [uneven or a or b for a, b in zip(carry, found, strict=True)]
-            if after == carry:
-                return tuple(carry)
-            carry = after
-
-    def _reduced(self, facts: Assumptions, reduction: MapReduce, flags: Flags) -> Flags:
-        by_body, by_combine, initial, arrays = reduction.roles(flags)
-        found = self.block(facts, reduction.body, (*by_body, *arrays))
-        first = initial or [False] * len(found)
-        rows = [a or b for a, b in zip(found, first, strict=True)]
-        return self._combined(facts, reduction.combine, by_combine, rows)
-
-    def _combined(
-        self, facts: Assumptions, combine: Block, captured: Sequence[bool], rows: Sequence[bool]
-    ) -> Flags:
-        rows = tuple(rows)
-        while True:
-            found = self.block(facts, combine, (*captured, *rows, *rows))
-            after = tuple([a or b for a, b in zip(rows, found, strict=True)])
-            if after == rows:
-                return rows
-            rows = after
+        found = primitive.layout.spread(flags, partial(self.block, facts))
+        # Rules for derivatives and solutions are of whole batches.
+        return always if isinstance(primitive, Ruled | Implicit) else found
 
 
 @dataclass(frozen=True)
@@ -371,8 +322,6 @@ def _weight(facts: Assumptions, block: Block) -> _Weight:
 
 def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
     match equation.primitive:
-        case Scan() | While() | AssociativeScan() | MapReduce():
-            return _Weight(float("inf"), "a loop")
         case Sort() | TopK():
             return _Weight(float("inf"), "a sort")
         case OfMatrices():
@@ -383,12 +332,14 @@ def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
             terms = size_of(tuple([equation.inputs[0].type.shape[axis] for axis in axes]))
             operations = 2 * terms if isinstance(terms, int) else float("inf")
             return _Weight(operations, "a product of arrays")
-        case Switch(branches=branches):
-            return max((_weight(facts, each) for each in branches), key=lambda x: x.operations)
         case Call(function=function):
             return _weight(function.facts, function.body)
-        case Checkpoint(body=body) | Ruled(body=body) | Implicit(solver=body):
-            return _weight(facts, body)
+        case Control() as control:
+            regions = control.layout.run
+            if any(each.nesting is Nesting.LOOP for each in regions):
+                return _Weight(float("inf"), "a loop")
+            weights = [_weight(facts, each.block) for each in regions]
+            return max(weights, key=lambda x: x.operations, default=_Weight(0))
         case primitive:
             types = tuple([atom.type for atom in equation.inputs])
             results = tuple([var.type for var in equation.outputs])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Protocol, cast
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Origin, Var, walk
-from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
-from pscdsl._src.primitives.control.base import Control
+from pscdsl._src.primitives.control import Call, Control
 from pscdsl._src.primitives.elementwise import Convert, Elementwise
 from pscdsl._src.primitives.shaping import Broadcast, Reshape
 from pscdsl.typing.diagnostics import Span
@@ -52,30 +51,14 @@ class Program:
 
     def _enter(self, equation: Equation) -> None:
         """Go into the blocks of an equation."""
-        primitive, operands = equation.primitive, equation.inputs
-        match primitive:
-            case Scan():
-                self._capture(primitive.body, operands[: primitive.captured])
-            case AssociativeScan():
-                self._capture(primitive.combine, operands[: primitive.captured])
-            case MapReduce():
-                by_body, by_combine, _, _ = primitive.roles(operands)
-                self._capture(primitive.body, by_body)
-                self._capture(primitive.combine, by_combine)
-            case While():
-                by_cond, by_body, _ = primitive.roles(operands)
-                self._capture(primitive.cond, by_cond)
-                self._capture(primitive.body, by_body)
-            case Switch():
-                for branch in primitive.branches:
-                    self._capture(branch, operands[1:])
-            case _:
-                for block in primitive.blocks():
-                    self._add(block)
-
-    def _capture(self, block: Block, operands: tuple[Atom, ...] | list[Atom]) -> None:
-        self._outside.update(zip(block.params, operands, strict=False))
-        self._add(block)
+        if not isinstance(equation.primitive, Control):
+            return
+        layout = equation.primitive.layout
+        operands = layout.operands(equation.inputs)
+        for region in layout.regions:
+            captured = [atom for group in layout.captured(region) for atom in operands[group]]
+            self._outside.update(zip(region.block.params, captured, strict=False))
+            self._add(region.block)
 
     def placed(self, *kinds: Elementwise | type[Primitive]) -> Iterator[tuple[Block, Equation]]:
         """The equations of elementwise functions or classes of primitives, and their blocks."""
@@ -364,19 +347,6 @@ class _Written:
         if isinstance(primitive, Control) and any(
             each in self.origins for block in primitive.blocks() for each in walk(block)
         ):
-            primitive = self._control(primitive)
+            primitive = primitive.with_blocks([self.block(each) for each in primitive.blocks()])
         inputs = tuple(map(self._value, equation.inputs))
         return Equation(primitive, inputs, equation.outputs, equation.span)
-
-    def _control(self, primitive: Control) -> Control:
-        changed: dict[str, object] = {}
-        for each in fields(primitive):
-            value = getattr(primitive, each.name)
-            if isinstance(value, Block):
-                changed[each.name] = self.block(value)
-            elif isinstance(value, tuple):
-                items = cast("tuple[object, ...]", value)
-                changed[each.name] = tuple(
-                    [self.block(item) if isinstance(item, Block) else item for item in items]
-                )
-        return replace(primitive, **changed)
