@@ -77,8 +77,8 @@ class DotGeneral(Bilinear, name="dot_general"):
         dtype = to_numpy(self.result) if self.result else x.dtype
         wide = to_numpy(accumulator(from_numpy(dtype)))
         left, right = [
-            without(range(each.ndim), (*b, *c))
-            for each, b, c in zip(operands, self.batched, self.contract, strict=True)
+            without(range(operand.ndim), (*b, *c))
+            for operand, b, c in zip(operands, self.batched, self.contract, strict=True)
         ]
         x = x.transpose(*self.batched[0], *left, *self.contract[0])
         y = y.transpose(*self.batched[1], *self.contract[1], *right)
@@ -146,7 +146,7 @@ class DotGeneral(Bilinear, name="dot_general"):
             both = ((0, *shared[0]), (0, *shared[1]))
             return (DotGeneral((summed[0], summed[1]), both, self.result)(*operands),), (True,)
         # The batch is one more axis that an operand keeps.
-        left, right = [each.ndim - count - len(summed[0]) for each in operands]
+        left, right = [operand.ndim - count - len(summed[0]) for operand in operands]
         order = (1, 0) if batched[1] and right == 1 else (0, 1)
         x, y = [operands[i] for i in order]
         contract, sharing = ((each[order[0]], each[order[1]]) for each in (summed, shared))
@@ -227,7 +227,9 @@ def widened(hlo: Hlo, operands: Sequence[H], inputs: Types, wide: DType) -> Sequ
 
     XLA takes 16-bit floats as they are, but bf16 not in all layouts, and is no faster for it.
     """
-    return [hlo.convert(x, each.with_dtype(wide)) for x, each in zip(operands, inputs, strict=True)]
+    return [
+        hlo.convert(x, type_.with_dtype(wide)) for x, type_ in zip(operands, inputs, strict=True)
+    ]
 
 
 def precision(hlo: Hlo) -> tuple[object, object]:

@@ -232,10 +232,10 @@ class Convolution(Bilinear, name="convolution"):
 def _sliding(windows: Sequence[Window], groups: Size, batch_groups: Size = 1) -> Convolution:
     """The convolution with these windows."""
     return Convolution(
-        tuple([each.stride for each in windows]),
-        tuple([(each.low, each.high) for each in windows]),
-        tuple([each.base_dilation for each in windows]),
-        tuple([each.dilation for each in windows]),
+        tuple([window.stride for window in windows]),
+        tuple([(window.low, window.high) for window in windows]),
+        tuple([window.base_dilation for window in windows]),
+        tuple([window.dilation for window in windows]),
         groups,
         batch_groups,
     )

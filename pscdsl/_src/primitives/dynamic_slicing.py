@@ -40,7 +40,7 @@ def _check_starts(
 ) -> None:
     if (
         not x.rank == len(part) == len(starts)
-        or not all(each.dtype.is_integer and not each.shape for each in starts)
+        or not all(type_.dtype.is_integer and not type_.shape for type_ in starts)
         or not all(at_most(facts, 0, size) for size in part)
         or not all(map(partial(at_most, facts), part, x.shape))
     ):
@@ -59,10 +59,10 @@ def _starts(
     hlo: Hlo, starts: Sequence[H], types: Types, whole: Shape, part: Shape, words: int
 ) -> list[H]:
     """Starts of one dtype; XLA clamps them."""
-    dtype = I32 if all(each.dtype is I32 for each in types) else I64
+    dtype = I32 if all(type_.dtype is I32 for type_ in types) else I64
     result: list[H] = []
-    for start, each, size, length in zip(starts, types, whole, part, strict=True):
-        wide, _ = wide_indices(hlo, start, each, hlo.size(size) - hlo.size(length))
+    for start, type_, size, length in zip(starts, types, whole, part, strict=True):
+        wide, _ = wide_indices(hlo, start, type_, hlo.size(size) - hlo.size(length))
         result.append(hlo.convert(wide, ArrayType(dtype)))
     return result + [hlo.full(0, ArrayType(dtype)) for _ in range(words)]
 
@@ -207,7 +207,7 @@ class DynamicSlice(Linear, name="dynamic_slice"):
         (cotangent,), (x, *starts) = cotangents, operands
         assert cotangent is not None
         assert isinstance(x, ArrayType)
-        places = [each for each in starts if isinstance(each, Value)]
+        places = [start for start in starts if isinstance(start, Value)]
         whole = zeros(cotangent.builder, x)
         return DynamicUpdate()(whole, cotangent, *places), *(None for _ in starts)
 
@@ -256,7 +256,7 @@ class DynamicUpdate(Linear, name="dynamic_update"):
         (cotangent,), (x, update, *starts) = cotangents, operands
         assert cotangent is not None
         here = cotangent.builder
-        places = [each for each in starts if isinstance(each, Value)]
+        places = [start for start in starts if isinstance(start, Value)]
         part = update if isinstance(update, ArrayType) else update.type
         for_x, for_update = None, None
         if isinstance(x, ArrayType):

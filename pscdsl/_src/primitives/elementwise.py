@@ -97,7 +97,7 @@ class Select(Pointwise, name="select", cheap=True):
     ) -> Sequence[Value | None]:
         (output,), predicate = outputs, primals[0]
         zero = _zero(output)
-        x, y = (zero if each is None else each for each in tangents[1:])
+        x, y = (zero if tangent is None else tangent for tangent in tangents[1:])
         return (spread(self(predicate, x, y), output.shape),)
 
     def transpose(

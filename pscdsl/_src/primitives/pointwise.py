@@ -51,11 +51,11 @@ _ACCEPTED = {name: frozenset(filter(accepts, (*ALL, KEY))) for name, accepts in 
 def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[ArrayType]) -> Shape:
     """The one shape of operands, those of rank 0 set aside."""
     shape: Shape = ()
-    for each in operands:
-        if each.shape and each.shape != shape:
+    for operand in operands:
+        if operand.shape and operand.shape != shape:
             if not shape:
-                shape = each.shape
-            elif len(shape) != each.rank or not all(map(facts.equal, shape, each.shape)):
+                shape = operand.shape
+            elif len(shape) != operand.rank or not all(map(facts.equal, shape, operand.shape)):
                 primitive.ill_typed(f"operands are {', '.join(map(str, operands))}")
     return shape
 
@@ -159,8 +159,8 @@ class Elementwise(Pointwise):
 
     def __call__(self, *operands: Any) -> Any:
         """The function with NumPy's broadcasting and strict promotion."""
-        for each in operands:
-            builder = getattr(each, "builder", None)
+        for operand in operands:
+            builder = getattr(operand, "builder", None)
             if builder is not None:
                 return builder.elementwise(self, operands)
         raise TypeError(f"{self.name}: no operand belongs to a program")
@@ -181,16 +181,16 @@ class Elementwise(Pointwise):
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         first = operands[0]
         dtype = first.dtype
-        same = [each.dtype for each in operands].count(dtype)
+        same = [operand.dtype for operand in operands].count(dtype)
         if len(operands) != self.arity or same != self.arity:
             self.ill_typed(f"operands are {', '.join(map(str, operands))}")
         if dtype not in _ACCEPTED[self.accepts]:
             raise Failure(DtypeNotAccepted(function=self.name, given=first, accepts=self.accepts))
         shape = first.shape if len(operands) == 1 else joint_shape(self, facts, operands)
         result = self.result(dtype)
-        for each in operands:  # most often one of these is the result's type
-            if each.shape is shape and result is dtype:
-                return (each,)
+        for operand in operands:  # most often one of these is the result's type
+            if operand.shape is shape and result is dtype:
+                return (operand,)
         return (ArrayType(result, shape),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:

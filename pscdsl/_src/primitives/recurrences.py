@@ -64,7 +64,7 @@ class LinearRecurrence(Primitive, name="linear_recurrence"):
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         dtype = operands[0].dtype
         wide = to_numpy(_accumulator(from_numpy(dtype)))
-        a, b = (np.moveaxis(each, self.axis, 0).astype(wide) for each in operands)
+        a, b = (np.moveaxis(operand, self.axis, 0).astype(wide) for operand in operands)
         result = np.empty_like(b)
         if self.reverse:
             a, b = np.flip(a, 0), np.flip(b, 0)

@@ -214,14 +214,14 @@ class Concatenate(Shaping, name="concatenate"):
         first = operands[0]
         rest = without(first.shape, (self.axis,))
         total: Size = 0
-        for each in operands:
+        for operand in operands:
             if (
-                each.dtype is not first.dtype
-                or each.rank != first.rank
-                or not same_sizes(facts, without(each.shape, (self.axis,)), rest)
+                operand.dtype is not first.dtype
+                or operand.rank != first.rank
+                or not same_sizes(facts, without(operand.shape, (self.axis,)), rest)
             ):
                 self.ill_typed(f"operands are {', '.join(map(str, operands))}")
-            total = total + each.shape[self.axis]
+            total = total + operand.shape[self.axis]
         return (first.with_shape((*rest[: self.axis], total, *rest[self.axis :])),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
@@ -240,11 +240,11 @@ class Concatenate(Shaping, name="concatenate"):
         shape = cotangent.shape
         start: Size = 0
         found: list[Value | None] = []
-        for each in operands:
-            stop = start + each.shape[axis]
-            if isinstance(each, ArrayType):
+        for operand in operands:
+            stop = start + operand.shape[axis]
+            if isinstance(operand, ArrayType):
                 part = part_of(shape, axis, start, stop)(cotangent)
-                found.append(exactly(part, each.shape))
+                found.append(exactly(part, operand.shape))
             else:
                 found.append(None)
             start = stop

@@ -48,7 +48,7 @@ def ranks(x: NDArray, *, descending: bool = False) -> list[NDArray]:
         part.astype(np.float32) if part.dtype.itemsize == 2 else part for part in parts
     ]
     numbers = [np.where(no, 0, part) for no, part in zip(missing, wide, strict=True)]
-    return [*missing, *(-each if descending else each for each in numbers)]
+    return [*missing, *(-number if descending else number for number in numbers)]
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class Sort(Primitive, name="sort"):
         shape = operands[0].shape if operands else ()
         if not 0 <= self.axis < len(shape) or not 1 <= self.keys <= len(operands):
             self.ill_typed(f"{self.keys} of {len(operands)} operands along axis {self.axis}")
-        for each in operands:
-            if each.rank != len(shape) or not same_sizes(facts, each.shape, shape):
+        for operand in operands:
+            if operand.rank != len(shape) or not same_sizes(facts, operand.shape, shape):
                 self.ill_typed(f"operands are {', '.join(map(str, operands))}")
-            if each.dtype is KEY:
+            if operand.dtype is KEY:
                 self.ill_typed("random keys have no order")
         return operands
 
@@ -96,7 +96,7 @@ class Sort(Primitive, name="sort"):
         places = _argsort(hlo, words, shape, self.axis)
         at = linear(hlo, places, shape, self.axis)
         return [
-            take(hlo, x, each.dtype, at, shape) for x, each in zip(operands, inputs, strict=True)
+            take(hlo, x, type_.dtype, at, shape) for x, type_ in zip(operands, inputs, strict=True)
         ]
 
     def differentiate(

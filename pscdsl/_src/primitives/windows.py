@@ -324,7 +324,7 @@ class ReduceWindow(Sliding, name="reduce_window"):
     def _picked(self, tangent: Value, x: Value) -> Value:
         """The tangent at the first extreme in each window, 0 where a window sees nothing."""
         windows, facts = self.windows(), x.builder.facts
-        shared = next(axis for axis, each in enumerate(windows) if not _is_single(each))
+        shared = next(axis for axis, window in enumerate(windows) if not _is_single(window))
         places = ArgReduceWindow(
             self.kind,
             self.window,
@@ -360,10 +360,10 @@ class ReduceWindow(Sliding, name="reduce_window"):
         over = ReduceWindow(
             "sum",
             self.window,
-            tuple([each.stride for each in windows]),
-            tuple([(each.low, each.high) for each in windows]),
-            tuple([each.dilation for each in windows]),
-            tuple([each.base_dilation for each in windows]),
+            tuple([window.stride for window in windows]),
+            tuple([(window.low, window.high) for window in windows]),
+            tuple([window.dilation for window in windows]),
+            tuple([window.base_dilation for window in windows]),
         )
         return (exactly(over(cotangent), x.shape),)
 

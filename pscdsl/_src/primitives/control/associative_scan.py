@@ -84,8 +84,8 @@ def block_length(facts: Assumptions, length: Size, width: Size) -> int | None:
 def width_of(types: Sequence[ArrayType]) -> Size:
     """How many elements arrays have together."""
     total: Size = 0
-    for each in types:
-        total = total + size_of(each.shape)
+    for type_ in types:
+        total = total + size_of(type_.shape)
     return total
 
 
@@ -95,7 +95,7 @@ def goes_apart(block: Block, shared: int) -> bool:
 
 
 def _goes_apart(block: Block, many: Sequence[bool]) -> bool:
-    varying: set[Atom] = {var for var, each in zip(block.params, many, strict=True) if each}
+    varying: set[Atom] = {var for var, flag in zip(block.params, many, strict=True) if flag}
     for equation in block.equations:
         flags = [atom in varying for atom in equation.inputs]
         if not any(flags):
@@ -175,7 +175,7 @@ def _prefixes_of_any(
     """The same for rows of which there may be none; nothing is combined that should not be."""
     captured = list(combine.captured)
     own, carried = len(captured), combine.carried
-    types = [each.type for each in combine.block.params]
+    types = [param.type for param in combine.block.params]
     first = closed(here.facts, types, lambda inner, params: params[own + carried :])
     choice = Switch((combine.block, first))
 
@@ -187,7 +187,7 @@ def _prefixes_of_any(
     counter = ArrayType(I32)
     body = closed(here.facts, (*types[:own], counter, *types[own:]), build)
     scan = Scan(body, own, 1 + carried, length)
-    start = [_something(here, each) for each in types[own : own + carried]]
+    start = [_something(here, type_) for type_ in types[own : own + carried]]
     found = here.bind(scan, [*captured, here.literal(0, I32), *start, *rows])
     return list(found[1 + carried :])
 
@@ -219,10 +219,10 @@ class AssociativeScan(Expanded, name="associative_scan"):
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         captured, arrays = self.roles(operands)
         rows: list[ArrayType] = []
-        for each in arrays:
-            if not each.shape or not facts.equal(each.shape[0], self.length):
-                self.ill_typed(f"an operand is {each}, the length is {self.length}")
-            rows.append(each.with_shape(each.shape[1:]))
+        for array in arrays:
+            if not array.shape or not facts.equal(array.shape[0], self.length):
+                self.ill_typed(f"an operand is {array}, the length is {self.length}")
+            rows.append(array.with_shape(array.shape[1:]))
         taken = (*captured, *rows, *rows)
         self.require(facts, "what the combination takes", taken, self.combine.in_types)
         self.require(facts, "what it gives", self.combine.out_types, rows)
@@ -349,7 +349,7 @@ def tangents_of(
 
 def present(tangents: Sequence[Value | None]) -> list[Value]:
     """The tangents that are there."""
-    return [each for each in tangents if each is not None]
+    return [tangent for tangent in tangents if tangent is not None]
 
 
 def differentiate(

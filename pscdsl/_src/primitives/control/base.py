@@ -41,10 +41,10 @@ def same_type(facts: Assumptions, left: ArrayType, right: ArrayType) -> bool:
 def block_cost(block: Block) -> Size:
     """The cost of one run of a block."""
     total: Size = 0
-    for each in block.equations:
-        inputs = tuple([atom.type for atom in each.inputs])
-        outputs = tuple([var.type for var in each.outputs])
-        total = total + each.primitive.cost(inputs, outputs)
+    for equation in block.equations:
+        inputs = tuple([atom.type for atom in equation.inputs])
+        outputs = tuple([var.type for var in equation.outputs])
+        total = total + equation.primitive.cost(inputs, outputs)
     return total
 
 
@@ -67,12 +67,12 @@ def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
     equations = tuple(
         [
             Equation(
-                each.primitive.substitute(env),
-                tuple([use(atom) for atom in each.inputs]),
-                tuple([define(var) for var in each.outputs]),
-                each.span,
+                equation.primitive.substitute(env),
+                tuple([use(atom) for atom in equation.inputs]),
+                tuple([define(var) for var in equation.outputs]),
+                equation.span,
             )
-            for each in block.equations
+            for equation in block.equations
         ]
     )
     return Block(params, equations, tuple([use(atom) for atom in block.results]))
@@ -92,13 +92,13 @@ class Control(Primitive):
         return None
 
     def blocks(self) -> tuple[Block, ...]:
-        return tuple([each.block for each in self.layout.regions])
+        return tuple([region.block for region in self.layout.regions])
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return self.layout.total(block_cost)
 
     def substitute(self, env: Mapping[str, Size]) -> Self:
-        blocks = [substitute_block(each, env) for each in self.blocks()]
+        blocks = [substitute_block(block, env) for block in self.blocks()]
         return super().substitute(env).with_blocks(blocks)
 
     def with_blocks(self, blocks: Sequence[Block], counts: Mapping[str, int] | None = None) -> Self:
@@ -134,7 +134,7 @@ class Expanded(Control):
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
         if all(map(cut.is_late, operands)):
             return super().split(cut, operands)
-        types = tuple([each.type for each in operands])
+        types = tuple([operand.type for operand in operands])
         block = self.program(cut.early.facts, types)
         given = dict(zip(block.params, operands, strict=True))
         return tuple(cut_through(cut, block, given))
@@ -143,11 +143,13 @@ class Expanded(Control):
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
         here = next(v for v in cotangents if v is not None).builder.program.current
-        types = tuple([each if isinstance(each, ArrayType) else each.type for each in operands])
-        linear = tuple([isinstance(each, ArrayType) for each in operands])
+        types = tuple(
+            [operand if isinstance(operand, ArrayType) else operand.type for operand in operands]
+        )
+        linear = tuple([isinstance(operand, ArrayType) for operand in operands])
         block = self.program(here.facts, types)
         halves = split_block(here.facts, block, linear, (True,) * len(block.results))
-        known = [each for each in operands if not isinstance(each, ArrayType)]
+        known = [operand for operand in operands if not isinstance(operand, ArrayType)]
         saved = halves.gather(known, replay(here, halves.early, known))
         found = iter(
             transpose(here, halves.late, [*saved, *compress(types, linear)], cotangents)[
@@ -207,9 +209,9 @@ class Call(Control, name="call"):
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-        active = tuple([each is not None for each in tangents])
+        active = tuple([tangent is not None for tangent in tangents])
         function, kept = jvp_function(self.function, active)
-        moving = [each for each in tangents if each is not None]
+        moving = [tangent for tangent in tangents if tangent is not None]
         results = Call(function, self.sizes).bind(*primals, *moving)
         found = iter(results[len(kept) :])
         return results[: len(kept)], [next(found) if moves else None for moves in kept]
@@ -217,21 +219,21 @@ class Call(Control, name="call"):
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
         late = tuple(map(cut.is_late, operands))
         early_function, late_function, halves = split_function(self.function, late)
-        first = [each for each in operands if not cut.is_late(each)]
+        first = [operand for operand in operands if not cut.is_late(operand)]
         early = cut.early.bind(Call(early_function, self.sizes), first)
         saved = [cut.later(each) for each in halves.gather(first, early)]
-        second = [each for each in operands if cut.is_late(each)]
+        second = [operand for operand in operands if cut.is_late(operand)]
         found = cut.late.bind(Call(late_function, self.sizes), [*saved, *second])
         return halves.merged(early, found)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        linear = tuple([isinstance(each, ArrayType) for each in operands])
-        given = tuple([each is not None for each in cotangents])
+        linear = tuple([isinstance(operand, ArrayType) for operand in operands])
+        given = tuple([cotangent is not None for cotangent in cotangents])
         function, kept = transpose_function(self.function, linear, given)
-        known = [each for each in operands if not isinstance(each, ArrayType)]
-        moving = [each for each in cotangents if each is not None]
+        known = [operand for operand in operands if not isinstance(operand, ArrayType)]
+        moving = [cotangent for cotangent in cotangents if cotangent is not None]
         found = iter(Call(function, self.sizes).bind(*known, *moving))
         return [next(found) if keeps else None for keeps in kept]
 

@@ -137,7 +137,7 @@ class Ruled(Control):
     def arguments(self, tangents: Sequence[Value | None]) -> list[Value | None]:
         """The tangents of the arguments; a Failure if anything that is captured has one."""
         count = sum(self.captured)
-        if any(each is not None for each in tangents[:count]):
+        if any(tangent is not None for tangent in tangents[:count]):
             raise Failure(CapturedByRule(function=self.function))
         return list(tangents[count:])
 
@@ -206,8 +206,8 @@ class CustomJvp(Ruled, name="custom_jvp"):
         )
         moving = [
             flag
-            for flag, each in zip(given, operands[first + second :], strict=True)
-            if has_tangent(each.type)
+            for flag, operand in zip(given, operands[first + second :], strict=True)
+            if has_tangent(operand.type)
         ]
         always = (True,) * len(self.body.results)
         body, _ = batch_block(facts, self.body, (*own, *given), size, always)
@@ -305,13 +305,15 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
         here = next(v for v in cotangents if v is not None).builder.program.current
-        saved = [each for each in operands[: self.saved] if not isinstance(each, ArrayType)]
+        saved = [
+            operand for operand in operands[: self.saved] if not isinstance(operand, ArrayType)
+        ]
         given = [
-            zeros(here, type_) if each is None else each
-            for each, type_ in zip(cotangents, self.results, strict=True)
+            zeros(here, type_) if cotangent is None else cotangent
+            for cotangent, type_ in zip(cotangents, self.results, strict=True)
         ]
         found = replay(here, self.backward, [*saved, *given])
-        linear = [isinstance(each, ArrayType) for each in operands[self.saved :]]
+        linear = [isinstance(operand, ArrayType) for operand in operands[self.saved :]]
         tangents = [x if is_linear else None for x, is_linear in zip(found, linear, strict=True)]
         return [*[None] * self.saved, *tangents]
 
@@ -328,7 +330,7 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
         flags = (*batched[: self.saved], *always)
         returned = (True,) * len(self.backward.results)
         backward, _ = batch_block(facts, self.backward, flags, size, returned)
-        results = tuple([each.with_shape((size, *each.shape)) for each in self.results])
+        results = tuple([result.with_shape((size, *result.shape)) for result in self.results])
         made = BackwardOnly(self.function, backward, self.saved, results)
         return made.bind(*operands[: self.saved], *tangents), always
 
@@ -352,7 +354,7 @@ def with_own_tangents(
     again, for further orders.
     """
     program = operands[0].builder.program
-    types = [each.type for each in operands]
+    types = [operand.type for operand in operands]
     span = program.span
 
     def block(types: Sequence[ArrayType], build: Callable[[list[Value]], Sequence[Value]]) -> Block:
@@ -363,7 +365,7 @@ def with_own_tangents(
         return closed(program.facts, types, built)
 
     def ruled() -> Block:
-        moving = [each for each in types if has_tangent(each)]
+        moving = [type_ for type_ in types if has_tangent(type_)]
         return block([*types, *moving], lambda x: rule(x[: len(types)], x[len(types) :]))
 
     body = block(types, lambda x: [value(*x)])

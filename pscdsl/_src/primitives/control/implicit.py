@@ -126,7 +126,7 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
         count = len(self.solution)
         solution, rest = outputs[:count], [None] * (len(outputs) - count)
         shift: Sequence[Value | None] = [None] * count
-        if any(each is not None for each in tangents[: self.captured[0]]):
+        if any(tangent is not None for tangent in tangents[: self.captured[0]]):
             shift = self.moved(primals, tangents, solution)
         right = tangents[sum(self.captured) :]
         if all(each is None for each in (*right, *shift)):
@@ -164,10 +164,10 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
             (first, third, second),
             replace(solver, results=solver.results[:count]),
         )
-        known = [each for each in operands if not isinstance(each, ArrayType)]
+        known = [operand for operand in operands if not isinstance(operand, ArrayType)]
         given = [
-            zeros(here, type_) if each is None else each
-            for each, type_ in zip(cotangents[:count], types, strict=True)
+            zeros(here, type_) if cotangent is None else cotangent
+            for cotangent, type_ in zip(cotangents[:count], types, strict=True)
         ]
         captured = [*known[:first], *known[first + second :], *known[first : first + second]]
         found = here.bind(back, [*captured, *given])
@@ -218,7 +218,7 @@ class Root(Implicit, name="custom_root"):
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
         none: list[Value | None] = [None] * len(outputs)
-        if all(each is None for each in tangents[: self.captured[0]]):
+        if all(tangent is None for tangent in tangents[: self.captured[0]]):
             return none
         count = len(self.solution)
         solution = list(outputs[:count])

@@ -66,7 +66,7 @@ FEWEST = 4
 
 def widest(block: Block, captured: int) -> int | None:
     """How many elements, at least 1, the largest array of each row has; None if not known."""
-    outputs = [var for each in block.equations for var in each.outputs]
+    outputs = [var for equation in block.equations for var in equation.outputs]
     sizes = [size_of(var.type.shape) for var in (*block.params[captured:], *outputs)]
     known = [size for size in sizes if isinstance(size, int)]
     return max([1, *known]) if len(known) == len(sizes) else None
@@ -85,7 +85,7 @@ def reductions(combine: Block, captured: int) -> list[Reduction] | None:
     count = len(combine.results)
     first, second = combine.params[captured : captured + count], combine.params[captured + count :]
     made: dict[Atom, tuple[Primitive, tuple[Atom, ...]]] = {
-        each.outputs[0]: (each.primitive, each.inputs) for each in combine.equations
+        equation.outputs[0]: (equation.primitive, equation.inputs) for equation in combine.equations
     }
     found: list[Reduction] = []
     for one, other, result in zip(first, second, combine.results, strict=True):
@@ -210,10 +210,10 @@ class MapReduce(Expanded, name="map_reduce"):
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         by_body, by_combine, initial, arrays = self.roles(operands)
         rows: list[ArrayType] = []
-        for each in arrays:
-            if not each.shape or not facts.equal(each.shape[0], self.length):
-                self.ill_typed(f"an operand is {each}, the length is {self.length}")
-            rows.append(each.with_shape(each.shape[1:]))
+        for array in arrays:
+            if not array.shape or not facts.equal(array.shape[0], self.length):
+                self.ill_typed(f"an operand is {array}, the length is {self.length}")
+            rows.append(array.with_shape(array.shape[1:]))
         self.require(facts, "what the body takes", (*by_body, *rows), self.body.in_types)
         values = self.body.out_types
         taken = (*by_combine, *values, *values)

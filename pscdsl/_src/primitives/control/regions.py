@@ -96,7 +96,7 @@ class Region:
     @property
     def is_body(self) -> bool:
         """Whether it is the body of a loop, which gives what is carried on."""
-        return any(each.role is Role.CARRY for each in self.gives)
+        return any(group.role is Role.CARRY for group in self.gives)
 
     def params(self) -> Iterator[tuple[Group, Sequence[Var]]]:
         """The parameters by group; one that is taken twice comes twice."""
@@ -125,28 +125,28 @@ class Layout:
     @property
     def is_repeated(self) -> bool:
         """Whether blocks are run more or less than once, as a part of the primitive's meaning."""
-        return any(each.nesting in (Nesting.LOOP, Nesting.BRANCH) for each in self.regions)
+        return any(region.nesting in (Nesting.LOOP, Nesting.BRANCH) for region in self.regions)
 
     @property
     def run(self) -> tuple[Region, ...]:
         """The regions that are run."""
-        return tuple([each for each in self.regions if each.nesting is not Nesting.NEVER])
+        return tuple([region for region in self.regions if region.nesting is not Nesting.NEVER])
 
     def operands(self, operands: Sequence[T]) -> dict[Group, Sequence[T]]:
         """The operands, or something of each, by group."""
-        return dict(by_group([each for each in self.groups if each.is_taken], operands))
+        return dict(by_group([group for group in self.groups if group.is_taken], operands))
 
     def results(self, results: Sequence[T]) -> dict[Group, Sequence[T]]:
         """The results, or something of each, by group."""
-        return dict(by_group([each for each in self.groups if each.is_returned], results))
+        return dict(by_group([group for group in self.groups if group.is_returned], results))
 
     def inputs(self, members: Mapping[Group, Sequence[T]]) -> tuple[T, ...]:
         """One sequence for all operands."""
-        return tuple([x for each in self.groups if each.is_taken for x in members[each]])
+        return tuple([x for group in self.groups if group.is_taken for x in members[group]])
 
     def outputs(self, members: Mapping[Group, Sequence[T]]) -> tuple[T, ...]:
         """One sequence for all results."""
-        return tuple([x for each in self.groups if each.is_returned for x in members[each]])
+        return tuple([x for group in self.groups if group.is_returned for x in members[group]])
 
     def counts(self, members: Mapping[Group, Sequence[object]]) -> dict[str, int]:
         """The fields of the primitive that count members, if these are left."""

@@ -51,7 +51,7 @@ class Checkpoint(Control, name="checkpoint"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if self.again and operands:
-            types = [hlo.type_of(each) for each in operands]
+            types = [hlo.type_of(operand) for operand in operands]
             operands = hlo.op("optimization_barrier", operands, types)
         return hlo.block(self.body, operands)
 
@@ -59,9 +59,9 @@ class Checkpoint(Control, name="checkpoint"):
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
         here = primals[0].builder.program.current
-        active = tuple([each is not None for each in tangents])
+        active = tuple([tangent is not None for tangent in tangents])
         block, kept = jvp_block(here.facts, self.body, active)
-        moving = [each for each in tangents if each is not None]
+        moving = [tangent for tangent in tangents if tangent is not None]
         results = here.bind(replace(self, body=block), [*primals, *moving])
         count = len(kept)
         found = iter(results[count:])
@@ -71,8 +71,8 @@ class Checkpoint(Control, name="checkpoint"):
         facts = cut.early.facts
         late = tuple(map(cut.is_late, operands))
         halves = split_block(facts, self.body, late)
-        early = [each for each in operands if not cut.is_late(each)]
-        moving = [each for each in operands if cut.is_late(each)]
+        early = [operand for operand in operands if not cut.is_late(operand)]
+        moving = [operand for operand in operands if cut.is_late(operand)]
         count = len(self.body.results) - sum(halves.late_results)
         saved = self._saved(halves, count)
         first = Block(
@@ -95,9 +95,10 @@ class Checkpoint(Control, name="checkpoint"):
             return []
         dear: set[Atom] = {
             var
-            for each in halves.early.equations
-            if isinstance(each.primitive, DotGeneral) or each.primitive.name == "convolution"
-            for var in each.outputs
+            for equation in halves.early.equations
+            if isinstance(equation.primitive, DotGeneral)
+            or equation.primitive.name == "convolution"
+            for var in equation.outputs
         }
         return [at for at in extra if halves.early.results[at] in dear]
 
@@ -105,11 +106,11 @@ class Checkpoint(Control, name="checkpoint"):
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
         here = next(v for v in cotangents if v is not None).builder.program.current
-        linear = tuple([isinstance(each, ArrayType) for each in operands])
-        given = tuple([each is not None for each in cotangents])
+        linear = tuple([isinstance(operand, ArrayType) for operand in operands])
+        given = tuple([cotangent is not None for cotangent in cotangents])
         block, kept = transpose_block(here.facts, self.body, linear, given)
-        known = [each for each in operands if not isinstance(each, ArrayType)]
-        moving = [each for each in cotangents if each is not None]
+        known = [operand for operand in operands if not isinstance(operand, ArrayType)]
+        moving = [cotangent for cotangent in cotangents if cotangent is not None]
         found = iter(here.bind(replace(self, body=block), [*known, *moving]))
         return [next(found) if keeps else None for keeps in kept]
 

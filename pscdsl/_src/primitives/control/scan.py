@@ -61,10 +61,10 @@ class Scan(Control, name="scan"):
         if self.counted and (not captured or captured[0] != ArrayType(I32)):
             self.ill_typed("it is counted, but takes no i32 first")
         slices: list[ArrayType] = []
-        for each in arrays:
-            if not each.shape or not facts.equal(each.shape[0], self.length):
-                self.ill_typed(f"an operand is {each}, the length is {self.length}")
-            slices.append(each.with_shape(each.shape[1:]))
+        for array in arrays:
+            if not array.shape or not facts.equal(array.shape[0], self.length):
+                self.ill_typed(f"an operand is {array}, the length is {self.length}")
+            slices.append(array.with_shape(array.shape[1:]))
         self.require(facts, "what the body takes", (*captured, *carry, *slices), self.body.in_types)
         results = self.body.out_types
         if len(carry) != self.carried:
@@ -72,7 +72,9 @@ class Scan(Control, name="scan"):
         self.require(facts, "the next carry", results[: self.carried], carry)
         if not facts.proves(Fact("<=", 0, self.length)):
             self.ill_typed(f"the length {self.length} may be negative")
-        stacks = [each.with_shape((self.length, *each.shape)) for each in results[self.carried :]]
+        stacks = [
+            result.with_shape((self.length, *result.shape)) for result in results[self.carried :]
+        ]
         return (*carry, *stacks)
 
     def roles(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -96,9 +98,9 @@ class Scan(Control, name="scan"):
         captured, carry, arrays = self.roles(operands)
         length = here.size(self.length)
         stacks: list[NDArray] = []
-        for each in self.body.out_types[self.carried :]:
-            shape = (length, *here.shape(each.shape), *((2,) if each.dtype is KEY else ()))
-            stacks.append(np.zeros(shape, to_numpy(each.dtype)))
+        for type_ in self.body.out_types[self.carried :]:
+            shape = (length, *here.shape(type_.shape), *((2,) if type_.dtype is KEY else ()))
+            stacks.append(np.zeros(shape, to_numpy(type_.dtype)))
         steps = range(min(max(int(captured[0]), 0), length) if self.counted else length)
         for step in reversed(steps) if self.reverse else steps:
             results = here.block(self.body, [*captured, *carry, *(x[step] for x in arrays)])
@@ -110,7 +112,7 @@ class Scan(Control, name="scan"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         captured, carry, arrays = self.roles(operands)
         length = hlo.size(self.length)
-        stacks = [hlo.full(0, each) for each in outputs[self.carried :]]
+        stacks = [hlo.full(0, type_) for type_ in outputs[self.carried :]]
         if length == 0:
             return (*carry, *stacks)
         counter = counter_type(length)
@@ -368,9 +370,9 @@ class Saving:
         return self.scan_of(
             self.cut.late,
             None if steps is None else later(steps),
-            [later(self._source(each, self.captured, hoisted, found)) for each in self.sources],
+            [later(self._source(source, self.captured, hoisted, found)) for source in self.sources],
             self.late_captured,
-            [later(each) for each in carry],
+            [later(value) for value in carry],
             arrays,
             length,
             reverse,
@@ -387,7 +389,7 @@ class Saving:
     ) -> tuple[Value, ...]:
         """The late loop where the early one has just been run again; `moving` is what is late."""
         hoisted = self.hoist(here, captured)
-        saved = [self._source(each, captured, hoisted, found) for each in self.sources]
+        saved = [self._source(source, captured, hoisted, found) for source in self.sources]
         return self.scan_of(here, steps, saved, *moving, [], length, False)
 
     def _source(
@@ -451,25 +453,25 @@ def transpose(
     captured, _, arrays = scan.roles(operands)
     here = next(v for v in cotangents if v is not None).builder.program.current
     facts, count = here.facts, scan.carried
-    linear = _linear(scan, [isinstance(each, ArrayType) for each in operands])
-    given = [each is not None for each in cotangents[count:]]
+    linear = _linear(scan, [isinstance(operand, ArrayType) for operand in operands])
+    given = [cotangent is not None for cotangent in cotangents[count:]]
     always = (True,) * count
     wanted = ((False,) * len(captured)) + always + (False,) * len(arrays)
     block, kept = transpose_block(facts, scan.body, linear, (*always, *given), wanted)
     sums = [t for t, keeps in zip(captured, kept, strict=False) if keeps]
-    known = [each for each in captured if not isinstance(each, ArrayType)]
-    slices = [each for each in arrays if not isinstance(each, ArrayType)]
+    known = [value for value in captured if not isinstance(value, ArrayType)]
+    slices = [array for array in arrays if not isinstance(array, ArrayType)]
     starts = [
-        zeros(here, atom.type) if each is None else each
-        for each, atom in zip(cotangents, scan.body.results[:count], strict=False)
+        zeros(here, atom.type) if cotangent is None else cotangent
+        for cotangent, atom in zip(cotangents, scan.body.results[:count], strict=False)
     ]
-    stacks = [each for each in cotangents[count:] if each is not None]
+    stacks = [cotangent for cotangent in cotangents[count:] if cotangent is not None]
     held = scan.body.out_types
     types = (
         *[each.type for each in known],
         *[each for each in sums if isinstance(each, ArrayType)],
         *held[:count],
-        *[each.type.with_shape(each.shape[1:]) for each in slices],
+        *[slice_.type.with_shape(slice_.shape[1:]) for slice_ in slices],
         *compress(held[count:], given),
     )
 

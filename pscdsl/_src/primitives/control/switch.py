@@ -148,12 +148,12 @@ class Switch(Control, name="switch"):
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
         facts = primals[0].builder.facts
-        active = tuple([each is not None for each in tangents[1:]])
+        active = tuple([tangent is not None for tangent in tangents[1:]])
         found = [jvp_block(facts, branch, active) for branch in self.branches]
         wanted = _any_of([kept for _, kept in found])
         if any(kept != wanted for _, kept in found):
             found = [jvp_block(facts, branch, active, wanted) for branch in self.branches]
-        moving = [each for each in tangents if each is not None]
+        moving = [tangent for tangent in tangents if tangent is not None]
         results = Switch(tuple([block for block, _ in found])).bind(*primals, *moving)
         remaining = iter(results[len(wanted) :])
         return results[: len(wanted)], [next(remaining) if moves else None for moves in wanted]
@@ -163,7 +163,7 @@ class Switch(Control, name="switch"):
         index, *rest = operands
         late = tuple(map(cut.is_late, rest))
         if cut.is_late(index):
-            return cut.late.bind(self, [cut.later(each) for each in operands])
+            return cut.late.bind(self, [cut.later(operand) for operand in operands])
         halves = [split_block(facts, branch, late) for branch in self.branches]
         wanted = _any_of([each.late_results for each in halves])
         if any(each.late_results != wanted for each in halves):
@@ -184,13 +184,15 @@ class Switch(Control, name="switch"):
             self.ill_typed("it is not linear in its index")
         facts = index.builder.facts
         linear = tuple([isinstance(each, ArrayType) for each in rest])
-        given = tuple([each is not None for each in cotangents])
-        found = [transpose_block(facts, each, linear, given) for each in self.branches]
+        given = tuple([cotangent is not None for cotangent in cotangents])
+        found = [transpose_block(facts, branch, linear, given) for branch in self.branches]
         wanted = _any_of([kept for _, kept in found])
         if any(kept != wanted for _, kept in found):
-            found = [transpose_block(facts, each, linear, given, wanted) for each in self.branches]
+            found = [
+                transpose_block(facts, branch, linear, given, wanted) for branch in self.branches
+            ]
         known = [each for each in rest if not isinstance(each, ArrayType)]
-        moving = [each for each in cotangents if each is not None]
+        moving = [cotangent for cotangent in cotangents if cotangent is not None]
         results = iter(Switch(tuple([block for block, _ in found])).bind(index, *known, *moving))
         return [None, *[next(results) if keeps else None for keeps in wanted]]
 
@@ -280,7 +282,7 @@ def _with_slots(
     ]
     first = halves[0].early.in_types
     common = halves[0].early.out_types[:count]
-    types = (*first, *common, *slots, *[each.type for each in late])
+    types = (*first, *common, *slots, *[value.type for value in late])
 
     def late_branch(each: Halves, taken: Sequence[int]) -> Block:
         def build(here: Builder, params: list[Value]) -> list[Value]:

@@ -122,8 +122,8 @@ def differentiate(
     """A loop that carries its tangents along; its condition does not look at them."""
     here = primals[0].builder.program.current
     _, captured_tangents, carry_tangents = loop.roles(tangents)
-    captured = [each is not None for each in captured_tangents]
-    carry = [each is not None for each in carry_tangents]
+    captured = [tangent is not None for tangent in captured_tangents]
+    carry = [tangent is not None for tangent in carry_tangents]
     while True:
         block, kept = jvp_block(here.facts, loop.body, (*captured, *carry), tuple(carry))
         if list(kept) == carry:
@@ -142,7 +142,7 @@ def differentiate(
         if moves
     ]
     together = replace(loop, cond=cond, body=body, body_captured=len(by_body) + sum(captured))
-    known = [each for each in captured_tangents if each is not None]
+    known = [tangent for tangent in captured_tangents if tangent is not None]
     results = here.bind(together, [*by_cond, *by_body, *known, *start, *moving])
     found = iter(results[len(start) :])
     return results[: len(start)], [next(found) if moves else None for moves in carry]
@@ -222,16 +222,16 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
         facts, loop.body, list(map(cut.is_late, captured)), list(map(cut.is_late, carry)), []
     )
     asked = loop.cond.params[len(by_cond) :]
-    decides = {atom for each in loop.cond.equations for atom in each.inputs}
+    decides = {atom for equation in loop.cond.equations for atom in equation.inputs}
     decides.update(loop.cond.results)
     late_ones = [var for var, late in zip(asked, late_carry, strict=True) if late]
     if any(map(cut.is_late, by_cond)) or not decides.isdisjoint(late_ones):
-        return cut.late.bind(loop, [cut.later(each) for each in operands])
+        return cut.late.bind(loop, [cut.later(operand) for operand in operands])
     saving = Saving(halves, cut, captured, carry, [])
     kept = [var for var, late in zip(asked, late_carry, strict=True) if not late]
     cond = Block((*loop.cond.params[: len(by_cond)], *kept), loop.cond.equations, loop.cond.results)
     if loop.bound is None:
-        again = cut.late.bind(loop, [cut.later(each) for each in operands])
+        again = cut.late.bind(loop, [cut.later(operand) for operand in operands])
         moving = [v for v, late in zip(again, late_carry, strict=True) if late]
         return halves.merged(_alone(loop, cond, by_cond, saving), moving)
     starts = [v for v, late in zip(carry, late_carry, strict=True) if late]
@@ -260,9 +260,9 @@ def stretch(bound: Size, rows: Sequence[ArrayType]) -> Size:
     if not isinstance(bound, int):
         return STRETCH
     bytes_ = 0
-    for each in rows:
-        count = each.dtype.bits // 8
-        for size in each.shape:
+    for type_ in rows:
+        count = type_.dtype.bits // 8
+        for size in type_.shape:
             if not isinstance(size, int):
                 return 1 if bound <= STRETCH else isqrt(bound)
             count *= size
@@ -296,8 +296,8 @@ def _run(
 ) -> tuple[list[Value], Value, list[Value]]:
     """A loop whose body returns the next carry and rows: the last carry, the steps, the rows."""
     facts, count = here.facts, len(carry)
-    buffers = [each.with_shape((length, *each.shape)) for each in rows]
-    state = [*[each.type for each in carry], ArrayType(I32), *buffers]
+    buffers = [type_.with_shape((length, *type_.shape)) for type_ in rows]
+    state = [*[value.type for value in carry], ArrayType(I32), *buffers]
 
     def goes_on(inner: Builder, params: list[Value]) -> list[Value]:
         asked, now, _ = parts(params, len(by_cond), count)
@@ -311,7 +311,7 @@ def _run(
 
     test = closed(facts, (*[v.type for v in by_cond], *state), goes_on)
     block = closed(facts, (*[v.type for v in captured], *state), step)
-    start = [*carry, here.literal(0, I32), *[zeros(here, each) for each in buffers]]
+    start = [*carry, here.literal(0, I32), *[zeros(here, buffer) for buffer in buffers]]
     loop = While(test, block, len(by_cond), len(captured), length, 1)
     found = here.bind(loop, [*by_cond, *captured, *start])
     final, (steps,), saved = parts(found, count, 1)
@@ -340,7 +340,7 @@ def _checkpoints(
     body = _stretch(cut.early, every, cond, len(by_cond), saving)
     steps = cut.early.literal(0, I32)
     asked = _ignoring_last(cut.early, cond)
-    held = [each.type for each in saving.carry]
+    held = [value.type for value in saving.carry]
     final, stretches, buffers = _run(
         cut.early,
         asked,
@@ -404,7 +404,7 @@ def _backwards(
 ) -> Sequence[Value]:
     """A scan over the stretches, each computed again from its checkpoint before its late half."""
     here = cut.late
-    known = [cut.later(each) for each in saving.captured]
+    known = [cut.later(value) for value in saving.captured]
     count = len(saving.carry)
     late = saving.late_captured
     types = (
@@ -412,9 +412,9 @@ def _backwards(
         ArrayType(I32),
         *[each.type for each in known],
         *[each.type for each in late],
-        *[each.type for each in starts],
+        *[start.type for start in starts],
         ArrayType(I32),
-        *[each.type for each in saving.carry],
+        *[value.type for value in saving.carry],
     )
 
     def build(inner: Builder, params: list[Value]) -> list[Value]:
@@ -430,9 +430,9 @@ def _backwards(
     body = closed(here.facts, types, build)
     scan = Scan(body, 2 + len(known) + len(late), len(starts), length, False, True)
     numbers = here.bind(Iota((length,), 0, I32), ())[0]
-    first = [cut.later(each) for each in starts]
+    first = [cut.later(start) for start in starts]
     later = [cut.later(each) for each in (stretches, total)]
-    rows = [cut.later(each) for each in buffers]
+    rows = [cut.later(buffer) for buffer in buffers]
     return here.bind(scan, [*later, *known, *late, *first, numbers, *rows])
 
 

@@ -62,7 +62,7 @@ class Eig(OfMatrices, name="eig"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         (a,), (given,), values = operands, inputs, outputs[0]
         if 0 in hlo.shape(values.shape):
-            return [hlo.full(0, each) for each in outputs]
+            return [hlo.full(0, type_) for type_ in outputs]
         whole = given.with_dtype(values.dtype)
         batch = ArrayType(I32, given.shape[:-2])
         options = {"compute_left": "N", "compute_right": "V" if self.vectors else "N"}

@@ -307,7 +307,7 @@ class LuSolve(Composite, name="lu_solve"):
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
         (cotangent,) = cotangents
-        factors = [each for each in operands[:3] if isinstance(each, Value)]
+        factors = [operand for operand in operands[:3] if isinstance(operand, Value)]
         assert cotangent is not None
         return None, None, None, replace(self, transposed=not self.transposed)(*factors, cotangent)
 
@@ -328,7 +328,7 @@ def require_factors(
     """Refuse what cannot be the factorisation of a matrix."""
     primitive.require_square(facts, a)
     wanted = vector_type(a, a.shape[-1]).with_dtype(I32)
-    given = ((lu, a), *((each, wanted) for each in rows))
+    given = ((lu, a), *((type_, wanted) for type_ in rows))
     for each, like in given:
         if (
             each.dtype is not like.dtype

@@ -123,7 +123,7 @@ def one_by_one(
         try:
             return tuple([np.asarray(each) for each in function(operands)])
         except np.linalg.LinAlgError:
-            results = [each.copy() for each in failed]
+            results = [array.copy() for array in failed]
             for place in np.ndindex(operands[0].shape[:-2]):
                 try:
                     found = function([x[place] for x in operands])

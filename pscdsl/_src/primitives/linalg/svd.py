@@ -94,7 +94,7 @@ class Svd(OfMatrices, name="svd"):
             "gesdd", (a,), (given, values, left, right, plain), mode=mode
         )
         ok = succeeded(hlo, info, plain)
-        found = [where_ok(hlo, ok, x, each) for x, each in zip((u, s, vh), types, strict=True)]
+        found = [where_ok(hlo, ok, x, type_) for x, type_ in zip((u, s, vh), types, strict=True)]
         return found if self.vectors else found[1:2]
 
     def differentiate(
