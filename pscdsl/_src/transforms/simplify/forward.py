@@ -354,7 +354,7 @@ class Forward(Straight):
             dict(pair for group in region.takes if group.role is role for pair in known[group])
             for role in (Role.CONSTANT, Role.ROW)
         ]
-        ends_early = any(each.count for each in region.takes if each.role is Role.DECISION)
+        ends_early = any(group.count for group in region.takes if group.role is Role.DECISION)
         stacked: dict[Atom, Var] = {}
         made: list[bool] = []
         for result, var in pairs:
@@ -394,11 +394,11 @@ class Forward(Straight):
     def inline(self, block: Block, atoms: Sequence[Atom], scope: Scope) -> tuple[Atom, ...]:
         """Add the equations of a block, with variables of their own; its results."""
         names: dict[Atom, Atom] = dict(zip(block.params, atoms, strict=True))
-        for each in block.equations:
-            outputs = tuple([Var(var.type, var.hint) for var in each.outputs])
-            inputs = tuple([names.get(atom, atom) for atom in each.inputs])
-            names.update(zip(each.outputs, outputs, strict=True))
-            self.equation(Equation(each.primitive, inputs, outputs, each.span), scope)
+        for equation in block.equations:
+            outputs = tuple([Var(var.type, var.hint) for var in equation.outputs])
+            inputs = tuple([names.get(atom, atom) for atom in equation.inputs])
+            names.update(zip(equation.outputs, outputs, strict=True))
+            self.equation(Equation(equation.primitive, inputs, outputs, equation.span), scope)
         return scope.use([names.get(atom, atom) for atom in block.results])
 
     def bind(
@@ -445,9 +445,9 @@ def _same_in_all(branches: Sequence[Block], place: int, given: Sequence[Atom]) -
     """What a result is in every branch: a literal, or an operand."""
     first = branches[0].results[place]
     if isinstance(first, Literal):
-        same = all(identity_of(each.results[place]) == identity_of(first) for each in branches)
+        same = all(identity_of(branch.results[place]) == identity_of(first) for branch in branches)
         return first if same else None
     for index, atom in enumerate(given):
-        if all(each.results[place] is each.params[index] for each in branches):
+        if all(branch.results[place] is branch.params[index] for branch in branches):
             return atom
     return None

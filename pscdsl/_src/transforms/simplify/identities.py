@@ -266,7 +266,7 @@ def fold(
 def fold_scalars(primitive: Primitive, scalars: Sequence[Literal], output: Var) -> Literal | None:
     """The number that a pointwise function of arrays of one number each has everywhere."""
     result = Var(ArrayType(output.type.dtype))
-    found = _evaluated(primitive, [literal_array(each) for each in scalars], (result,))
+    found = _evaluated(primitive, [literal_array(scalar) for scalar in scalars], (result,))
     return None if found is None else literal_of(found[0], result.type)
 
 

@@ -130,7 +130,7 @@ def _live(layout: Layout, wanted: Mapping[Group, Sequence[bool]]) -> dict[Group,
     sources: dict[Member, list[tuple[int, Atom]]] = {}
     for at, region in enumerate(layout.regions):
         block = region.block
-        made.append({var: each for each in block.equations for var in each.outputs})
+        made.append({var: equation for equation in block.equations for var in equation.outputs})
         named = [(group, k) for group in region.takes for k in range(group.count)]
         members.append(dict(zip(block.params, named, strict=True)))
         named = [(group, k) for group in region.gives for k in range(group.count)]
@@ -148,7 +148,7 @@ def _live(layout: Layout, wanted: Mapping[Group, Sequence[bool]]) -> dict[Group,
         at, atom = pending.pop()
         found: list[tuple[int, Atom]] = []
         if atom in made[at]:
-            found = [(at, each) for each in made[at][atom].inputs]
+            found = [(at, operand) for operand in made[at][atom].inputs]
         elif (taken := members[at].get(atom)) in sources and taken not in live:
             live.add(taken)
             found = sources[taken]
@@ -183,7 +183,9 @@ def simplify_block(block: Block, functions: Mapping[Function, Function] | None =
         before = block
         block = Forward(functions or {}).block(block)
         block = Pruner().block(block)
-        if block is before or all(each.primitive.blocks() == () for each in block.equations):
+        if block is before or all(
+            equation.primitive.blocks() == () for equation in block.equations
+        ):
             break  # only where loops or choices have changed can there be more to find
     return block
 

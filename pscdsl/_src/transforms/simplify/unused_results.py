@@ -154,8 +154,8 @@ class Demands:
             captured, _, arrays = scan.roles(equation.inputs)
             self.single_steps.add(equation)
             self._ask_all(captured)
-            for each in arrays:
-                self._ask(each, end)
+            for array in arrays:
+                self._ask(array, end)
             return
         for var in stacks:
             end = self.end(var)
@@ -193,7 +193,7 @@ def _is_stack(scan: Scan, equation: Equation, var: Atom, end: End) -> bool:
     """Whether this is the stack of a loop whose last step gives this row."""
     if scan.counted or end != ("first" if scan.reverse else "last"):
         return False
-    places: Mapping[Atom, int] = {each: at for at, each in enumerate(equation.outputs)}
+    places: Mapping[Atom, int] = {output: at for at, output in enumerate(equation.outputs)}
     place = places[var]
     result = scan.body.results[place]
     return place >= scan.carried and (
@@ -251,7 +251,7 @@ def part_of(
             results.append(row)
     block = simplify(Block(body.params, (*body.equations, *cuts), tuple(results)))
     block = narrowed(function.facts, block, simplify, deep)
-    used = {atom for each in block.equations for atom in each.inputs} | set(block.results)
+    used = {atom for equation in block.equations for atom in equation.inputs} | set(block.results)
     takes = tuple([var in used for var in block.params])
     params = tuple([var for var, take in zip(block.params, takes, strict=True) if take])
     word = "part" if "all" in demands or not cuts else next(d for d in demands if d)
@@ -459,14 +459,14 @@ class _Narrower:
         new = replace(
             scan,
             body=Block(
-                (*params, *[each[0] for each in carries], *slices),
+                (*params, *[carry[0] for carry in carries], *slices),
                 body.equations,
-                (*[each[2] for each in carries], *[result for result, _ in kept]),
+                (*[carry[2] for carry in carries], *[result for result, _ in kept]),
             ),
             carried=len(carries),
         )
-        given = (*captured, *[each[1] for each in carries], *arrays)
-        outputs = (*[each[3] for each in carries], *[var for _, var in kept])
+        given = (*captured, *[carry[1] for carry in carries], *arrays)
+        outputs = (*[carry[3] for carry in carries], *[var for _, var in kept])
         scope.equations.append(Equation(new, given, outputs, equation.span))
         scope.equations += after_loop
 
@@ -499,4 +499,4 @@ class _Narrower:
 
 def uses_keys(block: Block) -> bool:
     """Whether anything in a block takes a random key."""
-    return any(atom.type.dtype is KEY for each in walk(block) for atom in each.inputs)
+    return any(atom.type.dtype is KEY for equation in walk(block) for atom in equation.inputs)
