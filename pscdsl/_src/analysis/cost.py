@@ -40,8 +40,8 @@ def bytes_of(array: ArrayType) -> Size:
 def total_bytes(types: Iterable[ArrayType]) -> Size:
     """What several arrays take."""
     total: Size = 0
-    for each in types:
-        total = total + bytes_of(each)
+    for type_ in types:
+        total = total + bytes_of(type_)
     return total
 
 
@@ -54,8 +54,8 @@ def function_traffic(function: Function) -> Size:
 def block_traffic(block: Block) -> Size:
     """The bytes that one run of a block moves."""
     total: Size = 0
-    for each in block.equations:
-        total = total + traffic(each)
+    for equation in block.equations:
+        total = total + traffic(equation)
     return total
 
 
@@ -108,9 +108,9 @@ class Cost:
     def at(self, sizes: Mapping[str, Size]) -> Cost:
         """The same with numbers in place of sizes."""
         numbers = {
-            each.name: substitute(getattr(self, each.name), sizes)
-            for each in fields(self)
-            if each.name != "loops"
+            field.name: substitute(getattr(self, field.name), sizes)
+            for field in fields(self)
+            if field.name != "loops"
         }
         return Cost(**numbers, loops=self.loops)
 
@@ -156,17 +156,17 @@ def _inside(facts: Assumptions, equation: Equation) -> Size:
         function = primitive.function
         inner = substitute(_peak(function), dict(primitive.sizes))
         return inner - total_bytes([atom.type for atom in (*equation.inputs, *equation.outputs)])
-    return _largest(facts, [_beside(facts, equation, each) for each in primitive.blocks()])
+    return _largest(facts, [_beside(facts, equation, block) for block in primitive.blocks()])
 
 
 def _beside(facts: Assumptions, equation: Equation, block: Block) -> Size:
     """What a block needs beside what it is given: a loop's slices and what is computed in it."""
     there = Counter(atom.type for atom in equation.inputs)
     given: Size = 0
-    for each in block.in_types:
-        if there[each]:
-            there[each] -= 1
-            given = given + bytes_of(each)
+    for type_ in block.in_types:
+        if there[type_]:
+            there[type_] -= 1
+            given = given + bytes_of(type_)
     return _largest(facts, moments(facts, block)) - given
 
 
@@ -184,8 +184,8 @@ def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
         kept = [each for each in kept if not facts.proves(Fact("<=", each, size))]
         kept.append(size)
     total: Size = 0
-    for each in kept:
-        total = each if total == 0 else maximum(total, each)
+    for size in kept:
+        total = size if total == 0 else maximum(total, size)
     return total
 
 

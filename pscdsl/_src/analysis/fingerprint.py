@@ -66,12 +66,12 @@ class _Writer:
             numbers[var] = len(numbers)
         lines = [" ".join([self._type(var.type) for var in block.params])]
         for equation in block.equations:
-            inputs = " ".join([self._atom(each, numbers) for each in equation.inputs])
+            inputs = " ".join([self._atom(operand, numbers) for operand in equation.inputs])
             outputs = " ".join([self._type(var.type) for var in equation.outputs])
             for var in equation.outputs:
                 numbers[var] = len(numbers)
             lines.append(f"{self._primitive(equation.primitive)} {inputs} -> {outputs}")
-        lines.append(" ".join([self._atom(each, numbers) for each in block.results]))
+        lines.append(" ".join([self._atom(result, numbers) for result in block.results]))
         return "{" + "\n".join(lines) + "}"
 
     def _atom(self, atom: Atom, numbers: Mapping[Atom, int]) -> str:

@@ -130,17 +130,17 @@ def heading(primitive: Primitive, names: FunctionNames) -> str:
     if isinstance(primitive, Control):
         counts = [group.field for group in primitive.layout.groups]
     shown: list[str] = []
-    for each in fields(primitive):
-        value = getattr(primitive, each.name)
+    for field in fields(primitive):
+        value = getattr(primitive, field.name)
         if (
-            not each.repr
-            or each.name in counts
+            not field.repr
+            or field.name in counts
             or _holds_blocks(value)
-            or (each.default is not MISSING and value == each.default)
+            or (field.default is not MISSING and value == field.default)
         ):
             continue
-        name = each.name.replace("_", " ")
-        shown.append(name if value is True else f"{each.name}={_value(value, names)}")
+        name = field.name.replace("_", " ")
+        shown.append(name if value is True else f"{field.name}={_value(value, names)}")
     return f"{primitive.label}[{', '.join(shown)}]" if shown else primitive.label
 
 

@@ -55,8 +55,8 @@ def _parts(value: object) -> Iterator[object]:
             yield from _parts(item)
     elif isinstance(value, Primitive):
         if is_dataclass(value) and not isinstance(value, Elementwise):
-            for each in fields(value):
-                yield from _parts(getattr(value, each.name))
+            for field in fields(value):
+                yield from _parts(getattr(value, field.name))
     else:
         yield value
 
@@ -132,7 +132,7 @@ class _Verifier:
         try:
             derived = primitive.type_rule(self.facts, *given)
         except Failure as failure:
-            reason = "; ".join(each.message() for each in failure.diagnostics)
+            reason = "; ".join(diagnostic.message() for diagnostic in failure.diagnostics)
             raise self.fail(equation, reason) from failure
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
             raise self.fail(equation, f"the type rule fails: {error!r}") from error

@@ -314,11 +314,11 @@ def _is_key(atom: Atom) -> bool:
 
 
 def _pairs(places: Places) -> Iterator[tuple[Place, Place]]:
-    yield from combinations([each for each in places if each is not None], 2)
+    yield from combinations([place for place in places if place is not None], 2)
 
 
 def _keys(places: Places, count: int) -> list[tuple[int, Place]]:
-    return [(index, each) for index, each in enumerate(places[:count]) if each is not None]
+    return [(index, place) for index, place in enumerate(places[:count]) if place is not None]
 
 
 def _moved(arrived: _Arrived, part: Place | None) -> _Arrived:

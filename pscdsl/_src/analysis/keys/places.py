@@ -132,7 +132,7 @@ class Number:
         """From where up to what, not included, it may be."""
         if not self.terms:
             return self.constant, self.constant + 1
-        counters = [each for each in self.terms if not each.steps]
+        counters = [term for term in self.terms if not term.steps]
         if len(counters) != 1:
             return None, None
         (counter,) = counters
@@ -427,7 +427,7 @@ class Place:
 
     def within(self, outer: Place, env: Mapping[str, Size]) -> Place:
         """The same part of what the root stands for: another place, in a caller."""
-        ranges = [each.substitute(env) for each in self.ranges]
+        ranges = [interval.substitute(env) for interval in self.ranges]
         shape = self.root.substituted(env)
         if all(r == Range(0, size) for r, size in zip(ranges, shape, strict=True)):
             part = outer
@@ -454,7 +454,7 @@ class Place:
 
     def single(self) -> bool:
         """Whether it is one key."""
-        return all(each.only is not None for each in self.ranges)
+        return all(interval.only is not None for interval in self.ranges)
 
     def apart(self, other: Place, facts: Assumptions) -> bool:
         """Whether two parts of one root have provably no key in common."""
@@ -518,8 +518,8 @@ class Use:
         """The one element that is used, and the number that it is folded with; None if unknown."""
         if isinstance(self.place.root, Seeds):
             return _residue(self.at), _residue(self.data)
-        places = tuple(each.only for each in self.place.ranges)
-        known = all(isinstance(each, int) for each in places)
+        places = tuple(interval.only for interval in self.place.ranges)
+        known = all(isinstance(place, int) for place in places)
         return places if known else None, _residue(self.data)
 
     def conflicts(self, other: Use, facts: Assumptions) -> bool:

@@ -129,7 +129,7 @@ class Seen:
         outer = self._given.get(place.root)
         if outer is not None:
             return place.within(outer, self._sizes)
-        ranges = tuple(each.substitute(self._sizes) for each in place.ranges)
+        ranges = tuple(interval.substitute(self._sizes) for interval in place.ranges)
         return replace(place, root=self._root(place.root), ranges=ranges, name="")
 
     def _root(self, root: Root) -> Root:
@@ -340,7 +340,7 @@ class Walk:
         primitive = equation.primitive
         if isinstance(primitive, Elementwise):
             return
-        keys = [self.place(each) for each in equation.inputs if each.type.dtype is KEY]
+        keys = [self.place(operand) for operand in equation.inputs if operand.type.dtype is KEY]
         given = [place for place in keys if place is not None]
         if not given and all(var.type.dtype is not KEY for var in equation.outputs):
             self._integers(equation)
@@ -520,15 +520,17 @@ class Walk:
 
     def _often(self, layout: Layout) -> Often:
         """How often a loop's body is run: as its condition says, or as there are rows."""
-        decisions = [each for each in layout.groups if each.role is Role.DECISION and each.count]
-        (times,) = [each.times for each in layout.regions if each.is_body]
-        if times is None or any(not each.given for each in decisions):
+        decisions = [
+            group for group in layout.groups if group.role is Role.DECISION and group.count
+        ]
+        (times,) = [region.times for region in layout.regions if region.is_body]
+        if times is None or any(not group.given for group in decisions):
             return Often(never=True, several=True)
         return Often.of(times, self.ledger.facts, bool(decisions))
 
     def _carried(self, carry: Sequence[Atom]) -> list[Place | None]:
         """The keys that a loop is given to carry."""
-        return [self.place(each) if each.type.dtype is KEY else None for each in carry]
+        return [self.place(value) if value.type.dtype is KEY else None for value in carry]
 
     def _inline(self, block: Block, given: Sequence[Atom], outputs: Sequence[Atom]) -> None:
         """A block that is run once, where it stands."""

@@ -83,7 +83,7 @@ class Loops:
         inside = order
         if not order.at_most(1, length):
             inside = Order(order.facts.assume(Fact("<=", 1, length)))
-        rows = [row_of(each, at) for each in arrays]
+        rows = [row_of(array, at) for array in arrays]
         dtypes = [var.type.dtype for var in at.outputs]
         bounded: dict[int, tuple[Range, Range]] = {}
         while any(each is not None for each in init):  # what is added may depend on a counter
@@ -103,7 +103,7 @@ class Loops:
         carry, results = self.settled(inside, body, init, fixed, dtypes, step)
         ended = unreached(carry)  # what was reached need not be so in the last step
         final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
-        stacks = [_stacked(each, at) for each in results[count:]]
+        stacks = [_stacked(result, at) for result in results[count:]]
         return [*(each and _left(each, at) for each in final), *stacks]
 
     def _accumulated(
@@ -302,7 +302,7 @@ def scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | None
 
 def unreached(ranges: Ranges) -> Ranges:
     """The same bounds, as what may never be reached."""
-    return [each and each.unreached() for each in ranges]
+    return [interval and interval.unreached() for interval in ranges]
 
 
 def row_of(given: Range | None, loop: Equation) -> Range | None:
@@ -344,7 +344,7 @@ class Combinations:
         """The rows up to each one combined."""
         captured, arrays = primitive.roles(operands)
         inside = _of_some(order, primitive.length)
-        rows = [row_of(each, at) for each in arrays]
+        rows = [row_of(array, at) for array in arrays]
         found, _ = self._combined(inside, primitive.combine, captured, rows, primitive.length)
         return _results(at, found)
 
@@ -352,7 +352,7 @@ class Combinations:
         """What is made of rows, combined."""
         by_body, by_combine, initial, arrays = primitive.roles(operands)
         inside, length = _of_some(order, primitive.length), primitive.length
-        rows = [row_of(each, at) for each in arrays]
+        rows = [row_of(array, at) for array in arrays]
         values = self._loops.run(primitive.body, inside, [*by_body, *rows])
         starts: Ranges = initial or [None] * len(values)
         found, sums = self._combined(inside, primitive.combine, by_combine, values, length, starts)
@@ -375,7 +375,7 @@ class Combinations:
         starts: Ranges | None = None,
     ) -> tuple[Ranges, list[int]]:
         """Ranges of all that is combined of rows, and the places of sums that are bounded."""
-        dtypes = [each.type.dtype for each in combine.results]
+        dtypes = [result.type.dtype for result in combine.results]
         first = starts or [None] * len(rows)
         sums: dict[int, Range] = {}
         init: Ranges = []
@@ -418,19 +418,19 @@ def _is_sum(combine: Block, captured: int, place: int) -> bool:
     first = combine.params[captured + place]
     second = combine.params[captured + len(combine.results) + place]
     return any(
-        each.outputs[0] is combine.results[place]
-        and each.primitive is e.add
-        and set(each.inputs) == {first, second}
-        for each in combine.equations
+        equation.outputs[0] is combine.results[place]
+        and equation.primitive is e.add
+        and set(equation.inputs) == {first, second}
+        for equation in combine.equations
     )
 
 
 def _results(at: Equation, found: Sequence[Range | None]) -> Ranges:
     """Ranges of results, which may vary along all axes."""
     results: Ranges = []
-    for var, each in zip(at.outputs, found, strict=True):
+    for var, interval in zip(at.outputs, found, strict=True):
         along = frozenset[object]((at, *range(var.type.rank)))
-        results.append(each and each.unreached().varying(along))
+        results.append(interval and interval.unreached().varying(along))
     return results
 
 
@@ -545,7 +545,7 @@ class Intervals:
         """Nothing of what a loop carries, but what its body is given besides."""
         captured, _, arrays = primitive.roles(self._operands(at))
         carry = _unknown_of(primitive.body.params[primitive.captured :][: primitive.carried])
-        rows = [row_of(each, at) for each in arrays]
+        rows = [row_of(array, at) for array in arrays]
         given = [*unreached(captured), *carry, *unreached(rows)]
         self.block(primitive.body, order, given)
         return _unknown_of(at.outputs)
@@ -556,7 +556,7 @@ class Intervals:
     def _rule(self, at: Equation, order: Order, operands: Ranges) -> Range:
         """The range of the one result of an equation without blocks."""
         primitive, dtype = at.primitive, at.outputs[0].type.dtype
-        given = [each for each in operands if each is not None]
+        given = [operand for operand in operands if operand is not None]
         if len(given) < len(operands) and not isinstance(primitive, ArgReduce):
             return unknown(dtype)
         if isinstance(primitive, e.Elementwise):
@@ -591,7 +591,7 @@ class Intervals:
             return old
         if not isinstance(at.primitive, e.Elementwise | e.Convert | e.Clamp):
             return old
-        operands = [self._under(each, known, order, depth - 1) for each in at.inputs]
+        operands = [self._under(operand, known, order, depth - 1) for operand in at.inputs]
         if operands == self._operands(at):
             return old
         return order.meet(old, self._rule(at, order, operands), atom.type.dtype)

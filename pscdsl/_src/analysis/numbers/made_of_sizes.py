@@ -34,17 +34,17 @@ def require_fitting(function: Function, sizes: Mapping[str, int]) -> None:
     """A Failure if an integer that is made of sizes may not fit its dtype at these sizes."""
     body = substitute_block(function.body, sizes)
     made = MadeOfSizes(body)
-    suspects = [each for each in made.equations if not _is_wide(each)]
+    suspects = [equation for equation in made.equations if not _is_wide(equation)]
     if not suspects:
         return
-    for each in suspects:
-        if isinstance(each.primitive, SizeValue) and not _holds(each.primitive):
-            raise _failure(each, sizes)
+    for equation in suspects:
+        if isinstance(equation.primitive, SizeValue) and not _holds(equation.primitive):
+            raise _failure(equation, sizes)
     ranges = Intervals(Function(function.name, (), Assumptions(), body), made.ranges).ranges
-    for each in suspects:
-        outputs = [var for var in each.outputs if var.type.dtype.is_integer]
+    for equation in suspects:
+        outputs = [var for var in equation.outputs if var.type.dtype.is_integer]
         if not all(_is_bounded(var.type, ranges.get(var)) for var in outputs):
-            raise _failure(each, sizes)
+            raise _failure(equation, sizes)
 
 
 def _combines(layout: Layout) -> bool:
@@ -118,8 +118,8 @@ class MadeOfSizes:
             return
         output = at.outputs[0]
         given = [
-            literal_array(each) if isinstance(each, Literal) else self._numbers.get(each)
-            for each in at.inputs
+            literal_array(operand) if isinstance(operand, Literal) else self._numbers.get(operand)
+            for operand in at.inputs
         ]
         known = [each for each in given if each is not None]
         if output.type.shape or len(known) < len(given):

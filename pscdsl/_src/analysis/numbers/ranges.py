@@ -95,21 +95,23 @@ class Order:
     def join(self, ranges: Sequence[Range], dtype: DType) -> Range:
         """The smallest range around some."""
         first = ranges[0]
-        if all(each == first for each in ranges):
+        if all(interval == first for interval in ranges):
             return first
         low, high = first.low, first.high
         low_reached, high_reached = first.low_reached, first.high_reached
         along = first.along
-        for each in ranges[1:]:
-            bound = self.smaller(low, each.low, dtype)
-            low_reached = (low_reached and bound == low) or (each.low_reached and bound == each.low)
+        for interval in ranges[1:]:
+            bound = self.smaller(low, interval.low, dtype)
+            low_reached = (low_reached and bound == low) or (
+                interval.low_reached and bound == interval.low
+            )
             low = bound
-            bound = self.larger(high, each.high, dtype)
+            bound = self.larger(high, interval.high, dtype)
             high_reached = (high_reached and bound == high) or (
-                each.high_reached and bound == each.high
+                interval.high_reached and bound == interval.high
             )
             high = bound
-            along |= each.along
+            along |= interval.along
         return Range(low, high, low_reached, high_reached, along)
 
     def meet(self, a: Range, b: Range, dtype: DType) -> Range:
@@ -268,8 +270,8 @@ class Refinement:
         if primitive is e.invert:
             self._read(order, at.inputs[0], not holds, found, depth - 1)
         elif primitive is (e.bitwise_and if holds else e.bitwise_or):
-            for each in at.inputs:
-                self._read(order, each, holds, found, depth - 1)
+            for operand in at.inputs:
+                self._read(order, operand, holds, found, depth - 1)
         elif primitive in _OPPOSITE:
             relation = primitive if holds else _OPPOSITE[primitive]
             left, right = at.inputs

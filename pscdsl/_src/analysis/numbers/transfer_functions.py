@@ -397,7 +397,9 @@ def _slice(order: Order, primitive: Slice, at: Equation, operands: Sequence[Rang
 def _joined(
     order: Order, primitive: Concatenate | Pad, at: Equation, operands: Sequence[Range]
 ) -> Range:
-    parts = [each for each, atom in zip(operands, at.inputs, strict=True) if _some(order, atom)]
+    parts = [
+        operand for operand, atom in zip(operands, at.inputs, strict=True) if _some(order, atom)
+    ]
     output = at.outputs[0].type
     found = order.join(parts or operands, output.dtype).unreached()
     return found.varying(_all_axes(found.along, output.rank))

@@ -96,7 +96,7 @@ def _columns(program: Program, indices: Atom, count: int) -> Sequence[Atom | Non
     at = program.definition(indices)
     last = indices.type.rank - 1
     if at is not None and isinstance(at.primitive, Concatenate) and at.primitive.axis == last:
-        columns = [_moved(program, each) for each in at.inputs]
+        columns = [_moved(program, operand) for operand in at.inputs]
         return columns if len(columns) == count else [None] * count
     return [_moved(program, indices)] if count == 1 else [None] * count
 
@@ -193,11 +193,11 @@ def _masked(program: Program, var: Var, related: set[Atom], depth: int) -> bool:
             if related.isdisjoint(_sources(program, at.inputs[0])):
                 return False
         elif primitive is e.multiply and any(
-            _is_mask(program, each, related) for each in at.inputs if each is not var
+            _is_mask(program, operand, related) for operand in at.inputs if operand is not var
         ):
             continue
         elif isinstance(primitive, _PASSING):
-            if not all(_masked(program, each, related, depth - 1) for each in at.outputs):
+            if not all(_masked(program, output, related, depth - 1) for output in at.outputs):
                 return False
         else:
             return False

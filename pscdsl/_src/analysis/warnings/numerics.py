@@ -124,8 +124,8 @@ def _conditions(program: Program, atom: Atom, holds: bool, depth: int) -> Iterat
     if at.primitive is e.invert:
         yield from _conditions(program, at.inputs[0], not holds, depth - 1)
     elif at.primitive is (e.bitwise_and if holds else e.bitwise_or):
-        for each in at.inputs:
-            yield from _conditions(program, each, holds, depth - 1)
+        for operand in at.inputs:
+            yield from _conditions(program, operand, holds, depth - 1)
     elif at.primitive in _RELATIONS:
         relation = at.primitive if holds else _OPPOSITE[at.primitive]
         yield Condition(relation, at.inputs[0], at.inputs[1])
@@ -199,8 +199,8 @@ def _computed(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
         return
     yield at
     if depth:
-        for each in at.inputs:
-            yield from _computed(program, each, depth - 1)
+        for operand in at.inputs:
+            yield from _computed(program, operand, depth - 1)
 
 
 _PASSING = e.Elementwise | e.Convert | e.Clamp | Broadcast | Reshape | Transpose
@@ -392,7 +392,7 @@ def _rewritten(where: ast.Call, function: ast.expr, partial: Partial, holds: boo
             return node
 
     guard = Guard()
-    branches = [cast("ast.expr", guard.visit(each)) for each in where.args[1:]]
+    branches = [cast("ast.expr", guard.visit(argument)) for argument in where.args[1:]]
     mended = ast.Call(where.func, [where.args[0], *branches], where.keywords)
     return ast.unparse(mended) if guard.done else ""
 
@@ -462,8 +462,8 @@ def _origins(program: Program, atom: Atom, depth: int) -> Iterator[Atom]:
     operands = tuple(x for x in operands if x.type.dtype is atom.type.dtype) or operands
     if not operands:
         yield atom
-    for each in operands:
-        yield from _origins(program, each, depth - 1)
+    for operand in operands:
+        yield from _origins(program, operand, depth - 1)
 
 
 def _rounds(primitive: object) -> bool:
@@ -481,7 +481,7 @@ def _is_rounded(program: Program, origin: Atom) -> bool:
     at = program.definition(origin)
     if at is None or not _rounds(at.primitive):
         return False
-    return not all(_is_integral(program, each, 4) for each in at.inputs)
+    return not all(_is_integral(program, operand, 4) for operand in at.inputs)
 
 
 def _is_integral(program: Program, atom: Atom, depth: int) -> bool:
@@ -504,7 +504,7 @@ def _is_integral(program: Program, atom: Atom, depth: int) -> bool:
         primitive, Reduce
     )
     return bool(depth and whole) and all(
-        _is_integral(program, each, depth - 1) for each in at.inputs
+        _is_integral(program, operand, depth - 1) for operand in at.inputs
     )
 
 

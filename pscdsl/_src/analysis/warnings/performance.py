@@ -73,12 +73,17 @@ def _origin(program: Program, atom: Atom, seen: set[Atom]) -> Equation | None:
     if at is None or atom in seen:
         return None
     seen.add(atom)
-    doubles = [each for each in at.inputs if _is_double(each)]
+    doubles = [operand for operand in at.inputs if _is_double(operand)]
     variables = [each for each in doubles if isinstance(each, Var)]
     if not doubles and not at.primitive.blocks():
         return at
     return next(
-        (found for each in variables if (found := _origin(program, each, seen)) is not None), None
+        (
+            found
+            for variable in variables
+            if (found := _origin(program, variable, seen)) is not None
+        ),
+        None,
     )
 
 
@@ -185,7 +190,7 @@ def _is_wanted(program: Program, wording: Wording, atom: Atom, depth: int) -> bo
         return True
     if not isinstance(at.primitive, e.Elementwise | e.Convert | Broadcast | Reshape):
         return False
-    return any(_is_wanted(program, wording, each, depth - 1) for each in at.inputs)
+    return any(_is_wanted(program, wording, operand, depth - 1) for operand in at.inputs)
 
 
 def _is_reduced(program: Program, var: Var, axes: set[int]) -> bool:
@@ -194,7 +199,7 @@ def _is_reduced(program: Program, var: Var, axes: set[int]) -> bool:
     return (
         bool(users)
         and not program.is_result(var)
-        and all(_reduces(program, each, axes) for each in users)
+        and all(_reduces(program, user, axes) for user in users)
     )
 
 
@@ -230,7 +235,9 @@ def branches_run_by_all(
         primitive = equation.primitive
         assert isinstance(primitive, Control)
         weights = [_weight(known, each) for each in primitive.blocks()]
-        lost = sum(each.operations for each in weights) - min(each.operations for each in weights)
+        lost = sum(weight.operations for weight in weights) - min(
+            weight.operations for weight in weights
+        )
         if lost <= CHEAP:
             continue
         dearest = max(range(len(weights)), key=lambda at: weights[at].operations)
@@ -251,7 +258,7 @@ def branches_run_by_all(
 
 def _decisions(layout: Layout, operands: Sequence[T]) -> list[Sequence[T]]:
     """What decides which of several branches is run."""
-    if all(each.nesting is not Nesting.BRANCH for each in layout.regions):
+    if all(region.nesting is not Nesting.BRANCH for region in layout.regions):
         return []
     return [x for group, x in layout.operands(operands).items() if group.role is Role.DECISION]
 
@@ -336,9 +343,9 @@ def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
             return _weight(function.facts, function.body)
         case Control() as control:
             regions = control.layout.run
-            if any(each.nesting is Nesting.LOOP for each in regions):
+            if any(region.nesting is Nesting.LOOP for region in regions):
                 return _Weight(float("inf"), "a loop")
-            weights = [_weight(facts, each.block) for each in regions]
+            weights = [_weight(facts, region.block) for region in regions]
             return max(weights, key=lambda x: x.operations, default=_Weight(0))
         case primitive:
             types = tuple([atom.type for atom in equation.inputs])

@@ -121,8 +121,8 @@ class Program:
         if at is not None:
             yield at
             if depth:
-                for each in at.inputs:
-                    yield from self.ancestors(each, depth - 1)
+                for operand in at.inputs:
+                    yield from self.ancestors(operand, depth - 1)
 
     @property
     def uses(self) -> Mapping[Var, list[Equation]]:
@@ -347,6 +347,6 @@ class _Written:
         if isinstance(primitive, Control) and any(
             each in self.origins for block in primitive.blocks() for each in walk(block)
         ):
-            primitive = primitive.with_blocks([self.block(each) for each in primitive.blocks()])
+            primitive = primitive.with_blocks([self.block(block) for block in primitive.blocks()])
         inputs = tuple(map(self._value, equation.inputs))
         return Equation(primitive, inputs, equation.outputs, equation.span)
