@@ -100,9 +100,9 @@ def forms() -> Mapping[str, Form]:
     from pscdsl._src.targets.portable import PORTABLE
 
     found: dict[str, Form] = {}
-    for each in (*CPU.forms(), *PORTABLE.forms()):
-        if found.setdefault(each.name, each) is not each:
-            raise ValueError(f"there are two forms called {each.name}")
+    for form in (*CPU.forms(), *PORTABLE.forms()):
+        if found.setdefault(form.name, form) is not form:
+            raise ValueError(f"there are two forms called {form.name}")
     return found
 
 

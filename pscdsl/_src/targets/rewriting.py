@@ -70,7 +70,7 @@ class Target:
         for table in (self.rewrites, self.translations):
             for row in table.values():
                 yield from [each.form for each in row if each.form is not None]
-        yield from [each.form for each in self.passes]
+        yield from [pass_.form for pass_ in self.passes]
         yield from self.options
 
     def without(self, names: frozenset[str]) -> Target:
@@ -81,8 +81,8 @@ class Target:
             self,
             rewrites=_without(self.rewrites, names),
             translations=_without(self.translations, names),
-            passes=tuple([each for each in self.passes if each.form.name not in names]),
-            options=tuple([each for each in self.options if each.name not in names]),
+            passes=tuple([pass_ for pass_ in self.passes if pass_.form.name not in names]),
+            options=tuple([option for option in self.options if option.name not in names]),
         )
 
 
@@ -109,10 +109,10 @@ def rewritten(
 
     `check` gets the name of each pass and what it has made.
     """
-    for each in target.passes:
-        changed = each.rule(block, here)
+    for pass_ in target.passes:
+        changed = pass_.rule(block, here)
         if changed is not block:
-            check(each.form.name, changed)
+            check(pass_.form.name, changed)
             block = changed
     return _with_rewritten_equations(target, block, here, check)
 
@@ -173,11 +173,11 @@ def _inserted(
 ) -> list[Atom]:
     """Append the equations of a program of these operands, with names of their own; its results."""
     names: dict[Atom, Atom] = dict(zip(program.params, inputs, strict=True))
-    for each in program.equations:
-        outputs = tuple([Var(var.type, var.hint) for var in each.outputs])
-        operands = tuple([names.get(atom, atom) for atom in each.inputs])
-        equations.append(Equation(each.primitive, operands, outputs, place.span))
-        names.update(zip(each.outputs, outputs, strict=True))
+    for equation in program.equations:
+        outputs = tuple([Var(var.type, var.hint) for var in equation.outputs])
+        operands = tuple([names.get(atom, atom) for atom in equation.inputs])
+        equations.append(Equation(equation.primitive, operands, outputs, place.span))
+        names.update(zip(equation.outputs, outputs, strict=True))
     return [names.get(atom, atom) for atom in program.results]
 
 

@@ -87,7 +87,7 @@ class Runs:
         shape = numbers(equation.outputs[0].type.shape)
         if prod(shape) < self._fewest:
             return False
-        sizes = [self._size(each) for each in equation.inputs]
+        sizes = [self._size(operand) for operand in equation.inputs]
         known = self._here.effort_of(equation, sizes)
         if known is None:
             return False
@@ -134,8 +134,8 @@ def taken(
         if maker is None:
             inputs[value] = None
             return
-        for each in maker.inputs:
-            take(each)
+        for operand in maker.inputs:
+            take(operand)
         own[value] = maker
 
     for equation in equations:
@@ -198,7 +198,7 @@ def with_stages(block: Block, here: Context) -> Block:
             )
     if not instead:
         return block
-    equations = [instead.get(each, each) for each in block.equations]
+    equations = [instead.get(equation, equation) for equation in block.equations]
     return Block(block.params, tuple([x for x in equations if x is not None]), block.results)
 
 
@@ -332,7 +332,10 @@ def _is_small(block: Block) -> bool:
     """Whether threads cost more than they gain, and XLA would use them."""
     if sum([prod(numbers(atom.type.shape)) for atom in block.results]) > ELEMENTS:
         return False
-    atoms = [*block.params, *(output for each in block.equations for output in each.outputs)]
+    atoms = [
+        *block.params,
+        *(output for equation in block.equations for output in equation.outputs),
+    ]
     if all([_bytes(atom) <= SMALL for atom in atoms]):
         return False
     try:
@@ -343,7 +346,7 @@ def _is_small(block: Block) -> bool:
 
 def _has_loops(block: Block) -> bool:
     """Whether there are loops, which may take any time, or branches."""
-    return any(map(_is_loop, dict.fromkeys([each.primitive for each in block.equations])))
+    return any(map(_is_loop, dict.fromkeys([equation.primitive for equation in block.equations])))
 
 
 def _is_loop(primitive: Primitive) -> bool:
@@ -388,13 +391,13 @@ class Parts:
         """On which level a value can be used."""
         self._parts: dict[_Part, None] = {}
         around: dict[int, list[Equation]] = {}
-        for each in block.equations:
-            level = max([self._levels.get(x, 0) for x in _vars(each.inputs)], default=0)
-            if self._is_around(each):
-                around.setdefault(level, []).append(each)
+        for equation in block.equations:
+            level = max([self._levels.get(x, 0) for x in _vars(equation.inputs)], default=0)
+            if self._is_around(equation):
+                around.setdefault(level, []).append(equation)
             else:
-                self._add(each, level)
-            for output in each.outputs:
+                self._add(equation, level)
+            for output in equation.outputs:
                 leaves = output in self._home and not output.type.rank
                 self._levels[output] = level + leaves
         self._tell_outputs(block)
@@ -448,19 +451,19 @@ class Parts:
         for atom in block.results:
             if isinstance(atom, Var) and atom in self._home:
                 self._home[atom].outputs[atom] = None
-        for each in block.equations:
-            own = self._home.get(each.outputs[0])
-            for x in _vars(each.inputs):
+        for equation in block.equations:
+            own = self._home.get(equation.outputs[0])
+            for x in _vars(equation.inputs):
                 if x in self._home and self._home[x] is not own:
                     self._home[x].outputs[x] = None
 
     def _call(self, group: Sequence[_Part]) -> Equation:
-        equations = [each for part in group for each in part.equations]
+        equations = [equation for part in group for equation in part.equations]
         return _called(equations, [x for part in group for x in part.outputs], self._free)
 
 
 def _joined(calls: Sequence[Equation]) -> Equation:
-    return _called(calls, [output for each in calls for output in each.outputs], {})
+    return _called(calls, [output for call in calls for output in call.outputs], {})
 
 
 def _called(

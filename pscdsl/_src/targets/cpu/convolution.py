@@ -144,13 +144,13 @@ def channels_last(
     wide = accumulator(output.dtype)
     result = output.with_dtype(wide)
     operands = widened(hlo, operands, inputs, wide)
-    types = [each.with_dtype(wide) for each in inputs]
+    types = [type_.with_dtype(wide) for type_ in inputs]
     axes = [str(axis) for axis in range(output.rank - 2)]
     spatial = tuple(range(2, output.rank))
     to_last = (0, *spatial, 1)
     moved = [
-        _moved(hlo, x, each, order)
-        for x, each, order in zip(operands, types, (to_last, (*spatial, 1, 0)), strict=True)
+        _moved(hlo, x, type_, order)
+        for x, type_, order in zip(operands, types, (to_last, (*spatial, 1, 0)), strict=True)
     ]
     seen, kernel = ", ".join(["b", *axes, "f"]), ", ".join([*axes, "i", "o"])
     attributes = primitive.attributes(hlo, f"[{seen}]x[{kernel}]->[{seen}]")

@@ -52,8 +52,8 @@ def loop_bytes(program: Function, sizes: Mapping[str, int]) -> int:
     A loop that moves more elementwise than is small stays above it.
     """
     loops = list(loops_of(program, sizes))
-    least = min((each.written for each in loops if each.others > LOOP_BYTES), default=LARGEST)
-    return max([LOOP_BYTES, *(each.bound for each in loops if each.gains and each.bound <= least)])
+    least = min((loop.written for loop in loops if loop.others > LOOP_BYTES), default=LARGEST)
+    return max([LOOP_BYTES, *(loop.bound for loop in loops if loop.gains and loop.bound <= least)])
 
 
 def loops_of(program: Function, sizes: Mapping[str, int]) -> Iterator[Loop]:
@@ -74,7 +74,7 @@ def _steps(function: Function) -> tuple[tuple[Size, Size, Size], ...]:
             for one, two, three in _steps(primitive.function):
                 found[substitute(one, env), substitute(two, env), substitute(three, env)] = None
         elif isinstance(primitive, Control):
-            for body in [each.block for each in primitive.layout.regions if each.is_body]:
+            for body in [region.block for region in primitive.layout.regions if region.is_body]:
                 results = {atom for atom in body.results if isinstance(atom, Var)}
                 made = total_bytes([atom.type for atom in results.difference(body.params)])
                 found[*_moved(body), made] = None

@@ -106,7 +106,7 @@ def fits_wide(module: Any) -> bool:
     if (expensive(module) or 0) < LEAST_EXPENSIVE:
         return False
     inputs, outputs = c.boundary(module)
-    large = any(prod(c.facts(each).shape) >= FEWEST for each in (*inputs, *outputs))
+    large = any(prod(c.facts(atom).shape) >= FEWEST for atom in (*inputs, *outputs))
     return large and c.is_real(module)
 
 

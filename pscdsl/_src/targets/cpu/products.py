@@ -66,7 +66,7 @@ class Extents:
 
 def extents(dot: DotGeneral, inputs: Types) -> Extents:
     """The extents of a contraction."""
-    x, y = (numbers(each.shape) for each in inputs)
+    x, y = (numbers(type_.shape) for type_ in inputs)
     shared, summed = dot.batched, dot.contract
     rows = without(range(len(x)), (*shared[0], *summed[0]))
     columns = without(range(len(y)), (*shared[1], *summed[1]))
@@ -247,7 +247,7 @@ FEWEST_COLUMNS = 16
 
 def parts(dot: DotGeneral, inputs: Types) -> int | None:
     """In how many parts the rows of a contraction are taken; None if it is not of that kind."""
-    ranks = [each.rank for each in inputs]
+    ranks = [type_.rank for type_ in inputs]
     if dot.batched[0] or sorted(ranks) != [1, 2]:
         return None
     place = ranks.index(2)

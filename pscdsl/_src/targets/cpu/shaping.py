@@ -109,7 +109,7 @@ def padded_update(
     x, update, *starts = operands
     if not starts or stored(inputs[0]):
         return None
-    numbers = [number for each in starts if (number := hlo.known(each)) is not None]
+    numbers = [number for start in starts if (number := hlo.known(start)) is not None]
     if len(numbers) < len(starts) or not _gains(hlo, x, update, inputs, numbers):
         return None
     return (_padded(hlo, x, update, inputs, numbers),)
@@ -121,7 +121,7 @@ def _gains(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]
     It is where the part is computed from other places of the array, so that the array cannot be
     changed in place before; and where the rest is so small that it may as well be copied.
     """
-    whole, part = (hlo.shape(each.shape) for each in inputs[:2])
+    whole, part = (hlo.shape(type_.shape) for type_ in inputs[:2])
     count = prod(whole)
     if 4 * prod(part) < 3 * count:
         return False

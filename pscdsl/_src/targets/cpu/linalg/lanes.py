@@ -67,9 +67,9 @@ def in_lanes(
     if count == lanes:
         found: Sequence[Value] = [_first(x) for x in function([_last(x) for x in given])]
     else:
-        wanted = [(count, *each.shape[rank:]) for each in results]
+        wanted = [(count, *type_.shape[rank:]) for type_ in results]
         empty = [
-            here.full(0, shape, each.dtype) for shape, each in zip(wanted, results, strict=True)
+            here.full(0, shape, type_.dtype) for shape, type_ in zip(wanted, results, strict=True)
         ]
 
         def step(index: Value, made: Sequence[Value]) -> Sequence[Value]:
@@ -79,7 +79,7 @@ def in_lanes(
             return [changed(x, 0, start, y) for x, y in zip(made, new, strict=True)]
 
         found = repeated(-(-count // lanes), empty, step)
-    return [Reshape(each.shape)(x) for x, each in zip(found, results, strict=True)]
+    return [Reshape(type_.shape)(x) for x, type_ in zip(found, results, strict=True)]
 
 
 def repeated(

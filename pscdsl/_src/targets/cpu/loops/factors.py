@@ -48,7 +48,7 @@ class Prepared:
 
         It takes what the loop took; `first` is the place of what the body captured.
         """
-        params = [Var(each) for each in inputs]
+        params = [Var(type_) for type_ in inputs]
         held = params[first : first + len(self.captured)]
         names: dict[Atom, Atom] = dict(zip(self.captured, held, strict=True))
         equations = [
@@ -61,7 +61,7 @@ class Prepared:
             for each in self.before
         ]
         last = first + len(self.captured)
-        results = tuple([Var(each) for each in outputs])
+        results = tuple([Var(type_) for type_ in outputs])
         operands = (*params[:last], *self.added, *params[last:])
         return Block(tuple(params), (*equations, Equation(loop, operands, results)), results)
 
@@ -82,12 +82,12 @@ def prepared(
     params = (*body.params[:captured], *inside, *body.params[captured:])
     changed = [
         Equation(
-            each.primitive,
-            tuple([names.get(atom, atom) for atom in each.inputs]),
-            each.outputs,
-            each.span,
+            equation.primitive,
+            tuple([names.get(atom, atom) for atom in equation.inputs]),
+            equation.outputs,
+            equation.span,
         )
-        for each in equations
+        for equation in equations
     ]
     new = Block(params, tuple(changed), body.results)
     return Prepared(new, body.params[:captured], [each for row in rows for each in row], added)
@@ -220,7 +220,7 @@ def small_matrix(dot: DotGeneral, inputs: Types) -> int | None:
 
     XLA's products of f64 are not, nor those with fewer rows than a vector register has places.
     """
-    ranks = [each.rank for each in inputs]
+    ranks = [type_.rank for type_ in inputs]
     if dot.batched[0] or len(dot.contract[0]) != 1 or sorted(ranks) != [1, 2]:
         return None
     matrix = inputs[place := ranks.index(2)]
@@ -296,17 +296,17 @@ def symmetric_in_while(
 def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
     """A loop's body whose first parameters it captures, and the sums to be made before."""
     held = set(body.params[:captured])
-    made = {output: each for each in body.equations for output in each.outputs}
+    made = {output: equation for equation in body.equations for output in equation.outputs}
     sums: dict[Var, list[Equation]] = {}
     equations: list[Equation] = []
-    for each in body.equations:
-        found = _sum(each, made, held)
+    for equation in body.equations:
+        found = _sum(equation, made, held)
         if found is None:
-            equations.append(each)
+            equations.append(equation)
             continue
         if found.matrix not in sums:
             sums[found.matrix] = _with_transpose(found.matrix)
-        equations += _replaced(each, found, sums[found.matrix][-1].outputs[0])
+        equations += _replaced(equation, found, sums[found.matrix][-1].outputs[0])
     return prepared(body, captured, equations, sums.values())
 
 

@@ -70,7 +70,7 @@ class Afterwards:
     def program(self, old: Scan, inputs: Types) -> Block:
         """What computes the results of the old loop."""
         scan, made = self.scan, _Equations()
-        params = [Var(each) for each in inputs]
+        params = [Var(type_) for type_ in inputs]
         captured, carry, arrays = old.roles(params)
         operands = [
             *captured,
@@ -107,7 +107,7 @@ class _Equations:
         self, primitive: Primitive, inputs: Sequence[Atom], types: Sequence[ArrayType]
     ) -> tuple[Var, ...]:
         """Append one; its outputs."""
-        outputs = tuple([Var(each) for each in types])
+        outputs = tuple([Var(type_) for type_ in types])
         self.equations.append(Equation(primitive, tuple(inputs), outputs))
         return outputs
 
@@ -172,15 +172,17 @@ class _Finder:
         body = scan.body
         self.scan = scan
         (self.steps,) = numbers((scan.length,))
-        self.made: dict[Atom, Equation] = {v: each for each in body.equations for v in each.outputs}
-        self.uses = Counter(x for each in body.equations for x in each.inputs)
+        self.made: dict[Atom, Equation] = {
+            v: equation for equation in body.equations for v in equation.outputs
+        }
+        self.uses = Counter(x for equation in body.equations for x in equation.inputs)
         self.uses.update(body.results)
         captured, self.held, passed = scan.roles(body.params)
         self.there: set[Atom] = {*passed, *body.results[scan.carried :]}
         self.fixed: set[Atom] = set(captured)  # and what only depends on it
-        for each in body.equations:
-            if all(x in self.fixed or isinstance(x, Literal) for x in each.inputs):
-                self.fixed.update(each.outputs)
+        for equation in body.equations:
+            if all(x in self.fixed or isinstance(x, Literal) for x in equation.inputs):
+                self.fixed.update(equation.outputs)
         self.stacked: list[Atom] = []
         self.turned: dict[tuple[Atom, Axes], Equation] = {}
         self.bytes = max(FREE_BYTES, sum(map(self._bytes, passed)))
@@ -324,7 +326,7 @@ LARGEST = 1000
 
 def inlined(block: Block) -> Block:
     """The block without calls; itself if there are none, or if it became too large."""
-    if not any(isinstance(each.primitive, Call) for each in block.equations):
+    if not any(isinstance(equation.primitive, Call) for equation in block.equations):
         return block
     if _size(block, LARGEST) > LARGEST:
         return block
@@ -336,8 +338,8 @@ def inlined(block: Block) -> Block:
 def _size(block: Block, most: int) -> int:
     """How many equations a block has without calls, or a number above the most."""
     total = 0
-    for each in block.equations:
-        primitive = each.primitive
+    for equation in block.equations:
+        primitive = equation.primitive
         total += _size(primitive.function.body, most) if isinstance(primitive, Call) else 1
         if total > most:
             break
@@ -348,13 +350,13 @@ def _append(
     equations: list[Equation], block: Block, known: Mapping[Atom, Atom]
 ) -> tuple[Atom, ...]:
     names = dict(known)
-    for each in block.equations:
-        inputs = tuple([names.get(atom, atom) for atom in each.inputs])
-        primitive = each.primitive
+    for equation in block.equations:
+        inputs = tuple([names.get(atom, atom) for atom in equation.inputs])
+        primitive = equation.primitive
         if isinstance(primitive, Call):
             body = substitute_block(primitive.function.body, dict(primitive.sizes))
             results = _append(equations, body, dict(zip(body.params, inputs, strict=True)))
-            names.update(zip(each.outputs, results, strict=True))
+            names.update(zip(equation.outputs, results, strict=True))
         else:
-            equations.append(Equation(primitive, inputs, each.outputs, each.span))
+            equations.append(Equation(primitive, inputs, equation.outputs, equation.span))
     return tuple([names.get(atom, atom) for atom in block.results])
