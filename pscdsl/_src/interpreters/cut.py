@@ -66,10 +66,10 @@ def without_cheap(
             if output in wanted or (output is not var and output in free):
                 continue
             wanted.update(v for v in equation.inputs if isinstance(v, Var) and _kept(v, chain))
-            for each in equation.inputs:
-                if isinstance(each, Var):
-                    params.setdefault(each, Var(each.type, each.hint))
-            inputs = tuple([_late(each, params) for each in equation.inputs])
+            for operand in equation.inputs:
+                if isinstance(operand, Var):
+                    params.setdefault(operand, Var(operand.type, operand.hint))
+            inputs = tuple([_late(operand, params) for operand in equation.inputs])
             again = Equation(equation.primitive, inputs, (params[output],), equation.span)
             repeated[output] = again
     kept = tuple(sorted(wanted, key=lambda each: order[each]))
@@ -85,7 +85,7 @@ def _late(atom: Atom, params: Mapping[Var, Var]) -> Atom:
 
 
 def _kept(var: Var, chain: Sequence[Equation]) -> bool:
-    return all(var not in each.outputs for each in chain)
+    return all(var not in equation.outputs for equation in chain)
 
 
 def _chain(
@@ -193,10 +193,10 @@ def cut_through(cut: Cut, block: Block, given: Mapping[Var, Value]) -> list[Valu
             program.span = equation.span
         operands = [value(atom) for atom in equation.inputs]
         outputs: Sequence[Value]
-        if cut.late not in [each.builder for each in operands]:
+        if cut.late not in [operand.builder for operand in operands]:
             outputs = append(cut.early, equation, operands)
         elif type(equation.primitive).split is Primitive.split:  # its types are known
-            outputs = append(cut.late, equation, [cut.later(each) for each in operands])
+            outputs = append(cut.late, equation, [cut.later(operand) for operand in operands])
         else:
             try:
                 outputs = equation.primitive.split(cut, operands)

@@ -76,7 +76,7 @@ def jvp_block(
                 moving.append(zeros(here, result.type) if tangent is None else tangent)
         return [*results, *moving]
 
-    moved = [each for each, moves in zip(block.in_types, active, strict=True) if moves]
+    moved = [type_ for type_, moves in zip(block.in_types, active, strict=True) if moves]
     made = closed(facts, (*block.in_types, *moved), build)
     return made, tuple(kept)
 

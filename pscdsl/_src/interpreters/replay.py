@@ -61,7 +61,7 @@ def closed(
 ) -> Block:
     """A block with parameters of these types, and the results that `build` makes of them."""
     here = Program(facts).current
-    params = [here.parameter(each) for each in types]
+    params = [here.parameter(type_) for type_ in types]
     return here.finish(params, build(here, params))[0]
 
 

@@ -76,7 +76,7 @@ def transpose_block(
     """
     kept: list[bool] = []
     types = block.in_types
-    known = [each for each, is_linear in zip(types, linear, strict=True) if not is_linear]
+    known = [type_ for type_, is_linear in zip(types, linear, strict=True) if not is_linear]
 
     def build(here: Builder, params: list[Value]) -> list[Value]:
         values, more = iter(params[: len(known)]), iter(params[len(known) :])
@@ -91,7 +91,7 @@ def transpose_block(
                 results.append(zeros(here, types[index]) if each is None else each)
         return results
 
-    received = [each for each, is_given in zip(block.out_types, given, strict=True) if is_given]
+    received = [type_ for type_, is_given in zip(block.out_types, given, strict=True) if is_given]
     return closed(facts, (*known, *received), build), tuple(kept)
 
 
