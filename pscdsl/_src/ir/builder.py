@@ -407,9 +407,9 @@ def _reachable(value: Value, here: Builder) -> bool:
 
 def builder_of(operands: Sequence[object]) -> Builder:
     """The program that the operands belong to."""
-    for each in operands:
-        if isinstance(each, (Value, Weak)):
-            return each.builder
+    for operand in operands:
+        if isinstance(operand, (Value, Weak)):
+            return operand.builder
     raise TypeError("no operand belongs to a program")
 
 
@@ -422,20 +422,20 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
     here = builder_of(operands)
     strong: Value | None = None
     values: list[Value | Weak | int | float] = []
-    for each in operands:
-        if type(each) is float or type(each) is int:
-            values.append(each)
+    for operand in operands:
+        if type(operand) is float or type(operand) is int:
+            values.append(operand)
             continue
-        if isinstance(each, (np.generic, np.ndarray)):
-            each = here.constant(each)
-        elif not isinstance(each, (Value, Weak)):
-            each = here.weak(each)
-        if isinstance(each, Value):
+        if isinstance(operand, (np.generic, np.ndarray)):
+            operand = here.constant(operand)
+        elif not isinstance(operand, (Value, Weak)):
+            operand = here.weak(operand)
+        if isinstance(operand, Value):
             if strong is None:
-                strong = each
-            elif strong.dtype is not each.dtype:
-                raise Failure(DtypesDiffer(left=strong.type, right=each.type))
-        values.append(each)
+                strong = operand
+            elif strong.dtype is not operand.dtype:
+                raise Failure(DtypesDiffer(left=strong.type, right=operand.type))
+        values.append(operand)
     if strong is not None:
         dtype = strong.dtype
     elif weak_ok:
@@ -443,7 +443,7 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
     else:
         kinds = [x.kind if isinstance(x, Weak) else kind_of(x) for x in values]  # type: ignore[arg-type]
         dtype = DEFAULT[max(kinds)]
-    return tuple([_in_dtype(here, each, dtype) for each in values])
+    return tuple([_in_dtype(here, value, dtype) for value in values])
 
 
 def _in_dtype(here: Builder, operand: Value | Weak | int | float, dtype: DType) -> Value:
@@ -459,7 +459,7 @@ def _in_dtype(here: Builder, operand: Value | Weak | int | float, dtype: DType) 
 def _elementwise_weak(
     here: Builder, primitive: Elementwise, operands: Sequence[Operand]
 ) -> Value | Weak:
-    weak = [each if isinstance(each, Weak) else here.weak(each) for each in operands]  # type: ignore[arg-type]
+    weak = [operand if isinstance(operand, Weak) else here.weak(operand) for operand in operands]  # type: ignore[arg-type]
     kind = primitive.weak_kind(max(each.kind for each in weak))
 
     def at(dtype: DType) -> Value:

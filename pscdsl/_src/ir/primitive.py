@@ -96,7 +96,7 @@ class Primitive:
 
         Targets may know a better one: see `pscdsl._src.targets`.
         """
-        types = tuple([each.with_shape(hlo.shape(each.shape)) for each in inputs])
+        types = tuple([type_.with_shape(hlo.shape(type_.shape)) for type_ in inputs])
         block = self.substitute(hlo.sizes).expansion(types)
         if block is None:
             raise NotImplementedError
@@ -131,7 +131,7 @@ class Primitive:
 
         Late results depend on late operands.  Primitives that hold programs split those.
         """
-        return cut.late.bind(self, [cut.later(each) for each in operands])
+        return cut.late.bind(self, [cut.later(operand) for operand in operands])
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -193,7 +193,7 @@ _names_of_fields: dict[type[Primitive], tuple[str, ...]] = {}
 def _field_names(kind: type[Primitive]) -> tuple[str, ...]:
     names = _names_of_fields.get(kind)
     if names is None:
-        names = tuple([each.name for each in fields(kind)]) if is_dataclass(kind) else ()
+        names = tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else ()
         _names_of_fields[kind] = names
     return names
 
