@@ -31,8 +31,10 @@ def named(donate: object) -> tuple[object, ...]:
 def donated(signature: Signature, donate: Sequence[object]) -> tuple[str, ...]:
     """The names of donated parameters, in the order given; a Failure if there are none such."""
     found: dict[str, None] = {}
-    by_name = {each.name: each for each in signature.parameters}
-    positional = [each.name for each in signature.parameters if not each.keyword_only]
+    by_name = {parameter.name: parameter for parameter in signature.parameters}
+    positional = [
+        parameter.name for parameter in signature.parameters if not parameter.keyword_only
+    ]
     for each in donate:
         if not isinstance(each, str | int) or isinstance(each, bool):
             raise _refused("`donate` is a parameter's name or position, or several")
@@ -80,7 +82,7 @@ def in_vain(
     for parameter in signature.parameters:
         name = parameter.name
         if name in names and name not in used:
-            results = ", ".join(dict.fromkeys(str(each) for each in program.body.out_types))
+            results = ", ".join(dict.fromkeys(str(type_) for type_ in program.body.out_types))
             yield DonatedInVain(
                 parameter=name,
                 type=str(trees[name]),

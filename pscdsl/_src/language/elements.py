@@ -135,7 +135,7 @@ class ElementType(type):
 
 def element(name: str, *members: DType) -> ElementType:
     """A type of arrays with one of these dtypes."""
-    doc = f"Arrays of {', '.join(each.name for each in members)}."
+    doc = f"Arrays of {', '.join(member.name for member in members)}."
     return ElementType(name, (), {"__doc__": doc}, members=members)
 
 
@@ -154,7 +154,7 @@ def fits(value: object, members: tuple[DType, ...]) -> bool:
     """Whether a value is an array of one of these dtypes, or a number that is taken for one."""
     kind = weak_kind(value)
     if kind is not None:
-        return any(accepts_weak(each, kind) for each in members)
+        return any(accepts_weak(member, kind) for member in members)
     try:
         found, shape = element_type(value)
     except TypeError:
@@ -186,7 +186,7 @@ def stand_in(value: Any) -> Any:
     if not isinstance(value, ElementType):
         return value
     try:
-        shape = tuple([parse(each) for each in (value.text or "").split()])
+        shape = tuple([parse(word) for word in (value.text or "").split()])
     except DimSyntaxError as problem:
         raise TypeError(f"{value}: {problem}") from None
     if len(value.members) != 1 or not all(isinstance(size, int) for size in shape):

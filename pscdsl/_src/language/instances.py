@@ -158,7 +158,7 @@ def layout_of(cls: type[Any]) -> Layout | None:
         return Layout(name, "precord", cls, tuple(cls._pclass_fields))
     if dataclasses.is_dataclass(cls):
         kind = "record" if Record in bases else "dataclass"
-        return Layout(name, kind, cls, tuple([each.name for each in dataclasses.fields(cls)]))
+        return Layout(name, kind, cls, tuple([field.name for field in dataclasses.fields(cls)]))
     return None
 
 

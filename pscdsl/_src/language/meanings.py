@@ -74,9 +74,9 @@ def describe(value: object, depth: int = 0) -> str:
         return f"({', '.join(shown)}{comma}{rest})"
     if is_slice(value):
         bounds = value.start, value.stop, *(() if value.step is None else (value.step,))
-        if not all(each is None or isinstance(each, int | Dim) for each in bounds):
+        if not all(bound is None or isinstance(bound, int | Dim) for bound in bounds):
             return "a slice"
-        return f"the slice `{':'.join('' if each is None else str(each) for each in bounds)}`"
+        return f"the slice `{':'.join('' if bound is None else str(bound) for bound in bounds)}`"
     if is_constant(value):
         return "a NumPy array" if isinstance(value, np.ndarray) else shortened(repr(value))
     if is_dtype(value):
@@ -228,7 +228,7 @@ class Meaning:
                 _map_operands(operands.append, arguments[name])
         if not operands:
             return self._call(arguments)
-        if not any(isinstance(each, (Value, Weak)) for each in operands):
+        if not any(isinstance(operand, (Value, Weak)) for operand in operands):
             if here is None:
                 raise TypeError(f"{self.name}: no operand belongs to a program")
             operands = [
@@ -365,7 +365,7 @@ def meets_i64(dtype: DType) -> bool:
 
 def require_no_integers(name: str, operands: Sequence[object], dtype: DType) -> None:
     """Refuse integers of Python beside arrays of a dtype that NumPy promotes where they meet."""
-    arrays = any(isinstance(each, (Value, np.generic, np.ndarray)) for each in operands)
+    arrays = any(isinstance(operand, (Value, np.generic, np.ndarray)) for operand in operands)
     if arrays and meets_i64(dtype) and has_integers(operands):
         raise Failure(IntegersMakeAnArray(function=name, dtype=dtype))
 

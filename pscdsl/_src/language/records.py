@@ -25,7 +25,7 @@ def field_names(cls: type[Any]) -> tuple[str, ...] | None:
     parameters = getattr(cls, "__dataclass_params__", None)
     if parameters is None or not parameters.frozen:
         return None
-    return tuple([each.name for each in fields(cls)])
+    return tuple([field.name for field in fields(cls)])
 
 
 def plain_fields(cls: type[Any]) -> tuple[str, ...] | None:
@@ -36,7 +36,7 @@ def plain_fields(cls: type[Any]) -> tuple[str, ...] | None:
     kind: Any = type(cls)
     if getattr(cls, "__new__", None) is not object.__new__ or kind.__call__ is not type.__call__:
         return None
-    names = tuple([each.name for each in fields(cls)])
+    names = tuple([field.name for field in fields(cls)])
     code: Any = getattr(vars(cls).get("__init__"), "__code__", None)
     if code is None:
         return None
