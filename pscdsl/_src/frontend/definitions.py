@@ -184,23 +184,25 @@ class Definition:
                     MissingAnnotation(function=self.name, name="*" + each.arg, span=span)
                 )
         positional = [*spec.posonlyargs, *spec.args]
-        for each in (*positional, *spec.kwonlyargs):
-            if each.annotation is None:
-                own = self._own_class(frame) if each in positional[:1] else None
+        for parameter in (*positional, *spec.kwonlyargs):
+            if parameter.annotation is None:
+                own = self._own_class(frame) if parameter in positional[:1] else None
                 if own is not None:
-                    parameters.append(Parameter(each.arg, own, span=source.span(each)))
+                    parameters.append(Parameter(parameter.arg, own, span=source.span(parameter)))
                     continue
-                span = source.span(each)
-                problems.append(MissingAnnotation(function=self.name, name=each.arg, span=span))
+                span = source.span(parameter)
+                problems.append(
+                    MissingAnnotation(function=self.name, name=parameter.arg, span=span)
+                )
                 continue
             try:
                 parameters.append(
                     Parameter(
-                        each.arg,
-                        named_trees(spec_of(frame, each.annotation), each.arg),
-                        each in spec.kwonlyargs,
-                        each.arg in self.closure.defaults,
-                        source.span(each.annotation),
+                        parameter.arg,
+                        named_trees(spec_of(frame, parameter.annotation), parameter.arg),
+                        parameter in spec.kwonlyargs,
+                        parameter.arg in self.closure.defaults,
+                        source.span(parameter.annotation),
                     )
                 )
             except Failure as failure:
@@ -346,7 +348,7 @@ class Definition:
                 self._refuse_unknown(types.type_of(signature.result, "return"), known)
             except Failure as failure:
                 raise Failure(*session.findings, *failure.diagnostics) from None
-        errors = [each for each in session.findings if each.severity.value == "error"]
+        errors = [finding for finding in session.findings if finding.severity.value == "error"]
         if errors:
             raise Failure(*without_large_loops(session.findings))
         program.span = program.return_span or self._returns_span()
@@ -427,7 +429,7 @@ class Definition:
             ]
         problems = result_problems(program.facts, self.name, of_values(tree, values), wanted)
         if problems:
-            raise Failure(*(each.labelled(*self._return_label()) for each in problems))
+            raise Failure(*(problem.labelled(*self._return_label()) for problem in problems))
         # A result that was declared with other, provably equal sizes has the declared type.
         return values, of_values(wanted, values)
 
@@ -524,9 +526,9 @@ def sizes_in(value: object) -> frozenset[str]:
 
 def without_large_loops(findings: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
     """Beside the refusal of a program that is too large, warnings of its loops say nothing."""
-    if not any(isinstance(each, TooManySteps) for each in findings):
+    if not any(isinstance(finding, TooManySteps) for finding in findings):
         return findings
-    return [each for each in findings if not isinstance(each, LargeUnroll)]
+    return [finding for finding in findings if not isinstance(finding, LargeUnroll)]
 
 
 def spelled(parameters: Sequence[tuple[str, Type]]) -> tuple[tuple[str, str], ...]:
@@ -545,7 +547,7 @@ def _spelled(
 ) -> list[Diagnostic]:
     """Findings that know how to write the sizes."""
     spelling = spelled(parameters) if findings else ()
-    return [each.replaced(spelling=spelling) for each in findings]
+    return [finding.replaced(spelling=spelling) for finding in findings]
 
 
 def taken(value: Weak, declared: ArrayType) -> Value:

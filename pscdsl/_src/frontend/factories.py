@@ -95,8 +95,10 @@ class MadeDefinition(Definition):
         if not around.numbers:
             return None
         parameters = [
-            replace(each, spec=_sample(each.spec)) if each.name in around.numbers else each
-            for each in around.parameters
+            replace(parameter, spec=_sample(parameter.spec))
+            if parameter.name in around.numbers
+            else parameter
+            for parameter in around.parameters
         ]
         one = replace(around, parameters=tuple(parameters), numbers=frozenset())
         return MadeDefinition(self.closure, one)
@@ -111,10 +113,10 @@ class MadeDefinition(Definition):
             frame.names[name] = _number(value) if parameter.name in around.numbers else value
         session.root = function  # what it asserts is assumed, as in a kernel
         run(frame, around.statements)
-        for each in session.findings:
-            if isinstance(each, AssertionFails):
-                raise Excluded(each)
-            raise NotKnown(f"in `{function.name}`: {each.message()}")
+        for finding in session.findings:
+            if isinstance(finding, AssertionFails):
+                raise Excluded(finding)
+            raise NotKnown(f"in `{function.name}`: {finding.message()}")
         for name, value in frame.names.items():
             if holds_arrays(value) and name in around.captured - around.constants:
                 what = f"`{name}` of `{function.name}` may be written"
@@ -167,7 +169,7 @@ def made_kernel(
     statements = _followed(function.name, around, node, bound)
     read = {name for each in (node, *statements) for name in _names(each)} & bound.keys()
     given = [each for each in _parameters(around) if each.arg in read]
-    functions = (each for each in statements if isinstance(each, FunctionStatement))
+    functions = (statement for statement in statements if isinstance(statement, FunctionStatement))
     captured = frozenset(name for each in (node, *functions) for name in _names(each))
     own = Closure(node.name, node, function.source, function.scope)
     names = {*Definition(own).signature.size_names(), *(each.arg for each in _parameters(node))}
@@ -190,7 +192,9 @@ def made_kernel(
             tuple(statements),
             captured,
             frozenset(_constants(function, statements)),
-            frozenset(name for each in statements if _calls(each) for name in targets(each)),
+            frozenset(
+                name for statement in statements if _calls(statement) for name in targets(statement)
+            ),
         ),
     )
 
@@ -201,18 +205,18 @@ def _calls(statement: ast.stmt) -> bool:
         return False
     plain = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.IfExp)
     others = (ast.operator, ast.unaryop, ast.expr_context)
-    return not all(isinstance(each, plain + others) for each in ast.walk(statement.value))
+    return not all(isinstance(node, plain + others) for node in ast.walk(statement.value))
 
 
 def _constants(function: Closure, statements: Sequence[ast.stmt]) -> Iterator[str]:
     """The names that are bound to what `psc.constant` makes."""
     frame = function.annotation_frame()
-    for each in statements:
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
-            if not all(isinstance(given, ast.Name) for given in each.value.args):
+    for statement in statements:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            if not all(isinstance(given, ast.Name) for given in statement.value.args):
                 continue
-            if getattr(evaluate(frame, each.value.func), "name", "") == "psc.constant":
-                yield from (name.id for name in each.targets if isinstance(name, ast.Name))
+            if getattr(evaluate(frame, statement.value.func), "name", "") == "psc.constant":
+                yield from (name.id for name in statement.targets if isinstance(name, ast.Name))
 
 
 def _parameters(node: FunctionStatement) -> list[ast.arg]:
@@ -230,9 +234,9 @@ def _outside(kernel: FunctionStatement) -> Iterator[ast.AST]:
 
 def _names(node: ast.AST) -> Iterator[str]:
     """The names that stand in a node, but for those that it only binds."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
-            yield each.id
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+            yield inner.id
 
 
 def _bindings(around: FunctionStatement) -> dict[str, list[ast.AST]]:
@@ -244,10 +248,10 @@ def _bindings(around: FunctionStatement) -> dict[str, list[ast.AST]]:
     for statement in around.body:
         for name in targets(statement):
             found.setdefault(name, []).append(statement)
-    for each in ast.walk(around):
-        if isinstance(each, ast.Global | ast.Nonlocal):
-            for name in each.names:
-                found.setdefault(name, []).extend((each, each))
+    for node in ast.walk(around):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            for name in node.names:
+                found.setdefault(name, []).extend((node, node))
     return found
 
 
@@ -299,7 +303,7 @@ def _is_made_constant(name: str, bindings: Sequence[ast.AST]) -> bool:
         and isinstance(made.targets[0], ast.Name)
         and isinstance(made.value, ast.Call)
         and ast.unparse(made.value.func).endswith("constant")
-        and [ast.unparse(each) for each in made.value.args] == [name]
+        and [ast.unparse(argument) for argument in made.value.args] == [name]
         and not made.value.keywords
     )
 

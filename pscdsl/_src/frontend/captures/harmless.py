@@ -182,8 +182,8 @@ class Harmless:
             return self._one_by_one(whole)
         if isinstance(parent, ast.Dict):  # `{**D}`
             return self._flat and any(
-                key is None and each is node
-                for key, each in zip(parent.keys, parent.values, strict=True)
+                key is None and value is node
+                for key, value in zip(parent.keys, parent.values, strict=True)
             )
         if isinstance(parent, ast.keyword):
             call = uses(source).parents.get(parent)
@@ -217,11 +217,11 @@ class Harmless:
             return not compares or self._operand(source, call.args, COMPARISONS)
         if not self._array or parent.attr not in _ARRAY_METHODS:
             return False
-        if any(isinstance(each, ast.Starred) for each in call.args):
+        if any(isinstance(argument, ast.Starred) for argument in call.args):
             return False
         if parent.attr in _REDUCTIONS and len(call.args) > 1:
             return False
-        return all(each.arg in _METHOD_KEYWORDS for each in call.keywords)
+        return all(keyword.arg in _METHOD_KEYWORDS for keyword in call.keywords)
 
     def _subscript(self, source: Source, parent: ast.Subscript, node: ast.AST, whole: bool) -> bool:
         if parent.slice is node:
@@ -241,7 +241,7 @@ class Harmless:
         """Whether no object of the project's gets the value by an operator."""
         if not (self._array or self._flat):
             return False
-        if all(self._is_plain(source, each) for each in others):
+        if all(self._is_plain(source, node) for node in others):
             return True
         return not self._resolver.defines_operators(*methods)
 
@@ -250,7 +250,7 @@ class Harmless:
         if isinstance(node, ast.Constant | ast.JoinedStr):
             return True
         if isinstance(node, ast.Tuple | ast.List):
-            return all(self._is_plain(source, each) for each in node.elts)
+            return all(self._is_plain(source, element) for element in node.elts)
         if isinstance(node, ast.UnaryOp):
             return self._is_plain(source, node.operand)
         if isinstance(node, ast.BinOp):
@@ -269,8 +269,8 @@ class Harmless:
         if self._is_kernel(source, call.func):
             return True
         name = self._resolver.qualified(source, call.func) or ""
-        starred = any(isinstance(each, ast.Starred) for each in call.args)
-        keywords = {each.arg for each in call.keywords}
+        starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+        keywords = {keyword.arg for keyword in call.keywords}
         if name == "pscdsl.constant":
             return len(call.args) == 1
         if name in _LOOPED and self._one_by_one(whole):
@@ -292,7 +292,7 @@ class Harmless:
             function in names and len(call.args) <= most for most, names in _READERS.items()
         ):
             return False
-        others = [each for each in call.args if each is not node]
+        others = [argument for argument in call.args if argument is not node]
         return self._operand(source, others, _GET_OTHERS)
 
     def _is_kernel(self, source: Source, function: ast.expr) -> bool:
@@ -303,18 +303,18 @@ class Harmless:
 def _may_be_text(node: ast.expr) -> bool:
     """Whether an expression may have a text, as far as literals and `str` in it show."""
     return any(
-        isinstance(each, ast.JoinedStr)
-        or (isinstance(each, ast.Constant) and isinstance(each.value, str))
-        or (isinstance(each, ast.Name) and each.id == "str")
-        for each in ast.walk(node)
+        isinstance(inner, ast.JoinedStr)
+        or (isinstance(inner, ast.Constant) and isinstance(inner.value, str))
+        or (isinstance(inner, ast.Name) and inner.id == "str")
+        for inner in ast.walk(node)
     )
 
 
 def _count_of_numbers(index: ast.expr) -> int | None:
     """How many integers an index has; None if anything else is in it."""
     items = index.elts if isinstance(index, ast.Tuple) else [index]
-    for each in items:
-        number = each.operand if isinstance(each, ast.UnaryOp) else each
+    for item in items:
+        number = item.operand if isinstance(item, ast.UnaryOp) else item
         if not isinstance(number, ast.Constant) or type(number.value) is not int:
             return None
     return len(items)
@@ -422,18 +422,18 @@ def _is_made_by(resolver: Resolver, source: Source, call: ast.Call, kind: Kind) 
     (function,) = found
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
         return False
-    own = [each for each in ast.walk(function) if index.function_of(each) is function]
+    own = [node for node in ast.walk(function) if index.function_of(node) is function]
     if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own):
         return False
     returns = [each.value for each in own if isinstance(each, ast.Return)]
     return bool(returns) and all(
-        each is not None
+        return_ is not None
         and (
-            _is_own(resolver, home, function, each.id, kind)
-            if isinstance(each, ast.Name)
-            else _is_made_here(resolver, home, each, kind)
+            _is_own(resolver, home, function, return_.id, kind)
+            if isinstance(return_, ast.Name)
+            else _is_made_here(resolver, home, return_, kind)
         )
-        for each in returns
+        for return_ in returns
     )
 
 
@@ -490,9 +490,11 @@ def _fills(parents: Mapping[ast.AST, ast.AST], parent: ast.AST | None, node: ast
 
 def _may_name_memory(call: ast.Call) -> bool:
     """Whether an argument may be the memory of the result."""
-    if any(isinstance(each, ast.Starred) for each in call.args):
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
         return True
-    return any(each.arg in (None, "out", "copy", "buffer", "mmap_mode") for each in call.keywords)
+    return any(
+        keyword.arg in (None, "out", "copy", "buffer", "mmap_mode") for keyword in call.keywords
+    )
 
 
 def _is_generator(resolver: Resolver, source: Source, node: ast.expr) -> bool:

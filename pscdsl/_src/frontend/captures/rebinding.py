@@ -94,8 +94,8 @@ def _stores(
                 or (full.endswith(f".{text}") and "." in text)
                 or text.endswith(f".{full}")
             ):
-                for each in strings:
-                    call = index.parents.get(each)
+                for string in strings:
+                    call = index.parents.get(string)
                     if isinstance(call, ast.Call) and _patches(call):
                         yield call
 
@@ -257,8 +257,8 @@ def _sets_computed_names(resolver: Resolver, source: Source) -> bool:
             elif len(call.args) < 2 or not isinstance(call.args[1], ast.Constant):
                 if not (call.args and is_instance(resolver, source, call.args[0])):
                     return True
-    for each in index.attributes.get("__dict__", ()):
-        if not only_read(source, each) and not is_instance(resolver, source, each.value):
+    for attribute in index.attributes.get("__dict__", ()):
+        if not only_read(source, attribute) and not is_instance(resolver, source, attribute.value):
             return True
     return any(name in index.attributes for name in ("__setattr__", "__delattr__"))
 
@@ -299,12 +299,12 @@ def library_stores(resolver: Resolver) -> Iterator[tuple[str, Harm]]:
                         shown = _statement(source, node)
                         yield name, Harm(source.span(shown), f"`{source.text_of(shown)}`")
         for text, strings in index.strings.items():
-            for each in strings:
-                call = index.parents.get(each)
-                if not isinstance(call, ast.Call) or each not in call.args or not _patches(call):
+            for string in strings:
+                call = index.parents.get(string)
+                if not isinstance(call, ast.Call) or string not in call.args or not _patches(call):
                     continue
                 harm = Harm(source.span(call), f"`{source.text_of(call)}`")
-                if call.args[0] is each:
+                if call.args[0] is string:
                     yield text, harm
                 elif isinstance(call.args[0], ast.Name | ast.Attribute):
                     name = resolver.qualified(source, call.args[0])

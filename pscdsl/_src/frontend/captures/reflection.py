@@ -158,11 +158,11 @@ def called_name(call: ast.Call) -> str:
 def names_of(node: ast.AST) -> set[str]:
     """All names and attributes in an expression."""
     found: set[str] = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name):
-            found.add(each.id)
-        elif isinstance(each, ast.Attribute):
-            found.add(each.attr)
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+        elif isinstance(inner, ast.Attribute):
+            found.add(inner.attr)
     return found
 
 
@@ -213,7 +213,7 @@ def _makes_instance(resolver: Resolver, source: Source, call: ast.Call) -> bool:
         return False
     if resolver.stores(source, scope, cls.name) or index.functions.get(cls.name):
         return False
-    return not any(getattr(each, "name", "") == "__new__" for each in cls.body)
+    return not any(getattr(statement, "name", "") == "__new__" for statement in cls.body)
 
 
 def is_plain_class(resolver: Resolver, source: Source, cls: ast.ClassDef | None) -> bool:
@@ -328,10 +328,10 @@ def _suspects(resolver: Resolver, source: Source, strict: bool) -> Iterator[ast.
         for node in index.names.get(name, ()):
             if not _is_plain_patch(resolver, source, node):
                 yield node
-    for each in (*index.names.get("patch", ()), *index.attributes.get("patch", ())):
-        if resolver.qualified(source, each) == "unittest.mock.patch":
-            if not _is_plain_mock(source, each):
-                yield each
+    for node in (*index.names.get("patch", ()), *index.attributes.get("patch", ())):
+        if resolver.qualified(source, node) == "unittest.mock.patch":
+            if not _is_plain_mock(source, node):
+                yield node
 
 
 def _imported(imports: list[ast.Import | ast.ImportFrom]) -> Iterator[ast.AST]:
@@ -373,12 +373,12 @@ def _of_module(
             yield parent
     for name in names:
         if module in ("importlib", "operator"):
-            for each in index.names.get(name, ()):
+            for node in index.names.get(name, ()):
                 full = f"{module}.{name}"
-                if resolver.qualified(source, each) == full and not _is_harmless_function(
-                    resolver, source, each, full, strict
+                if resolver.qualified(source, node) == full and not _is_harmless_function(
+                    resolver, source, node, full, strict
                 ):
-                    yield each
+                    yield node
 
 
 def _module_names(resolver: Resolver, source: Source, module: str) -> Iterator[ast.Name]:
@@ -431,7 +431,7 @@ def _is_own_namespace(resolver: Resolver, source: Source, node: ast.expr) -> boo
 
 def _is_harmless_getattr(resolver: Resolver, source: Source, call: ast.Call, strict: bool) -> bool:
     """`getattr` of a library's module, or of a name that leads nowhere."""
-    if len(call.args) < 2 or any(isinstance(each, ast.Starred) for each in call.args):
+    if len(call.args) < 2 or any(isinstance(argument, ast.Starred) for argument in call.args):
         return False
     if isinstance(call.args[0], ast.Name | ast.Attribute):
         name = resolver.qualified(source, call.args[0])
@@ -466,7 +466,7 @@ def _is_harmless_attribute(
     if node.attr == "__getattribute__":
         given = call.args if isinstance(call, ast.Call) else []
         names = [each.value for each in given if isinstance(each, ast.Constant)]
-        return not strict and not any(_leads_to_names(str(each)) for each in names)
+        return not strict and not any(_leads_to_names(str(name)) for name in names)
     if node.attr in ("__kwdefaults__", "__closure__"):
         return False
     return node.attr in ("__loader__", "__reduce__", "__reduce_ex__") and not strict
@@ -496,10 +496,10 @@ def _is_harmless_function(
         return not strict
     if full in ("operator.attrgetter", "operator.methodcaller"):
         return isinstance(parent, ast.Call) and all(
-            isinstance(each, ast.Constant)
-            and isinstance(each.value, str)
-            and not _leads_to_names(each.value)
-            for each in parent.args[:1]
+            isinstance(argument, ast.Constant)
+            and isinstance(argument.value, str)
+            and not _leads_to_names(argument.value)
+            for argument in parent.args[:1]
         )
     if full.startswith("builtins."):
         return False
@@ -568,7 +568,7 @@ def only_read(source: Source, node: ast.expr) -> bool:
 def stored_by(source: Source, call: ast.Call) -> tuple[ast.expr, str] | None:
     """The object and the name that `setattr(x, "name", …)` and its like store, if they say so."""
     arguments = call.args
-    if len(arguments) < 2 or any(isinstance(each, ast.Starred) for each in arguments[:2]):
+    if len(arguments) < 2 or any(isinstance(argument, ast.Starred) for argument in arguments[:2]):
         return None
     name = arguments[1]
     if isinstance(name, ast.Constant) and isinstance(name.value, str):
@@ -587,8 +587,8 @@ def _hands_on(resolver: Resolver, source: Source, function: ast.Name, name: str)
     if not found or not all(name in parameters(each) for each in found):
         return False
     return home is source or all(
-        isinstance(index.parents.get(each), ast.Attribute) and _is_plain_patch(resolver, home, each)
-        for each in index.names.get(name, ())
+        isinstance(index.parents.get(node), ast.Attribute) and _is_plain_patch(resolver, home, node)
+        for node in index.names.get(name, ())
     )
 
 
@@ -666,8 +666,9 @@ def stored_keywords(resolver: Resolver) -> Harm | None:
     """Where the keywords of a partial function may be written: its `keywords` are a dict."""
     for word in ("__reduce__", "__reduce_ex__"):
         for module in resolver.naming(word):
-            for each in uses(module.source).attributes.get(word, ()):
-                return Harm(module.source.span(each), f"`{module.source.text_of(each)}`")
+            for attribute in uses(module.source).attributes.get(word, ()):
+                text = f"`{module.source.text_of(attribute)}`"
+                return Harm(module.source.span(attribute), text)
     for module in resolver.naming("keywords"):
         source = module.source
         found = [

@@ -100,10 +100,10 @@ class Resolver:
     """Finds what names and called expressions stand for in the files of a project."""
 
     def __init__(self, modules: Sequence[Module]) -> None:
-        self._unasked = {each.place: each for each in modules}
+        self._unasked = {module.place: module for module in modules}
         """For questions that are written down in another way."""
         self.modules = {place: Asked(self, each) for place, each in self._unasked.items()}
-        self.by_name = {each.module: each for each in self.modules.values()}
+        self.by_name = {module.module: module for module in self.modules.values()}
         self.asked: set[str] = set()
         """The words that were searched for, and the files that were looked into."""
         self._kernels: dict[ast.AST, bool] = {}
@@ -301,7 +301,7 @@ class Resolver:
             return False
         decorator = found[0].decorator_list[0]
         options = decorator.keywords if isinstance(decorator, ast.Call) else []
-        if any(each.arg in (None, "donate") for each in options):
+        if any(option.arg in (None, "donate") for option in options):
             return False
         return self.is_kernel(source, found[0])
 
@@ -309,9 +309,9 @@ class Resolver:
         """The places where a name of a scope is bound or unbound as a name."""
         index = uses(source)
         return [
-            each
-            for each in index.names.get(name, ())
-            if not isinstance(each.ctx, ast.Load) and index.owner(each, name) is scope
+            node
+            for node in index.names.get(name, ())
+            if not isinstance(node.ctx, ast.Load) and index.owner(node, name) is scope
         ]
 
     def is_library(self, source: Source, node: ast.expr) -> bool:
@@ -336,7 +336,7 @@ def storing(texts: Callable[..., list[T]], name: str) -> list[T]:
     """The texts that may store an attribute of this name, or under this string."""
     word = re.escape(name)
     pattern = re.compile(rf"\.\s*{word}\b(?!\s*[(\[.])|[\"'.]{word}[\"']")
-    return [each for each in texts(name) if pattern.search(each.text)]
+    return [text for text in texts(name) if pattern.search(text.text)]
 
 
 _PATCHING = re.compile(
@@ -348,4 +348,4 @@ _PATCHING = re.compile(
 
 def patching(texts: Iterable[T]) -> list[T]:
     """The texts that may store attributes of what is not `self`."""
-    return [each for each in texts if _PATCHING.search(each.text)]
+    return [text for text in texts if _PATCHING.search(text.text)]

@@ -102,7 +102,7 @@ def _branches(
             joined = join_branches(here.facts, construct, traced, names)
         except Failure as failure:
             labels = (_place(here, f, n) for f, n in zip(functions, names, strict=True))
-            raise failure.labelled(*(each for each in labels if each is not None)) from None
+            raise failure.labelled(*(label for label in labels if label is not None)) from None
         if wanted is not None or all(
             isinstance(v, Value) for _, leaves, _ in traced for v in leaves
         ):
@@ -135,14 +135,14 @@ def join_branches(
         found = [
             BranchMismatch(
                 construct=construct,
-                path=each.path,
-                first=str(each.wanted),
-                other=str(each.found),
+                path=difference.path,
+                first=str(difference.wanted),
+                other=str(difference.found),
                 names=(names[0], names[number]),
-                why=each.why,
-                rewrite=_same_structure(each),
+                why=difference.why,
+                rewrite=_same_structure(difference),
             )
-            for each in differences
+            for difference in differences
         ]
         if found:
             raise Failure(*found)
@@ -199,8 +199,8 @@ def _bind_branches(
     for inner, leaves, _ in traced:
         values = [v for v in leaves if isinstance(v, Value)]
         assert len(values) == len(leaves)
-        for each in values:
-            inner.atom(each)
+        for value in values:
+            inner.atom(value)
         finished.append((inner, values))
     captured = list(dict.fromkeys(var for inner, _ in finished for var in inner.captured))
     blocks: list[Block] = []

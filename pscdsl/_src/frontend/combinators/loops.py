@@ -75,15 +75,15 @@ class Carry:
     def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> Carry:
         """The carry with this initial value."""
         leaves, tree = flatten(here, init, f"the initial carry of `{loop}`")
-        return cls(loop, leaves, tree, [each.dtype for each in leaves], body)
+        return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
 
     def initial_types(self) -> list[ArrayType]:
         """The types of the initial leaves in the dtypes found so far."""
-        return [each.type.with_dtype(d) for each, d in zip(self.leaves, self.dtypes, strict=True)]
+        return [leaf.type.with_dtype(d) for leaf, d in zip(self.leaves, self.dtypes, strict=True)]
 
     def initial(self) -> list[Value]:
         """The initial leaves in the dtypes found so far."""
-        return [at(each, dtype) for each, dtype in zip(self.leaves, self.dtypes, strict=True)]
+        return [at(leaf, dtype) for leaf, dtype in zip(self.leaves, self.dtypes, strict=True)]
 
     def settle(
         self, facts: Assumptions, returned: Sequence[Value | Weak], tree: Type
@@ -94,7 +94,9 @@ class Carry:
         own = map_leaves(self.tree, lambda _: next(remaining))
         differences = list(structure_differences(tree, own))
         if differences:
-            raise Failure(*(self.other_structure(own, tree, each) for each in differences))
+            raise Failure(
+                *(self.other_structure(own, tree, difference) for difference in differences)
+            )
         changed = False
         values: list[Value] = []
         problems: list[CarryMismatch] = []
@@ -188,7 +190,7 @@ def trace_carry(
     one like the carry, as the last of its extra parameters.
     """
     program = here.program
-    discovered = not any(isinstance(each, Weak) for each in carry.leaves)
+    discovered = not any(isinstance(leaf, Weak) for leaf in carry.leaves)
     for _ in range(MAX_ROUNDS):
         attempt = Attempt(program)
         traced: TracedBody | None = None
@@ -241,10 +243,10 @@ def _discover(
     attempt = Attempt(program)
     wanted: dict[int, DType] = {}
     with inner_block(here) as inner:
-        params = [_open(inner, each, wanted, at) for at, each in enumerate(carry.leaves)]
+        params = [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
         more: list[Any] = [inner.parameter(t) for t in extra]
         if pairs:
-            more += [_open(inner, each, wanted, at) for at, each in enumerate(carry.leaves)]
+            more += [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
         try:
             next_carry, _ = run(inner, unflatten(carry.tree, iter(params)), more)
             leaves, _ = flatten(inner, next_carry, "")
@@ -349,16 +351,16 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
         length = int(length)
     if length is not None and not isinstance(length, int | Dim):
         raise Failure(NotStatic(what=f"the length of `{name}`"))
-    for each in columns:
-        if not each.ndim:
+    for column in columns:
+        if not column.ndim:
             raise Failure(
                 LoopLengthsDiffer(
                     combinator=name,
                     lengths=("none (a scalar)",),
-                    why=f"{each.type} has no leading axis",
+                    why=f"{column.type} has no leading axis",
                 )
             )
-    sizes: list[Size] = [each.shape[0] for each in columns]
+    sizes: list[Size] = [column.shape[0] for column in columns]
     if length is not None:
         sizes.append(length)
     if not sizes:
@@ -485,7 +487,7 @@ class _WithoutCounter:
 
 def _while(here: Builder, carry: Carry, body: TracedBody, condition: Applicable) -> Any:
     with inner_block(here) as inner:
-        params = [inner.parameter(each.type) for each in body.carry]
+        params = [inner.parameter(value.type) for value in body.carry]
         found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
         test, captured = inner.finish(params, [bool_scalar(inner, found, carry.loop)])
     primitive = While(test, body.block, len(captured), len(body.captured))
@@ -509,7 +511,7 @@ def _counted_while(
     """While the counter, the last of the carry, is below a limit, and the condition holds."""
     start = limits.start
     with inner_block(here) as inner:
-        params = [inner.parameter(each.type) for each in body.carry]
+        params = [inner.parameter(value.type) for value in body.carry]
         counter = inner.parameter(start.type, "step")
         predicate = counter < limits.limit
         if condition is not None:
@@ -532,13 +534,13 @@ def associative_scan(
     name = "psc.associative_scan"
     function = applicable(fn, name)
     leaves, tree = flatten(here, elems, f"the `elems` of `{name}`")
-    axes = [_axis(axis, each, name) for each in leaves]
-    rows = [_row_of(each, place) for each, place in zip(leaves, axes, strict=True)]
-    carry = Carry(name, rows, tree, [each.dtype for each in rows], function)
+    axes = [_axis(axis, leaf, name) for leaf in leaves]
+    rows = [_row_of(leaf, place) for leaf, place in zip(leaves, axes, strict=True)]
+    carry = Carry(name, rows, tree, [row.dtype for row in rows], function)
     body = trace_combination(here, carry, function)
     arrays = [
-        to_front(at(each, dtype), place)
-        for each, dtype, place in zip(leaves, carry.dtypes, axes, strict=True)
+        to_front(at(leaf, dtype), place)
+        for leaf, dtype, place in zip(leaves, carry.dtypes, axes, strict=True)
     ]
     length = scan_length(here.facts, name, arrays, None)
     if reverse:
@@ -610,11 +612,11 @@ def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any = No
     mapping = _Mapping(here, function, columns, tree, start)
     attempt = Attempt(here.program)
     mapped = mapping.trace(None)
-    again = any(isinstance(each, Weak) for each in mapped.leaves)
+    again = any(isinstance(leaf, Weak) for leaf in mapped.leaves)
     if again:
         attempt.forget()
-    rows = [_stand_in(each, each.shape) for each in mapped.leaves]
-    dtypes = [each.dtype for each in rows] if start is None else list(start.dtypes)
+    rows = [_stand_in(leaf, leaf.shape) for leaf in mapped.leaves]
+    dtypes = [row.dtype for row in rows] if start is None else list(start.dtypes)
     carry = Carry(name, rows, mapped.tree, dtypes, combination)
     body = trace_combination(here, carry, combination)
     if again:

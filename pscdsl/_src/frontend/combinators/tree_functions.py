@@ -234,8 +234,8 @@ def ravel(here: Builder, tree: Any) -> tuple[Value, StaticFunction]:
     found = [each for each in (leaf(here, x) for x in flat.leaves) if each is not None]
     dtype = _one_dtype(found)
     arrays = [at(each, dtype) for each in found]
-    shapes = [each.shape for each in arrays]
-    pieces = [raveled(each) for each in arrays]
+    shapes = [array.shape for array in arrays]
+    pieces = [raveled(array) for array in arrays]
     vector = joined(pieces, 0) if pieces else here.full(0.0, (0,), dtype)
 
     def unravel(here: Builder, vector: Any) -> Any:

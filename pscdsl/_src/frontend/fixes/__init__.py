@@ -106,13 +106,13 @@ def with_fixes(
         return trees[path]
 
     found: list[Diagnostic] = []
-    for each in findings:
+    for finding in findings:
         try:
-            found.append(each.replaced(fixes=tuple(_fixes(each, tree_of))))
+            found.append(finding.replaced(fixes=tuple(_fixes(finding, tree_of))))
         except Exception as error:  # what was found is reported, and so is our mistake
-            found.append(each)
-            what = f"no fix could be made for {each.code}: {type(error).__name__}: {error}"
-            found.append(InternalError(what=what, span=each.span))
+            found.append(finding)
+            what = f"no fix could be made for {finding.code}: {type(error).__name__}: {error}"
+            found.append(InternalError(what=what, span=finding.span))
     return found
 
 

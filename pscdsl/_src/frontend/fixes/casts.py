@@ -90,10 +90,10 @@ def accumulator_too_narrow(place: Place[AccumulatorTooNarrow]) -> Iterator[Fix]:
     call = place.node(ast.Call)
     if call is None:
         return
-    dtype = next((each for each in call.keywords if each.arg == "dtype"), None)
+    dtype = next((keyword for keyword in call.keywords if keyword.arg == "dtype"), None)
     if dtype is None:
         return
-    others = [*call.args, *(each for each in call.keywords if each is not dtype)]
+    others = [*call.args, *(keyword for keyword in call.keywords if keyword is not dtype)]
     given = ", ".join(place.tree.text(each) for each in others)
     text = f"{place.tree.text(call.func)}({given}).astype({place.tree.text(dtype.value)})"
     yield from place.replace(call, text)
@@ -130,10 +130,10 @@ def argument_dtype(place: Place[ArgumentDtype]) -> Iterator[Fix]:
 def _argument(place: Place[ArgumentDtype], call: ast.Call) -> ast.expr | None:
     """Where the argument stands in the call, if the text of the module says so."""
     name = place.finding.argument
-    for each in call.keywords:
-        if each.arg == name:
-            return each.value
-    if any(isinstance(each, ast.Starred) for each in call.args) or not isinstance(
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or not isinstance(
         call.func, ast.Name
     ):
         return None
@@ -151,7 +151,7 @@ def integers_make_an_array(place: Place[IntegersMakeAnArray]) -> Iterator[Fix]:
     call, numpy = place.node(ast.Call), place.numpy()
     if call is None or numpy is None:
         return
-    for node in (*(each.value for each in call.keywords), *call.args):
+    for node in (*(keyword.value for keyword in call.keywords), *call.args):
         if _is_number(node):
             text = f"{numpy[0]}.{place.finding.scalar()}({place.tree.text(node)})"
             yield from place.replace(node, text, needs=numpy[1])
@@ -189,7 +189,7 @@ def branch_on_array(place: Where) -> Iterator[Fix]:
 def _combined(place: Where, node: ast.BoolOp) -> Iterator[Fix]:
     sign = " & " if isinstance(node.op, ast.And) else " | "
     applicability: Applicability = "safe" if all(map(_is_boolean, node.values)) else "unsafe"
-    text = sign.join(place.tree.operand(each) for each in node.values)
+    text = sign.join(place.tree.operand(value) for value in node.values)
     yield from place.replace(node, text, applicability)
 
 
@@ -304,7 +304,9 @@ def precondition(finding: Diagnostic, tree: Tree) -> Iterator[Fix]:
     kernel = None if text is None else _kernel(finding, tree)
     if text is None or kernel is None or not _speaks_of(text, kernel):
         return
-    first = next((each for each in kernel.body if not _is_docstring(each, kernel)), None)
+    first = next(
+        (statement for statement in kernel.body if not _is_docstring(statement, kernel)), None
+    )
     if first is None:
         return
     line = min([first.lineno, *(each.lineno for each in getattr(first, "decorator_list", ()))])
@@ -319,9 +321,11 @@ def precondition(finding: Diagnostic, tree: Tree) -> Iterator[Fix]:
 def _kernel(finding: Diagnostic, tree: Tree) -> FunctionStatement | None:
     """The function at module level through which the finding was reached."""
     line = finding.span.frames()[-1].line
-    for each in tree.source.tree.body:
-        if isinstance(each, FunctionStatement) and each.lineno <= line <= (each.end_lineno or 0):
-            return each
+    for statement in tree.source.tree.body:
+        if isinstance(statement, FunctionStatement) and statement.lineno <= line <= (
+            statement.end_lineno or 0
+        ):
+            return statement
     return None
 
 

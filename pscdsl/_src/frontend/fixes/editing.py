@@ -37,7 +37,7 @@ class Text:
     def __init__(self, text: str) -> None:
         self.text = text
         ends = list(_END.finditer(text))
-        self._starts = [0, *(each.end() for each in ends)]
+        self._starts = [0, *(end.end() for end in ends)]
         self.newline = ends[0][0] if ends else "\n"
 
     def offset(self, line: int, column: int) -> int:
@@ -64,20 +64,20 @@ def replaced(text: str, replacements: Sequence[Replacement]) -> str:
     """The text with replacements that do not meet, given in the order of their places."""
     parts: list[str] = []
     position = 0
-    for each in replacements:
-        parts += (text[position : each.start], each.text)
-        position = each.end
+    for replacement in replacements:
+        parts += (text[position : replacement.start], replacement.text)
+        position = replacement.end
     return "".join((*parts, text[position:]))
 
 
 def moved(offset: int, replacements: Sequence[Replacement]) -> int:
     """Where a place of the text is after replacements; one inside of them is at their start."""
     shift = 0
-    for each in replacements:
-        if each.end <= offset:
-            shift += len(each.text) - (each.end - each.start)
-        elif each.start <= offset:
-            return each.start + shift
+    for replacement in replacements:
+        if replacement.end <= offset:
+            shift += len(replacement.text) - (replacement.end - replacement.start)
+        elif replacement.start <= offset:
+            return replacement.start + shift
     return offset + shift
 
 
@@ -85,9 +85,11 @@ def written(replacements: Sequence[Replacement]) -> tuple[tuple[int, int], ...]:
     """The ranges that replacements take up in the text that comes out."""
     ranges: list[tuple[int, int]] = []
     shift = 0
-    for each in replacements:
-        ranges.append((each.start + shift, each.start + shift + len(each.text)))
-        shift += len(each.text) - (each.end - each.start)
+    for replacement in replacements:
+        ranges.append(
+            (replacement.start + shift, replacement.start + shift + len(replacement.text))
+        )
+        shift += len(replacement.text) - (replacement.end - replacement.start)
     return tuple(ranges)
 
 

@@ -53,7 +53,7 @@ def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
     call = place.node(ast.Call)
     if call is None or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
         return
-    texts = [place.tree.argument(each) for each in call.args]
+    texts = [place.tree.argument(argument) for argument in call.args]
     if function in CASTS and len(texts) == 1:
         dtype = place.dtype(CASTS[function])
         if dtype is not None:
@@ -275,10 +275,10 @@ def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
     if call is None or "`psc.cond`" not in place.finding.found or len(call.args) != 3:
         return
     edits: list[Edit] = []
-    for each in call.args[1:]:
-        if isinstance(each, ast.Lambda):
+    for argument in call.args[1:]:
+        if isinstance(argument, ast.Lambda):
             return
-        span = place.tree.source.span(each)
+        span = place.tree.source.span(argument)
         edits.append(place.insertion(span.line, span.column, "lambda: "))
     yield Fix("give `psc.cond` functions", tuple(edits))
 

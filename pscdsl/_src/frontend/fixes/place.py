@@ -241,7 +241,7 @@ def _bindings(function: FunctionStatement, name: str) -> Iterator[bool]:
     for node in ast.walk(function):
         if isinstance(node, FunctionNode) and node is not function:
             continue
-        if isinstance(node, ast.Assign) and any(name in targets(each) for each in node.targets):
+        if isinstance(node, ast.Assign) and any(name in targets(target) for target in node.targets):
             alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
             yield alone and _is_fresh(node.value, name)
         elif isinstance(node, ast.AnnAssign) and name in targets(node.target):
@@ -256,8 +256,8 @@ def _bindings(function: FunctionStatement, name: str) -> Iterator[bool]:
 def _is_fresh(node: ast.expr, name: str) -> bool:
     """Whether an expression has a value that nobody holds but, at most, this name."""
     if isinstance(node, ast.Call) and _is_cond(node):
-        branches = [each.body for each in node.args[1:] if isinstance(each, ast.Lambda)]
-        return len(branches) == 2 and all(_is_fresh(each, name) for each in branches)
+        branches = [argument.body for argument in node.args[1:] if isinstance(argument, ast.Lambda)]
+        return len(branches) == 2 and all(_is_fresh(branch, name) for branch in branches)
     if isinstance(node, ast.Call):
         return _makes_new(node, None)
     if isinstance(node, ast.IfExp):
@@ -269,7 +269,7 @@ def _is_fresh(node: ast.expr, name: str) -> bool:
 
 def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
     """Whether a call has a new value, which holds nothing of what is given to it."""
-    if any(each.arg in ("out", "copy") for each in call.keywords):
+    if any(keyword.arg in ("out", "copy") for keyword in call.keywords):
         return False
     function = call.func
     if isinstance(function, ast.Name):
@@ -351,7 +351,7 @@ class Place(Generic[D]):
 
     def node(self, *kinds: type[N]) -> N | None:
         """The outermost node of a kind that takes up exactly the place of the finding."""
-        return next((each for each in self.nodes if isinstance(each, kinds)), None)
+        return next((node for node in self.nodes if isinstance(node, kinds)), None)
 
     def parent(self, node: ast.AST, kind: type[N]) -> N | None:
         """What a node stands in, if it is of this kind."""

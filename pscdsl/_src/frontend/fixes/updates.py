@@ -34,7 +34,7 @@ def list_method(
     name = place.named(attribute.value)
     table = LIST if place.finding.what.startswith("`list.") else DICT
     template = table.get(attribute.attr)
-    starred = any(isinstance(each, ast.Starred) for each in call.args)
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     if name is None or template is None or call.keywords or starred:
         return
     if len(call.args) != template.count("{0}"):
@@ -46,7 +46,7 @@ def list_method(
         if found is not None:
             yield found
             return
-    texts = [_spread(place, each, template) for each in call.args]
+    texts = [_spread(place, argument, template) for argument in call.args]
     yield from place.replace(
         statement, f"{name} = {template.format(*texts, x=name)}", applicability
     )
@@ -79,8 +79,8 @@ def _comprehension(
         return None
     counters = targets(loop.target)
     inside = set(ast.walk(loop))
-    for each in ast.walk(function):
-        if isinstance(each, ast.Name) and each not in inside and each.id in counters:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node not in inside and node.id in counters:
             return None  # the counter is used elsewhere, and a comprehension has its own
     uses = [n for n in inside if isinstance(n, ast.Name) and n.id == name]
     if len(uses) != 1 or any(isinstance(n, ast.NamedExpr) for n in inside):
@@ -192,18 +192,18 @@ def _each_once(place: Where, index: ast.expr) -> bool:
     """Whether an index names each element at most once: numbers, slices, counters of loops."""
     function = place.tree.function(index)
     if isinstance(index, ast.Tuple):
-        return all(_each_once(place, each) for each in index.elts)
+        return all(_each_once(place, element) for element in index.elts)
     if isinstance(index, ast.UnaryOp):
         return _each_once(place, index.operand)
     if isinstance(index, ast.BinOp):
         return _each_once(place, index.left) and _each_once(place, index.right)
     if isinstance(index, ast.Name) and function is not None:
         stores = [
-            place.tree.parent(each)
-            for each in ast.walk(function)
-            if isinstance(each, ast.Name)
-            and each.id == index.id
-            and isinstance(each.ctx, ast.Store)
+            place.tree.parent(node)
+            for node in ast.walk(function)
+            if isinstance(node, ast.Name)
+            and node.id == index.id
+            and isinstance(node.ctx, ast.Store)
         ]
         return bool(stores) and all(
             isinstance(each, ast.For)
@@ -222,9 +222,9 @@ def _method(
     if place.finding.what.startswith(("`list.", "`dict.")):
         yield from list_method(place, attribute, call, statement)
         return
-    if any(isinstance(each, ast.Starred) for each in call.args):
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
         return
-    texts = [place.tree.argument(each) for each in call.args]
+    texts = [place.tree.argument(argument) for argument in call.args]
     ufunc = attribute.value
     if attribute.attr == "at" and isinstance(ufunc, ast.Attribute) and ufunc.attr in UFUNCS:
         if len(texts) == 3 and place.named(call.args[0]) and not call.keywords:
@@ -233,7 +233,7 @@ def _method(
         return
     name, found = place.named(attribute.value), METHODS.get(attribute.attr)
     if name is not None and found is not None and len(texts) in found.counts:
-        texts += [place.tree.text(each) for each in call.keywords]
+        texts += [place.tree.text(keyword) for keyword in call.keywords]
         given = ", ".join((name, *texts))
         yield from _rebound(
             place, statement, attribute.value, given, found.function, found.applicability
@@ -243,14 +243,14 @@ def _method(
 def _function(place: Where, call: ast.Call) -> Iterator[Fix]:
     """`np.put(x, i, v)` as a statement, and `out=`."""
     statement = place.parent(call, ast.Expr)
-    if statement is None or any(isinstance(each, ast.Starred) for each in call.args):
+    if statement is None or any(isinstance(argument, ast.Starred) for argument in call.args):
         return
-    texts = [place.tree.argument(each) for each in call.args]
-    out = next((each for each in call.keywords if each.arg == "out"), None)
+    texts = [place.tree.argument(argument) for argument in call.args]
+    out = next((keyword for keyword in call.keywords if keyword.arg == "out"), None)
     if out is not None:
         name = place.named(out.value)
         if name is not None:
-            texts += [place.tree.text(each) for each in call.keywords if each is not out]
+            texts += [place.tree.text(keyword) for keyword in call.keywords if keyword is not out]
             text = f"{name} = {place.tree.text(call.func)}({', '.join(texts)})"
             yield from place.replace(statement, text)
         return

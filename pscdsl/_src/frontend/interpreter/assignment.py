@@ -111,8 +111,8 @@ def _attribute_store(frame: Frame, target: ast.Attribute) -> Failure:
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
     names = target.elts
     if isinstance(value, Poison):
-        for each in names:
-            assign(frame, each, POISON)
+        for name in names:
+            assign(frame, name, POISON)
         return
     if is_traced(value) and value.ndim and isinstance(value.shape[0], int):
         frame.here(target)
@@ -121,22 +121,22 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {value.type}"))
     else:
         items = list(elements(value))
-    stars = [i for i, each in enumerate(names) if isinstance(each, ast.Starred)]
+    stars = [i for i, name in enumerate(names) if isinstance(name, ast.Starred)]
     if not stars:
         if len(items) != len(names):
             raise Failure(WrongUnpacking(expected=len(names), found=f"{len(items)} items"))
-        for each, item in zip(names, items, strict=True):
-            assign(frame, each, item)
+        for name, item in zip(names, items, strict=True):
+            assign(frame, name, item)
         return
     star = stars[0]
     after = len(names) - star - 1
     if len(items) < star + after:
         raise Failure(WrongUnpacking(expected=star + after, found=f"{len(items)} items"))
-    for each, item in zip(names[:star], items[:star], strict=True):
-        assign(frame, each, item)
+    for name, item in zip(names[:star], items[:star], strict=True):
+        assign(frame, name, item)
     assign(frame, names[star], list(items[star : len(items) - after]))
-    for each, item in zip(names[star + 1 :], items[len(items) - after :], strict=True):
-        assign(frame, each, item)
+    for name, item in zip(names[star + 1 :], items[len(items) - after :], strict=True):
+        assign(frame, name, item)
 
 
 def _has_memory(value: Any) -> bool:

@@ -235,7 +235,7 @@ def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
     """A NumPy function of Python numbers is a Python number; None if this is something else."""
     if kwargs or not args or not function.name.startswith("numpy."):
         return None
-    if not all(isinstance(each, _FOLDABLE) for each in args):
+    if not all(isinstance(argument, _FOLDABLE) for argument in args):
         return None
     real = getattr(np, function.name.removeprefix("numpy."), None)
     if not isinstance(real, np.ufunc):
@@ -262,8 +262,8 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
         raise Failure(NotStatic(what=f"`{function.name}` outside of a kernel"))
     numbers = [x for x in _flat([*args, *kwargs.values()]) if isinstance(x, int)]
     product = 1
-    for each in numbers:
-        product *= max(abs(each), 1)
+    for number in numbers:
+        product *= max(abs(number), 1)
     if product > MAX_STATIC and not function.name.endswith(("asarray", "array")):
         raise Failure(TooLarge(what="a constant this large"))
     work = 1
@@ -305,11 +305,11 @@ def _as_numpys(name: str, value: Any) -> Any:
 
 def _flat(values: Sequence[Any]) -> list[Any]:
     flat: list[Any] = []
-    for each in values:
-        if isinstance(each, tuple | list):
-            flat.extend(_flat(each))  # pyright: ignore[reportUnknownArgumentType]
+    for value in values:
+        if isinstance(value, tuple | list):
+            flat.extend(_flat(value))  # pyright: ignore[reportUnknownArgumentType]
         else:
-            flat.append(each)
+            flat.append(value)
     return flat
 
 
@@ -323,19 +323,23 @@ def with_operands(
     """Findings that speak of two operands, with the operands as they are written."""
     if len(nodes) != 2 or not any(hasattr(d, "operands") for d in failure.diagnostics):
         return failure
-    texts = [frame.source.text_of(each) for each in nodes]
-    written = tuple(_beside(each, text) for each, text in zip(nodes, texts, strict=True))
+    texts = [frame.source.text_of(node) for node in nodes]
+    written = tuple(_beside(node, text) for node, text in zip(nodes, texts, strict=True))
     found: list[Diagnostic] = []
-    for each in failure.diagnostics:
-        if isinstance(each, ShapesDoNotBroadcast):
-            if [getattr(value, "shape", None) for value in values] != list(each.shapes):
-                found.append(each)
+    for diagnostic in failure.diagnostics:
+        if isinstance(diagnostic, ShapesDoNotBroadcast):
+            if [getattr(value, "shape", None) for value in values] != list(diagnostic.shapes):
+                found.append(diagnostic)
                 continue
-            kept = [_with_axis_kept(*pair) for pair in zip(nodes, texts, each.shapes, strict=True)]
-            each = each.replaced(
+            kept = [
+                _with_axis_kept(*pair) for pair in zip(nodes, texts, diagnostic.shapes, strict=True)
+            ]
+            diagnostic = diagnostic.replaced(
                 sign=sign, kept=[k[0] for k in kept], kept_axes=[k[1] for k in kept]
             )
-        found.append(each.replaced(operands=written) if hasattr(each, "operands") else each)
+        found.append(
+            diagnostic.replaced(operands=written) if hasattr(diagnostic, "operands") else diagnostic
+        )
     return Failure(*found)
 
 
@@ -354,7 +358,7 @@ def _with_axis_kept(node: ast.expr, text: str, shape: Shape) -> tuple[str, int]:
         return "", -1
     function = node.func
     name = function.attr if isinstance(function, ast.Attribute) else ""
-    given = {each.arg: each.value for each in node.keywords}
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
     last = node.args[-1] if node.args and name != "norm" else None  # which takes `ord` there
     axis = given.get("axis", last)
     try:

@@ -263,7 +263,7 @@ def _stored_parts(resolver: Resolver, value: Any) -> Harm | None:
         attributes = "_value_", "_name_"
     elif isinstance(value, np.ndarray):
         attributes = "shape", "strides", "dtype"
-    found = (rebinding.stored(resolver, None, each) for each in attributes)
+    found = (rebinding.stored(resolver, None, attribute) for attribute in attributes)
     return next((harm for harm in found if harm is not None), None)
 
 

@@ -346,8 +346,8 @@ def isinstance_(here: Any, value: Any, classes: Any, /) -> bool:
 
 def _flat(classes: Any) -> Iterator[Any]:
     if is_tuple(classes):
-        for each in classes:
-            yield from _flat(each)
+        for class_ in classes:
+            yield from _flat(class_)
     else:
         yield classes
 

@@ -154,11 +154,11 @@ def set_of(items: list[Any]) -> set[Any]:
     """A set of static values: what it holds is known, in which order is not."""
     if is_poisoned(items):
         raise Poisoned
-    if any(is_traced(each) for each in items):
+    if any(is_traced(item) for item in items):
         raise Failure(NotStatic(what="an item of a set"))
     table = Table()
-    for each in items:
-        table.put(each, None)
+    for item in items:
+        table.put(item, None)
     return set(table.items)
 
 
@@ -280,7 +280,7 @@ def _compare(
 
 def _require_no_binding(node: ast.expr) -> None:
     """Refuse `:=` where it is not known whether it is executed, or how often."""
-    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
+    if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
         raise Failure(Unsupported(what="`:=` in this place", rewrite="bind the name before"))
 
 
@@ -467,8 +467,8 @@ def _loop(
 
 def _all_hold(frame: Frame, conditions: Sequence[ast.expr]) -> bool:
     """Whether all conditions of a comprehension hold, up to the first that does not."""
-    for each in conditions:
-        holds = operators.truth(frame, each, "a comprehension's `if`", "")
+    for node in conditions:
+        holds = operators.truth(frame, node, "a comprehension's `if`", "")
         if holds is None:
             raise Poisoned
         if not holds:
@@ -486,10 +486,10 @@ def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr)
 def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> Any:
     """A text; that of a size or an array can only be the message of an `assert`."""
     del node
-    parts = [_part(frame, each) for each in values]
-    for each in parts:
-        if not isinstance(each, str):
-            return each
+    parts = [_part(frame, value) for value in values]
+    for part in parts:
+        if not isinstance(part, str):
+            return part
     return "".join(parts)
 
 

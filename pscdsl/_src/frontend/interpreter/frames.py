@@ -115,17 +115,19 @@ class Session:
 
     def report(self, failure: Failure) -> None:
         """Keep findings, each place and kind once; only so many."""
-        for each in failure.diagnostics:
+        for diagnostic in failure.diagnostics:
             if len(self.findings) == MAX_FINDINGS:
-                self.findings.append(TooManyFindings(limit=MAX_FINDINGS, span=each.span))
+                self.findings.append(TooManyFindings(limit=MAX_FINDINGS, span=diagnostic.span))
             if len(self.findings) > MAX_FINDINGS:
                 return
             if not any(
-                each.code == old.code and each.span == old.span and each.message() == old.message()
+                diagnostic.code == old.code
+                and diagnostic.span == old.span
+                and diagnostic.message() == old.message()
                 for old in self.findings
             ):
-                self.findings.append(each)
-                self._assume(each)
+                self.findings.append(diagnostic)
+                self._assume(diagnostic)
 
     def _assume(self, finding: Diagnostic) -> None:
         """Take the precondition that a finding asks for as given: what it fixes is reported once.
@@ -289,4 +291,4 @@ class Frame:
     def report(self, node: ast.AST, *diagnostics: Diagnostic) -> None:
         """Report findings at a node."""
         span = self.span(node)
-        self.session.report(Failure(*(each.at(span) for each in diagnostics)))
+        self.session.report(Failure(*(diagnostic.at(span) for diagnostic in diagnostics)))

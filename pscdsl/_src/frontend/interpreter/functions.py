@@ -62,9 +62,9 @@ class Closure:
         )
         return inspect.Signature(
             [
-                inspect.Parameter(each.arg, kind, default=defaults.get(each.arg, empty))
+                inspect.Parameter(parameter.arg, kind, default=defaults.get(parameter.arg, empty))
                 for kind, parameters in kinds
-                for each in parameters
+                for parameter in parameters
             ]
         )
 

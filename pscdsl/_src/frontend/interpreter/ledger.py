@@ -40,7 +40,7 @@ def _parts(node: ast.AST) -> Iterable[Part]:
         case ast.Compare():
             return (node.left, node.comparators[0])
         case ast.Call():
-            return (node.func, *node.args, *(each.value for each in node.keywords))
+            return (node.func, *node.args, *(keyword.value for keyword in node.keywords))
         case ast.IfExp():
             return (node.test,)
         case ast.Subscript():
@@ -54,7 +54,7 @@ def _parts(node: ast.AST) -> Iterable[Part]:
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             return (node.generators[0].iter,)
         case ast.JoinedStr():
-            braces = [each for each in node.values if isinstance(each, ast.FormattedValue)]
+            braces = [value for value in node.values if isinstance(value, ast.FormattedValue)]
             return [part for each in braces for part in (each.value, each.format_spec)]
         case ast.Lambda():
             return _defaults(node.args)
@@ -120,9 +120,9 @@ def evaluated_annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:
     """The annotations of a function, which are evaluated where it is defined, if not postponed."""
     spec = node.args
     parameters = (*spec.posonlyargs, *spec.args, spec.vararg, *spec.kwonlyargs, spec.kwarg)
-    for each in parameters:
-        if each is not None and each.annotation is not None:
-            yield each.annotation
+    for parameter in parameters:
+        if parameter is not None and parameter.annotation is not None:
+            yield parameter.annotation
     if node.returns is not None:
         yield node.returns
 
@@ -146,7 +146,7 @@ def handled(kind: type[ast.AST]) -> tuple[str, ...]:
     found = _FIELDS.get(kind)
     if found is None:
         left_out = SET_BY_THE_PARSER | EMPTY.keys()
-        found = _FIELDS[kind] = tuple(each for each in kind._fields if each not in left_out)
+        found = _FIELDS[kind] = tuple(field for field in kind._fields if field not in left_out)
     return found
 
 
@@ -181,10 +181,10 @@ class Ledger:
     def settle(self, node: ast.AST, parts: Iterable[ast.AST], began: int) -> None:
         """Everything that was due has been evaluated since a time, in order; else a Failure."""
         last = began
-        for each in parts:
-            time = self._evaluated.get(each, (0,))[0]
+        for part in parts:
+            time = self._evaluated.get(part, (0,))[0]
             if time <= began:
-                what = f"{type(each).__name__} in {type(node).__name__} is not evaluated"
+                what = f"{type(part).__name__} in {type(node).__name__} is not evaluated"
                 raise Failure(InternalError(what=what))
             if time < last:
                 raise Failure(InternalError(what=f"parts of {type(node).__name__} out of order"))

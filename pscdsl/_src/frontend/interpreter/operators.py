@@ -502,7 +502,7 @@ def _whole(name: str, value: Any, other: Any) -> Any:
 
 
 def _own(*values: Any) -> list[Any]:
-    return [None if each is None else each.__class__ for each in values]
+    return [None if value is None else value.__class__ for value in values]
 
 
 def _unless(found: bool | Undecided, negate: bool) -> bool | Undecided:

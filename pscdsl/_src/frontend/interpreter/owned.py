@@ -167,9 +167,9 @@ class _Binding:
 
 
 def _own_names(index: Uses, function: FunctionNode, name: str) -> Iterator[ast.Name]:
-    for each in index.names.get(name, ()):
-        if index.owner(each, name) is function:
-            yield each
+    for node in index.names.get(name, ()):
+        if index.owner(node, name) is function:
+            yield node
 
 
 def _bindings(index: Uses, function: FunctionNode, name: str) -> Iterator[_Binding]:
@@ -193,7 +193,7 @@ def _binds(index: Uses, node: ast.AST, name: str) -> bool:
     """Whether a statement binds the value of an expression to a name."""
     statement = node if isinstance(node, ast.AugAssign) else index.parents.get(node)
     if isinstance(statement, ast.Assign):
-        return [each.id for each in statement.targets if isinstance(each, ast.Name)] == [name]
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)] == [name]
     if isinstance(statement, ast.AnnAssign | ast.AugAssign):
         return isinstance(statement.target, ast.Name) and statement.target.id == name
     return False
@@ -280,7 +280,7 @@ def _returned(index: Uses, node: ast.AST | None, function: FunctionNode) -> bool
 
 def _plain(call: ast.Call) -> bool:
     """Whether a call says nothing of where its result is to be."""
-    return not any(each.arg in ("out", "copy", None) for each in call.keywords)
+    return not any(keyword.arg in ("out", "copy", None) for keyword in call.keywords)
 
 
 def _keeps_nothing(frame: Frame, index: Uses, call: ast.Call, in_display: bool) -> bool:

@@ -165,20 +165,20 @@ def _len(here: Any, obj: Any, /) -> Any:
 
 
 def _range(here: Any, *bounds: Any) -> Any:
-    for each in bounds:
-        if is_traced(each):
+    for bound in bounds:
+        if is_traced(bound):
             raise Failure(
                 ArrayLeavesProgram(
                     function="range", rewrite="`psc.fori_loop(low, high, body, init)`"
                 )
             )
-        if isinstance(each, Dim):
-            raise Failure(NotStatic(what=f"the size {each} in a loop", rewrite=LOOPS))
+        if isinstance(bound, Dim):
+            raise Failure(NotStatic(what=f"the size {bound} in a loop", rewrite=LOOPS))
     raise refused("`range`", *bounds)
 
 
 def _is_lazy(*values: Any) -> bool:
-    return any(isinstance(each, Once) and each.lazy for each in values)
+    return any(isinstance(value, Once) and value.lazy for value in values)
 
 
 def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
@@ -191,8 +191,8 @@ def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
 
 def _zip(here: Any, *iterables: Any, strict: Any = False) -> Any:
     require_closed("the `strict` of `zip`", strict)
-    columns = [items_of(each) for each in iterables]
-    if strict and len({len(each) for each in columns}) > 1:
+    columns = [items_of(iterable) for iterable in iterables]
+    if strict and len({len(column) for column in columns}) > 1:
         raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))
     return Once("a `zip`", list(zip(*columns, strict=False)), lazy=_is_lazy(*iterables))
 
@@ -210,7 +210,7 @@ def _map(here: Any, func: Any, /, *iterables: Any) -> Any:
     if not iterables:
         raise Failure(BadArguments(function="map", problem="takes a function and its arguments"))
     lazy = _reads_names(func) or _is_lazy(*iterables)
-    rows = zip(*(items_of(each) for each in iterables), strict=False)
+    rows = zip(*(items_of(iterable) for iterable in iterables), strict=False)
     return Once("a `map`", [_call(here, func, *row) for row in rows], lazy=lazy)
 
 
@@ -290,7 +290,7 @@ def _frame(here: Any) -> Frame:
 
 def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
     """What a `key` function makes of each item: closed values, which CPython compares."""
-    keys = list(items) if key is None else [_call(here, key, each) for each in items]
+    keys = list(items) if key is None else [_call(here, key, item) for item in items]
     _refuse_arrays(name, "", keys)
     require_closed(f"the order in which `{name}` puts its items", *keys)
     return keys
@@ -313,11 +313,11 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
         if key is None:
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             _refuse_arrays(name, rewrite, list(items))
-        sizes = all(each.__class__ is int or isinstance(each, Dim) for each in items)
+        sizes = all(item.__class__ is int or isinstance(item, Dim) for item in items)
         if key is None and sizes:
             result = items[0]
-            for each in items[1:]:
-                result = (minimum if name == "min" else maximum)(result, each)
+            for item in items[1:]:
+                result = (minimum if name == "min" else maximum)(result, item)
             return result
         keys = _keys(here, name, key, items)
         return items[by_python(name, real, (range(len(items)),), {"key": keys.__getitem__})]
@@ -512,8 +512,8 @@ def _reduce(here: Any, function: Any, iterable: Any, initial: Any = _ABSENT, /) 
     if not items:
         raise Failure(BadArguments(function="functools.reduce", problem="of nothing"))
     total = items[0]
-    for each in items[1:]:
-        total = _call(here, function, total, each)
+    for item in items[1:]:
+        total = _call(here, function, total, item)
     return total
 
 
@@ -532,8 +532,8 @@ def _replace(here: Any, obj: Any, /, **changes: Any) -> Any:
 def _asdict(here: Any, obj: Any) -> Any:
     if not isinstance(obj, RecordValue) or obj.cls.kind not in ("dataclass", "record"):
         raise Failure(BadArguments(function="dataclasses.asdict", problem="takes a dataclass"))
-    for each in obj.fields.values():
-        if isinstance(each, RecordValue | tuple | list | dict):
+    for field in obj.fields.values():
+        if isinstance(field, RecordValue | tuple | list | dict):
             what = "`asdict` of a record that holds more than numbers and arrays"
             raise Failure(NotStatic(what=what, rewrite="name the fields"))
     return dict(obj.fields)
@@ -676,8 +676,8 @@ def _within_domain(here: Any, name: str, x: Dim | Number) -> Find:
 
 
 def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -> None:
-    for each in args:
-        if (is_traced(each) and not isinstance(each, Number)) or is_known_array(each):
+    for argument in args:
+        if (is_traced(argument) and not isinstance(argument, Number)) or is_known_array(argument):
             raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite or ""))
 
 
@@ -719,7 +719,7 @@ def _large(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         return real
 
     def bounded(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(each, int) and abs(each) > 1000 for each in args):
+        if any(isinstance(argument, int) and abs(argument) > 1000 for argument in args):
             raise Failure(TooLarge(what=f"`math.{name}` of numbers above 1000"))
         return real(*args, **kwargs)
 

@@ -419,8 +419,8 @@ def _enter(frame: Frame, context_expr: ast.expr, optional_vars: ast.expr | None)
     findings = frame.session.findings
     known = len(findings)
     value = evaluate(frame, context_expr)
-    silent = any("`numpy.errstate`" in each.message() for each in findings[known:])
-    if findings[known:] and all(each.code.startswith("PSC9") for each in findings[known:]):
+    silent = any("`numpy.errstate`" in finding.message() for finding in findings[known:])
+    if findings[known:] and all(finding.code.startswith("PSC9") for finding in findings[known:]):
         del findings[known:]  # what it is does not matter: it is not `psc.scope`
     if optional_vars is not None:
         for name in targets(optional_vars):
@@ -471,8 +471,8 @@ def require_plain_type(frame: Frame, node: ast.expr) -> None:
     if isinstance(node, ast.Constant):
         return
     if isinstance(node, ast.Tuple | ast.List):
-        for each in node.elts:
-            require_plain_type(frame, each)
+        for element in node.elts:
+            require_plain_type(frame, element)
         return
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         require_plain_type(frame, node.left)
@@ -500,15 +500,15 @@ def _global(frame: Frame, node: ast.Global | ast.Nonlocal, names: list[str]) -> 
 
 
 def _delete(frame: Frame, node: ast.Delete, targets: list[ast.expr]) -> Outcome:
-    for each in targets:
-        if not isinstance(each, ast.Name):
+    for target in targets:
+        if not isinstance(target, ast.Name):
             text = frame.source.text_of(node)
             raise Failure(Mutation(what=f"`{text}`", rewrite="make a copy without it"))
-        if each.id not in frame.assigned:
+        if target.id not in frame.assigned:
             raise Poisoned  # declared global or nonlocal, and reported there
-        if each.id not in frame.names:
-            raise Failure(UnknownName(name=each.id, unassigned=True))
-        del frame.names[each.id]
+        if target.id not in frame.names:
+            raise Failure(UnknownName(name=target.id, unassigned=True))
+        del frame.names[target.id]
     return None
 
 

@@ -287,7 +287,7 @@ class Files:
     def texts_with(self, *words: str) -> list[FileText]:
         """The files in which one of some words occurs."""
         found = {path for word in words for path in self.mentioning(word)}
-        return [each for each in self.texts if each.path in found]
+        return [text for text in self.texts if text.path in found]
 
     @functools.cached_property
     def captures(self) -> Captures:

@@ -302,7 +302,7 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         owner = abstract(value.__self__, name, trace)
         return BoundMethod(value.__name__, _function(value.__func__, trace), owner)  # type: ignore[arg-type]
     if isinstance(value, functools.partial):
-        args = tuple(abstract(each, name, trace) for each in value.args)
+        args = tuple(abstract(argument, name, trace) for argument in value.args)
         kwargs = {key: abstract(each, key, trace) for key, each in value.keywords.items()}
         return Partial(abstract(value.func, name, trace), args, kwargs)
     if isinstance(value, type):
@@ -339,7 +339,10 @@ def _function(function: types.FunctionType, trace: Trace) -> Any:
     try:
         return closure_of(function, trace)
     except Failure as failure:
-        if any(isinstance(each, TextChanged | SeveralFunctions) for each in failure.diagnostics):
+        if any(
+            isinstance(diagnostic, TextChanged | SeveralFunctions)
+            for diagnostic in failure.diagnostics
+        ):
             raise
         return External(f"{function.__module__}.{function.__qualname__}")
 
@@ -362,13 +365,13 @@ def _instance(value: Any, name: str, trace: Trace) -> Any:
         )
     items: Any = value
     if type(value) is tuple:
-        return tuple(abstract(each, name, trace) for each in items)
+        return tuple(abstract(item, name, trace) for item in items)
     if type(value) is list:
-        return [abstract(each, name, trace) for each in items]
+        return [abstract(item, name, trace) for item in items]
     if type(value) is dict:
         return {key: abstract(each, str(key), trace) for key, each in items.items()}
     if type(value) in (set, frozenset):
-        return {abstract(each, name, trace) for each in items}
+        return {abstract(item, name, trace) for item in items}
     if type(value) in _ITERATORS:
         return Once(_ITERATORS[type(value)], ())
     if hasattr(value, "__array__") and type(value).__module__.startswith(("jaxlib", "pscdsl")):

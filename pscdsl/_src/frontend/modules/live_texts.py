@@ -251,7 +251,7 @@ def _unknown(value: Any) -> Iterator[External]:
     if isinstance(value, External):
         yield value
     elif isinstance(value, Closure):
-        yield from (each for each in value.defaults.values() if isinstance(each, External))
+        yield from (default for default in value.defaults.values() if isinstance(default, External))
     elif isinstance(value, Partial):
         for each in (value.function, *value.args, *value.kwargs.values()):
             yield from _unknown(each)

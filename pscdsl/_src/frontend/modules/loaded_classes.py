@@ -99,8 +99,8 @@ class LoadedClass:
         if place is not None and ast.dump(node) == ast.dump(place):
             return place, frame
         if place is not None:
-            for each in ast.walk(node):
-                ast.copy_location(each, place)
+            for inner in ast.walk(node):
+                ast.copy_location(inner, place)
         elif self.statement is None:
             frame.source = Source("<a type>", text)
         return node, frame
@@ -130,7 +130,7 @@ def _source(name: str, text: str) -> Source:
 
 def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
     """Whether a class statement annotates what the class does, in the same order."""
-    line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     own = vars(cls).get("__annotations__", {})
     return (
         first in (None, line)
@@ -147,9 +147,9 @@ def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
 def annotated_names(node: ast.ClassDef) -> dict[str, ast.expr]:
     """The annotations of a class statement, by the names that have them."""
     return {
-        each.target.id: each.annotation
-        for each in node.body
-        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+        statement.target.id: statement.annotation
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
     }
 
 
@@ -249,7 +249,7 @@ def field_names(cls: type[Any]) -> Iterator[str]:
     elif kind_of(cls) == "namedtuple":
         yield from getattr(cls, "_fields", ())
     elif dataclasses.is_dataclass(cls):
-        yield from (each.name for each in dataclasses.fields(cls))
+        yield from (field.name for field in dataclasses.fields(cls))
 
 
 def _require_bases(loaded: LoadedClass, kind: str | None) -> None:
@@ -418,7 +418,7 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
         for name, each in _pyrsistent(cls).items():
             yield name, functools.partial(_precord_field, loaded, name, each)
     else:
-        named = {each.name for each in dataclasses.fields(cls)}
+        named = {field.name for field in dataclasses.fields(cls)}
         for name, each in cls.__dataclass_fields__.items():
             if name in named:
                 yield name, functools.partial(_dataclass_field, loaded, each)
@@ -532,7 +532,9 @@ def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
     frame = Frame(Session(None), Source("<a type>", f"({texts},)"), loaded.scope)
     frame.names = written.names
     applied = (parent.variables, frame, node)
-    return [dataclasses.replace(each, applied=(*each.applied, applied)) for each in parent.fields]
+    return [
+        dataclasses.replace(field, applied=(*field.applied, applied)) for field in parent.fields
+    ]
 
 
 def _all_members(loaded: LoadedClass, kind: str) -> dict[str, Member]:
@@ -575,7 +577,7 @@ def _variables(cls: type[Any]) -> set[str]:
     """The class variables that a dataclass keeps beside its fields."""
     if not dataclasses.is_dataclass(cls):
         return set()
-    return {*cls.__dataclass_fields__} - {each.name for each in dataclasses.fields(cls)}
+    return {*cls.__dataclass_fields__} - {field.name for field in dataclasses.fields(cls)}
 
 
 def _member(loaded: LoadedClass, name: str, member: Any) -> Member:

@@ -346,11 +346,11 @@ def _patched_node(source: Source, function: types.FunctionType) -> FunctionNode 
 
 def _at_path(body: Sequence[ast.stmt], path: Sequence[str]) -> Iterator[ast.FunctionDef]:
     """The functions of a name, within classes if there are several parts of it."""
-    for each in body:
-        if isinstance(each, ast.FunctionDef) and path == [each.name]:
-            yield each
-        elif isinstance(each, ast.ClassDef) and len(path) > 1 and each.name == path[0]:
-            yield from _at_path(each.body, path[1:])
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef) and path == [statement.name]:
+            yield statement
+        elif isinstance(statement, ast.ClassDef) and len(path) > 1 and statement.name == path[0]:
+            yield from _at_path(statement.body, path[1:])
 
 
 def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool) -> Any:
@@ -438,22 +438,25 @@ def _ways(
     flags = code.co_flags & _FLAGS
     statements = _statements(source, code.co_firstlineno)
     loader = _loader(function.__globals__)
-    for each in statements:
-        yield (id(each), flags), partial(_compile, source, [each], flags)
+    for statement in statements:
+        yield (id(statement), flags), partial(_compile, source, [statement], flags)
     pytest: Any = sys.modules.get("_pytest.assertion.rewrite")
     if pytest is not None and isinstance(loader, pytest.AssertionRewritingHook):
-        for each in statements:
-            yield ("asserts", id(each)), partial(_rewritten, pytest, loader, source, each, flags)
+        for statement in statements:
+            yield (
+                ("asserts", id(statement)),
+                partial(_rewritten, pytest, loader, source, statement, flags),
+            )
     elif _changes_code(loader):
         yield "loader", partial(loader.source_to_code, source.text.encode(), source.path)
     if "typeguard" in sys.modules:
         key = ("typeguard", code.co_qualname, code.co_firstlineno)
         yield key, partial(_type_checked, source, code)
     yield flags, partial(compile, source.text, source.path, "exec", flags | _MODE, True)
-    for each in statements:  # as prompts and notebooks do
-        alone = ast.Module([each], [])
+    for statement in statements:  # as prompts and notebooks do
+        alone = ast.Module([statement], [])
         yield (
-            ("alone", id(each), flags),
+            ("alone", id(statement), flags),
             partial(compile, alone, source.path, "exec", flags | _MODE, True),
         )
 
@@ -461,11 +464,11 @@ def _ways(
 def _statements(source: Source, line: int) -> list[ast.stmt]:
     """The statements of a module that have a line; a `class` or `def` with all that is in it."""
     found: list[ast.stmt] = []
-    for each in source.tree.body:
-        decorators = getattr(each, "decorator_list", ())
-        first = min([each.lineno, *[d.lineno for d in decorators]])
-        if first <= line <= (each.end_lineno or each.lineno):
-            found.append(each)
+    for statement in source.tree.body:
+        decorators = getattr(statement, "decorator_list", ())
+        first = min([statement.lineno, *[d.lineno for d in decorators]])
+        if first <= line <= (statement.end_lineno or statement.lineno):
+            found.append(statement)
     return found
 
 
@@ -480,10 +483,10 @@ def _functions(make: Callable[[], Any]) -> Sequence[types.CodeType]:
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield each
-            yield from _nested(each)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _nested(constant)
 
 
 def _compile(source: Source, statements: Sequence[ast.stmt], flags: int) -> Any:

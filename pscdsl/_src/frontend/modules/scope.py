@@ -175,9 +175,9 @@ class StaticModule:
         """Whether a statement only says of a function, which follows, of which types it is."""
         decorators = getattr(statement, "decorator_list", ()) if statement else ()
         return any(
-            getattr(each, "attr", getattr(each, "id", "")) == "overload"
-            and evaluate(self.frame(), each) == Marker("typing.overload")
-            for each in decorators
+            getattr(decorator, "attr", getattr(decorator, "id", "")) == "overload"
+            and evaluate(self.frame(), decorator) == Marker("typing.overload")
+            for decorator in decorators
         )
 
     def _decided(self, name: str, values: list[Any], found: list[Binding]) -> Any:
@@ -443,7 +443,7 @@ class Project:
             return self.files.captures
         if self._captures is None:
             added = {each.place for each in self._added}
-            others = (each for each in self.files.texts if each.place not in added)
+            others = (text for text in self.files.texts if text.place not in added)
             texts: tuple[Module, ...] = (*self._added, *others)
             self._captures = Captures(lambda: texts)
         return self._captures

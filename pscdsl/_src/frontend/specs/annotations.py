@@ -270,7 +270,7 @@ def _type_arguments(frame: Frame, cls: RecordClass, items: list[ast.expr]) -> tu
         text = f"{cls.title}[{', '.join(map(frame.source.text_of, items))}]"
         reason = f"`{cls.title}` is generic in {', '.join(cls.variables)}"
         raise Failure(BadAnnotation(text=text, reason=reason, rewrite=""))
-    return tuple([_part(frame, each) for each in items])
+    return tuple([_part(frame, node) for node in items])
 
 
 def _jaxtyping_array(
@@ -307,8 +307,8 @@ def _part(frame: Frame, node: ast.expr) -> Spec:
 
 def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
     """`A | None`; other unions have no single type."""
-    specs = [_part(frame, each) for each in alternatives]
-    others = [each for each in specs if not isinstance(each, NoneSpec)]
+    specs = [_part(frame, alternative) for alternative in alternatives]
+    others = [spec for spec in specs if not isinstance(spec, NoneSpec)]
     if len(others) == 1 and len(specs) == 2:
         return others[0] if isinstance(others[0], OptionalSpec) else OptionalSpec(others[0])
     raise _bad(node, frame, "a union has no single type", "declare one kernel for each case")
@@ -335,8 +335,8 @@ def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
     name = head.name if isinstance(head, Marker) else ""
     if not isinstance(node, ast.Subscript):
         if isinstance(head, RecordClass):
-            members = [each.value for each in head.members.values()]
-            members = [each for each in members if isinstance(each, Enum | EnumMember)]
+            members = [member.value for member in head.members.values()]
+            members = [member for member in members if isinstance(member, Enum | EnumMember)]
             return OneOf(tuple(dict.fromkeys(members))) if members else None
         cls = _INSTANCES.get(name)
         return None if cls is None else Instance(cls)
@@ -398,7 +398,7 @@ def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
         return value
     if isinstance(value, int):
         return str(value)
-    if words and all(isinstance(each, UnknownName) for each in findings[known:]):
+    if words and all(isinstance(finding, UnknownName) for finding in findings[known:]):
         del findings[known:]  # names of sizes are not to be defined: they stand in a string
         raise _bad(node, frame, "the shape is not a string", f'write `{element}["{words}"]`')
     raise _bad(node, frame, "the shape is not a string", f'for instance `{element}["n d"]`')
@@ -407,7 +407,7 @@ def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
 def _words(node: ast.expr) -> str:
     """The sizes that stand here, as a string would have them; empty if anything else does."""
     if isinstance(node, ast.Tuple):
-        parts = [_words(each) for each in node.elts]
+        parts = [_words(element) for element in node.elts]
         return " ".join(parts) if all(parts) else ""
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int):
         return str(node.value)
@@ -462,25 +462,25 @@ def _record_spec(
     meant = dict(zip(cls.variables, types, strict=False))
     fields: list[tuple[str, Spec]] = []
     size = 0
-    for each in cls.fields:
-        if each.annotation is None or each.frame is None:
+    for field in cls.fields:
+        if field.annotation is None or field.frame is None:
             raise Failure(
                 BadAnnotation(
                     text=cls.title,
-                    reason=f"its field `{each.name}` has no type",
+                    reason=f"its field `{field.name}` has no type",
                     rewrite="give every field a type",
                 )
             )
         try:
-            spec = spec_of(each.frame, each.annotation)
-            for names, frame, given_ in each.applied:
+            spec = spec_of(field.frame, field.annotation)
+            for names, frame, given_ in field.applied:
                 items = given_.elts if isinstance(given_, ast.Tuple) else [given_]
                 own = [spec_of(frame, item) for item in items]
                 spec = meaning(spec, dict(zip(names, own, strict=False)))
         except Poisoned:
-            raise Failure(*each.frame.session.findings) from None
+            raise Failure(*field.frame.session.findings) from None
         spec = meaning(spec, meant) if meant else spec
-        fields.append((each.name, renamed(spec, renaming) if renaming else spec))
+        fields.append((field.name, renamed(spec, renaming) if renaming else spec))
         size += extent(fields[-1][1])
         if size > MAX_PARTS:
             raise Failure(TooLarge(what=f"a type of more than {MAX_PARTS} parts"))
@@ -559,7 +559,7 @@ def named_trees(spec: Spec, parameter: str) -> Spec:
 def replaced(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
     """A specification with something else in place of what holds no parts."""
     if isinstance(spec, TupleSpec):
-        return TupleSpec(tuple(replaced(each, change) for each in spec.items))
+        return TupleSpec(tuple(replaced(item, change) for item in spec.items))
     if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
         return replace(spec, item=replaced(spec.item, change))
     if isinstance(spec, RecordSpec):

@@ -196,7 +196,7 @@ class _Reader:
                 what, rewrite = f"the mutable dataclass `{name}`", "@dataclass(frozen=True)"
                 raise refuse(self.frame, self.node, what, rewrite)
             self.text.kind, made = "dataclass", True
-        declares = any(isinstance(each, ast.AnnAssign) for each in self.node.body)
+        declares = any(isinstance(statement, ast.AnnAssign) for statement in self.node.body)
         if self.text.kind == "dataclass" and not made and declares:
             what = f"fields of `{name}`, which is no dataclass itself,"
             raise refuse(self.frame, self.node, what, "decorate it with `@dataclass(frozen=True)`")
@@ -204,11 +204,11 @@ class _Reader:
     def _is_frozen(self, decorator: ast.expr) -> bool:
         options: dict[str, Any] = {}
         if isinstance(decorator, ast.Call):
-            for each in decorator.keywords:
-                constant = isinstance(each.value, ast.Constant)
-                if each.arg not in OPTIONS or not constant or decorator.args:
-                    raise refuse(self.frame, each, f"`{each.arg}=` of a dataclass")
-                options[each.arg] = self.value(each.value)
+            for keyword in decorator.keywords:
+                constant = isinstance(keyword.value, ast.Constant)
+                if keyword.arg not in OPTIONS or not constant or decorator.args:
+                    raise refuse(self.frame, keyword, f"`{keyword.arg}=` of a dataclass")
+                options[keyword.arg] = self.value(keyword.value)
         self.text.keywords = options.get("kw_only") is True
         return options.get("frozen") is True
 
@@ -269,12 +269,12 @@ class _Reader:
 
     def _expression(self, node: ast.expr) -> None:
         """Refuse an expression that reads names of the class body, or binds some."""
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name) and each.id in self.bound:
-                what = f"`{each.id}` of the class in its own body"
-                raise refuse(self.frame, each, what, "a constant of the module")
-            if isinstance(each, ast.NamedExpr):
-                raise refuse(self.frame, each, "`:=` in a class", "a constant of the module")
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and inner.id in self.bound:
+                what = f"`{inner.id}` of the class in its own body"
+                raise refuse(self.frame, inner, what, "a constant of the module")
+            if isinstance(inner, ast.NamedExpr):
+                raise refuse(self.frame, inner, "`:=` in a class", "a constant of the module")
 
     def _annotated(self, name: str, node: ast.AnnAssign, value: ast.expr | None) -> None:
         text, parent = self.text, self.text.parent
@@ -303,9 +303,9 @@ class _Reader:
 
     def _require_options(self, call: ast.Call, known: set[str], positional: int) -> None:
         """Refuse an argument of `field(…)` whose meaning is not modelled."""
-        for each in call.keywords:
-            if each.arg not in known:
-                raise refuse(self.frame, each, f"`{each.arg}=` of a field")
+        for keyword in call.keywords:
+            if keyword.arg not in known:
+                raise refuse(self.frame, keyword, f"`{keyword.arg}=` of a field")
         if len(call.args) > positional or any(isinstance(x, ast.Starred) for x in call.args):
             raise refuse(self.frame, call, "these arguments of a field")
 
@@ -322,7 +322,7 @@ class _Reader:
         for _, default in with_defaults(args):
             self._expression(default)
         kind = "method"
-        *outer, inner = [self._decorator(each) for each in decorator_list] or [""]
+        *outer, inner = [self._decorator(decorator) for decorator in decorator_list] or [""]
         if inner in KERNEL and outer in ([], ["builtins.staticmethod"]):
             self.text.kernels.add(name)
             kind = "static" if outer else "method"
@@ -351,12 +351,12 @@ class _Reader:
 
 def _private(node: ast.AST) -> Iterator[ast.AST]:
     """Names that a class mangles."""
-    for each in ast.walk(node):
-        name = each.id if isinstance(each, ast.Name) else getattr(each, "attr", "")
-        if isinstance(each, ast.arg | ast.keyword):
-            name = each.arg or ""
+    for inner in ast.walk(node):
+        name = inner.id if isinstance(inner, ast.Name) else getattr(inner, "attr", "")
+        if isinstance(inner, ast.arg | ast.keyword):
+            name = inner.arg or ""
         if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
-            yield each
+            yield inner
 
 
 # Class statements as record classes: what `class_rules` admits, made into values.
@@ -441,7 +441,7 @@ def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
         if not isinstance(base, ast.Subscript):
             continue
         items = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
-        own = [evaluate(frame, each) for each in items]
+        own = [evaluate(frame, item) for item in items]
         names = dict.fromkeys(each.name for each in own if isinstance(each, TypeVariable))
         if getattr(evaluate(frame, base.value), "name", "") == "typing.Generic":
             return tuple(names)
@@ -536,7 +536,7 @@ def _field(
     if isinstance(value, ast.Call):
         function = evaluate(frame, value.func)
         if text.kind != "namedtuple" and getattr(function, "name", "") == "dataclasses.field":
-            options = {each.arg: each.value for each in value.keywords}
+            options = {keyword.arg: keyword.value for keyword in value.keywords}
             if "kw_only" in options:
                 made = replace(made, keyword=evaluate(frame, options["kw_only"]) is True)
             if "default" in options:
@@ -568,7 +568,7 @@ def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
 
 def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
     """`x = field(type=f32["n"])` of a PRecord."""
-    options = {each.arg: each.value for each in call.keywords}
+    options = {keyword.arg: keyword.value for keyword in call.keywords}
     initial, factory = options.get("initial"), options.get("factory")
     annotation = options.get("type") or (call.args[0] if call.args else None)
     default = None

@@ -185,7 +185,7 @@ def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnos
             default_fit(closure, signature, parameter)
         except Failure as failure:
             span = closure.source.span(places[parameter.name])
-            yield from (each.at(span) for each in failure.diagnostics)
+            yield from (diagnostic.at(span) for diagnostic in failure.diagnostics)
         except Poisoned:
             pass
 

@@ -51,7 +51,7 @@ def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Tuple):
-        items = [_value(each) for each in node.elts]
+        items = [_value(element) for element in node.elts]
         return _UNKNOWN if _UNKNOWN in items else tuple(items)
     if isinstance(node, ast.Name | ast.Attribute):
         return _known(node)
@@ -70,7 +70,7 @@ def _value(node: ast.expr) -> Any:
         return _tried(lambda: compare(left, right))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
         owner = _value(node.func.value)
-        arguments = [_value(each) for each in node.args]
+        arguments = [_value(argument) for argument in node.args]
         if node.func.attr == "startswith" and isinstance(owner, str):
             return (
                 _UNKNOWN if _UNKNOWN in arguments else _tried(lambda: owner.startswith(*arguments))
@@ -105,7 +105,7 @@ def _item(value: Any, index: ast.expr) -> Any:
 def _joined(node: ast.BoolOp) -> Any:
     """`and` and `or`: one operand may decide."""
     stop = isinstance(node.op, ast.Or)
-    values = [_value(each) for each in node.values]
+    values = [_value(value) for value in node.values]
     if any(value is not _UNKNOWN and bool(value) is stop for value in values):
         return stop
     return _UNKNOWN if _UNKNOWN in values else not stop
@@ -363,9 +363,9 @@ def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.AST]:
     yield from node.decorator_list
     if isinstance(node, ast.ClassDef):
         yield from (*node.bases, *node.keywords)
-        for each in node.body:
-            if isinstance(each, ast.Global):  # it binds names of the module
-                yield from [ast.Name(name, ast.Store()) for name in each.names]
+        for statement in node.body:
+            if isinstance(statement, ast.Global):  # it binds names of the module
+                yield from [ast.Name(name, ast.Store()) for name in statement.names]
     else:
         yield node.args
         if node.returns is not None:
@@ -410,9 +410,9 @@ def assigned(node: ast.AST) -> Iterator[str]:
             yield from assigned(default) if default is not None else ()
         return
     elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        for each in ast.walk(node):  # `:=` in a comprehension binds outside of it
-            if isinstance(each, ast.NamedExpr):
-                yield each.target.id
+        for inner in ast.walk(node):  # `:=` in a comprehension binds outside of it
+            if isinstance(inner, ast.NamedExpr):
+                yield inner.target.id
         return
     for child in ast.iter_child_nodes(node):
         yield from assigned(child)

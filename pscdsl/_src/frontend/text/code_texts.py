@@ -38,7 +38,7 @@ def content(code: types.CodeType, *, columns: bool = True) -> bytes:
     parts: tuple[str | bytes, ...] = (
         *(code.co_name, code.co_qualname, repr(numbers), repr(names)),
         *(code.co_code, code.co_exceptiontable, places),
-        *[_constant(each, columns=columns) for each in code.co_consts],
+        *[_constant(constant, columns=columns) for constant in code.co_consts],
     )
     for part in parts:
         data: bytes = part.encode(errors="surrogatepass") if isinstance(part, str) else part
@@ -78,17 +78,17 @@ def _constant(given: object, *, columns: bool) -> bytes:
         return b"bytes " + given
     if isinstance(given, tuple | frozenset):
         members = cast("Iterable[Any]", given)
-        parts = [_constant(each, columns=columns) for each in members]
+        parts = [_constant(member, columns=columns) for member in members]
         return _joined(value, sorted(parts) if isinstance(given, frozenset) else parts)
     if isinstance(given, slice):  # from Python 3.14 on
         bounds = (value.start, value.stop, value.step)
-        return _joined(value, [_constant(each, columns=columns) for each in bounds])
+        return _joined(value, [_constant(bound, columns=columns) for bound in bounds])
     return f"{type(given).__name__} {given}".encode(errors="surrogatepass")
 
 
 def _joined(value: object, parts: list[bytes]) -> bytes:
     kind = type(value).__name__.encode()
-    return kind + b"".join([len(each).to_bytes(8, "little") + each for each in parts])
+    return kind + b"".join([len(part).to_bytes(8, "little") + part for part in parts])
 
 
 # Where the text of loaded code is found: files, cells of notebooks, prompts, `python -c`.
@@ -168,9 +168,9 @@ def _codes(text: str) -> frozenset[types.CodeType]:
 
 def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _inner(each)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _inner(constant)
 
 
 def is_file(filename: str) -> bool:

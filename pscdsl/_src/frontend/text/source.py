@@ -341,7 +341,7 @@ def targets(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Lambda):
         return {name for each in _defaults(node.args) for name in targets(each)}
     if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-        return {each.target.id for each in ast.walk(node) if isinstance(each, ast.NamedExpr)}
+        return {inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)}
     if isinstance(node, ast.Import | ast.ImportFrom):
         return {(alias.asname or alias.name).split(".")[0] for alias in node.names}
     found: set[str] = set()
@@ -354,11 +354,11 @@ def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.expr]:
     """What is evaluated around a function or class where it is defined, but for its decorators."""
     if not isinstance(node, ast.ClassDef):
         return _defaults(node.args)
-    return iter([*node.bases, *(each.value for each in node.keywords)])
+    return iter([*node.bases, *(keyword.value for keyword in node.keywords)])
 
 
 def _defaults(spec: ast.arguments) -> Iterator[ast.expr]:
-    return (each for each in (*spec.defaults, *spec.kw_defaults) if each is not None)
+    return (default for default in (*spec.defaults, *spec.kw_defaults) if default is not None)
 
 
 def shown_path(path: str) -> str:

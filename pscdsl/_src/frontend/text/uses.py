@@ -93,14 +93,14 @@ class Uses:
         while scope is not None:
             if isinstance(scope, _FUNCTIONS):
                 body = [scope.body] if isinstance(scope, ast.Lambda) else scope.body
-                if any(child is each for each in body):
+                if any(child is statement for statement in body):
                     if name in self.bound(scope):
                         return scope
                     if self._is_global(scope, name):
                         return None
                     direct = False
             elif isinstance(scope, ast.ClassDef):
-                inside = any(child is each for each in scope.body)
+                inside = any(child is statement for statement in scope.body)
                 if inside and direct and name in self.bound(scope):
                     return scope
             elif isinstance(scope, _COMPREHENSIONS):
@@ -160,7 +160,7 @@ def is_lost(node: FunctionNode | None, name: str) -> bool:
     """Whether a new value of a name would be seen by nobody outside of a function."""
     if node is None or isinstance(node, ast.Lambda) or name not in parameters(node):
         return False
-    return not any(_returns(each) for each in node.body)
+    return not any(_returns(statement) for statement in node.body)
 
 
 def lost_result(source: Source, function: str, node: FunctionNode) -> ResultLost | None:
@@ -188,4 +188,4 @@ def _returns(node: ast.AST) -> bool:
         )
     if isinstance(node, FunctionNode | ast.ClassDef):
         return False
-    return any(_returns(each) for each in ast.iter_child_nodes(node))
+    return any(_returns(child) for child in ast.iter_child_nodes(node))

@@ -68,7 +68,7 @@ def elaborate(
             result = run(here, arguments, more)
     except Poisoned:
         raise Failure(*session.findings) from None
-    errors = [each for each in session.findings if each.severity is Severity.ERROR]
+    errors = [finding for finding in session.findings if finding.severity is Severity.ERROR]
     if errors:
         raise Failure(*errors)
     leaves, tree = flatten(here, result, f"the result of `{name}`")
@@ -228,7 +228,7 @@ class DerivedDefinition(Definition):
         signature = self.expected
         programs = self._programs(signature)
         result = signature.result
-        if not programs or not all(_fits(result, signature, *each) for each in programs):
+        if not programs or not all(_fits(result, signature, *program) for program in programs):
             result = None
         if result is None and len(programs) == 1:
             result = spec_of_type(programs[0][1].result)
@@ -256,7 +256,7 @@ class DerivedDefinition(Definition):
         if not self.left_out:
             return choice
         root, given = self._root, dict(choice.given)
-        parts = {each.name: dict(getattr(choice, each.name)) for each in fields(Choice)}
+        parts = {field.name: dict(getattr(choice, field.name)) for field in fields(Choice)}
         for parameter in root.signature.parameters:
             if parameter.name not in self.left_out:
                 continue
@@ -271,18 +271,22 @@ class DerivedDefinition(Definition):
     @property
     def _taking_none(self) -> set[str]:
         """The parameters of the kernel that was written that may be None."""
-        return {each.name for each in self._root.signature.parameters if _takes_none(each)}
+        return {
+            parameter.name
+            for parameter in self._root.signature.parameters
+            if _takes_none(parameter)
+        }
 
     @cached_property
     def left_out(self) -> frozenset[str]:
         """The parameters of which None says that they are left out; see `batched_signature`."""
         root = self._root
-        plain = {each.name for each in root.signature.parameters} - self._taking_none
+        plain = {parameter.name for parameter in root.signature.parameters} - self._taking_none
         none = {name for name, value in root.defaults.items() if value is None}
         return frozenset(
-            each.name
-            for each in self.signature.parameters
-            if _takes_none(each) and each.name in plain | none
+            parameter.name
+            for parameter in self.signature.parameters
+            if _takes_none(parameter) and parameter.name in plain | none
         )
 
     @property
@@ -302,11 +306,15 @@ class DerivedDefinition(Definition):
         positional = [each for each in given if not each.keyword_only]
         while positional and positional[-1] in absent and positional[-1].name in self.left_out:
             positional.pop()
-        for each in positional:
-            if each in absent and each.name in self.left_out - self._taking_none:
-                what = f"a call that leaves out `{each.name}`, but gives `{positional[-1].name}`"
-                raise Excluded(NotSupported(what=what, instead=f"give `{each.name}` for each row"))
-        args = [arguments[each.name] for each in positional]
+        for parameter in positional:
+            if parameter in absent and parameter.name in self.left_out - self._taking_none:
+                what = (
+                    f"a call that leaves out `{parameter.name}`, but gives `{positional[-1].name}`"
+                )
+                raise Excluded(
+                    NotSupported(what=what, instead=f"give `{parameter.name}` for each row")
+                )
+        args = [arguments[parameter.name] for parameter in positional]
         says = "" if self.made is None else "is made here"
         return self.transformed.applied(session.program.current, args, kwargs, says)
 

@@ -149,7 +149,7 @@ def _all(specs: Iterable[Spec | None]) -> tuple[Spec, ...] | None:
 
 def _record(like: RecordSpec | RecordType, items: Sequence[Spec]) -> RecordSpec:
     """A record with other fields than its class declares."""
-    fields = tuple([(name, each) for (name, _), each in zip(like.fields, items, strict=True)])
+    fields = tuple([(name, item) for (name, _), item in zip(like.fields, items, strict=True)])
     return RecordSpec(like.record, fields, spelled=True)
 
 
@@ -266,7 +266,7 @@ def _by_inputs(
     here: Builder, traced: Traced, active: Mask, count: int
 ) -> tuple[list[Value], list[list[Value]]]:
     """The results, and for each the derivatives in each input: its shape, then the input's."""
-    inputs = [each.type for each in traced.leaves]
+    inputs = [leaf.type for leaf in traced.leaves]
     wanted = tuple(at < count for at in range(len(traced.block.results)))
     moving = jvp_of(here.facts, traced.block, active, wanted)
     require_forward(moving.equations)
@@ -309,17 +309,17 @@ def _unit_rows(
     """
     total: Size = 0
     places: list[tuple[Size, Size]] = []
-    for each in types:
-        end = total + size_of(each.shape)
+    for type_ in types:
+        end = total + size_of(type_.shape)
         places.append((total, end))
         total = end
     found: list[Value] = []
-    for each, (first, end) in zip(types, places, strict=True):
+    for type_, (first, end) in zip(types, places, strict=True):
         size = end - first
         row = here.bind(Iota((total, size), 0, I32), ())[0]
         column = here.bind(Iota((total, size), 1, I32), ())[0]
-        ones = Convert(each.dtype)(equal(row, column + here.size(first, I32)))
-        found.append(Reshape((total, *each.shape))(ones))
+        ones = Convert(type_.dtype)(equal(row, column + here.size(first, I32)))
+        found.append(Reshape((total, *type_.shape))(ones))
     return found, places, total
 
 
@@ -358,7 +358,7 @@ def _run_checkpoint(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    varying = [place for place, each in enumerate(args) if _has_arrays(each)]
+    varying = [place for place, argument in enumerate(args) if _has_arrays(argument)]
     traced = trace(here, "psc.checkpoint", function, args, kwargs, varying)
     results = here.bind(Checkpoint(traced.block, policy), traced.operands)
     return unflatten(traced.result, iter(results))
@@ -374,7 +374,7 @@ def stop_gradient(here: Builder, x: Any) -> Any:
     """The same tree, constant in derivatives."""
     leaves, tree = flatten(here, x, "the argument of `psc.stop_gradient`")
     stopped = [
-        StopGradient()(each) if isinstance(each, Value) and has_tangent(each.type) else each
-        for each in leaves
+        StopGradient()(leaf) if isinstance(leaf, Value) and has_tangent(leaf.type) else leaf
+        for leaf in leaves
     ]
     return unflatten(tree, iter(stopped))

@@ -106,7 +106,7 @@ def _moving(traced: Traced) -> list[bool]:
     """The operands of a traced function that have tangents."""
     return [
         *[False] * len(traced.captured),
-        *[has_tangent(each.type) for each in traced.leaves],
+        *[has_tangent(leaf.type) for leaf in traced.leaves],
     ]
 
 
@@ -120,7 +120,9 @@ def _varying(function: Applicable, args: Sequence[Any]) -> list[int]:
     """The places of the arguments that are not static."""
     signature = getattr(function, "signature", None)
     parameters = signature.parameters if isinstance(signature, Signature) else ()
-    static = {at for at, each in enumerate(parameters) if isinstance(each.spec, StaticSpec)}
+    static = {
+        at for at, parameter in enumerate(parameters) if isinstance(parameter.spec, StaticSpec)
+    }
     return [at for at in range(len(args)) if at not in static]
 
 

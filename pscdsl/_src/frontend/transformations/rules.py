@@ -85,7 +85,7 @@ class _Problem:
     ) -> _Traced:
         """What `run` makes of as many trees like the solution, which is another one."""
         with inner_block(here) as inner:
-            given = [[inner.parameter(each) for each in self.types] for _ in range(arguments)]
+            given = [[inner.parameter(type_) for type_ in self.types] for _ in range(arguments)]
             found = run(inner, [unflatten(self.tree, iter(each)) for each in given])
             if isinstance(found, Poison):
                 raise Poisoned
@@ -120,7 +120,7 @@ def _problem(here: Builder, name: str, what: str, value: Any) -> tuple[_Problem,
     require_program(here, f"`{name}`")
     found, tree = flatten(here, value, f"{what} of `{name}`")
     leaves = strong(found)
-    types = tuple([each.type for each in leaves])
+    types = tuple([leaf.type for leaf in leaves])
     if not types or not all(map(has_tangent, types)):
         needs = f"floating-point or complex arrays as {what}"
         raise Failure(BadBody(combinator=name, needs=needs, found=describe(value)))
@@ -285,7 +285,7 @@ class RuledFunction:
             name = f"psc.{self.kind}.{REGISTER[self.kind]}"
             problem = f"takes {wanted} function{'s' * (wanted > 1)}"
             raise Failure(BadArguments(function=name, problem=problem))
-        self.rules = tuple(applicable(each, f"{self.name}.{REGISTER[self.kind]}") for each in rules)
+        self.rules = tuple(applicable(rule, f"{self.name}.{REGISTER[self.kind]}") for rule in rules)
         return rules[0] if self.kind == "custom_jvp" else None
 
     def given_rules(self) -> tuple[Applicable, ...]:
@@ -366,7 +366,7 @@ class RuledFunction:
         rules: Sequence[Rule],
         captured: Sequence[Sequence[Value]],
     ) -> Any:
-        counts = [len(each) for each in captured]
+        counts = [len(value) for value in captured]
         primitive: CustomJvp | CustomVjp
         if self.kind == "custom_jvp":
             primitive = CustomJvp(self.name, traced.block, (len(traced.captured), *counts), *rules)
@@ -435,8 +435,8 @@ class RuledFunction:
         wanted = TupleType(tuple(tangent_tree(each.tree) for each in traced.varying.values()))
         received = tangent_tree(traced.result)
         with inner_block(here) as inner, _blaming(rule):
-            params = [inner.parameter(each) for each in leaves(saved)]
-            cotangents = [inner.parameter(each) for each in leaves(received)]
+            params = [inner.parameter(leaf) for leaf in leaves(saved)]
+            cotangents = [inner.parameter(leaf) for leaf in leaves(received)]
             kept = unflatten(saved, iter(params))
             cotangent = unflatten(received, iter(cotangents))
             found = self._called(inner, rule, [*self._given(args), kept, cotangent])
@@ -537,9 +537,9 @@ def _is_statement(module: StaticModule, node: ast.Attribute) -> bool:
     parent = index.parents.get(node)
     body = module.source.tree.body
     if isinstance(parent, ast.FunctionDef):
-        return any(parent is each for each in body)
+        return any(parent is statement for statement in body)
     above = index.parents.get(parent) if isinstance(parent, ast.Call) else None
-    return isinstance(above, ast.Expr) and any(above is each for each in body)
+    return isinstance(above, ast.Expr) and any(above is statement for statement in body)
 
 
 def _own(module: StaticModule, name: str) -> Any:

@@ -338,17 +338,17 @@ class Options:
         argnums = self.argnums
         items = list(argnums) if is_sequence(argnums) else [argnums]
         found: list[int] = []
-        for each in items:
-            if isinstance(each, bool) or not isinstance(each, int):
+        for item in items:
+            if isinstance(item, bool) or not isinstance(item, int):
                 raise Failure(
-                    self._bad_argnums(count, f"{describe(each)} is no place of an argument")
+                    self._bad_argnums(count, f"{describe(item)} is no place of an argument")
                 )
-            if not -count <= each < count:
+            if not -count <= item < count:
                 raise Failure(self._bad_argnums(count))
-            if each % count in found:
-                why = f"argument {each % count} is named twice"
+            if item % count in found:
+                why = f"argument {item % count} is named twice"
                 raise Failure(self._bad_argnums(count, why))
-            found.append(each % count)
+            found.append(item % count)
         if not found:
             raise Failure(self._bad_argnums(count, "it names no argument"))
         return found

@@ -77,8 +77,8 @@ def settle(
     """
     leaves, tree = flatten(here, value, f"an argument of `{function}`")
     settled = [
-        each if isinstance(each, Value) else each.at(dtype)
-        for each, dtype in zip(leaves, dtypes_of(spec, leaves, tree, chosen), strict=True)
+        leaf if isinstance(leaf, Value) else leaf.at(dtype)
+        for leaf, dtype in zip(leaves, dtypes_of(spec, leaves, tree, chosen), strict=True)
     ]
     return settled, of_values(tree, settled)
 
@@ -136,9 +136,9 @@ def dtypes_of(
     A dtype class that is not `chosen` yet is what its first strong array has.
     """
     wanted = list(_dtypes(spec, tree))
-    for each, dtype in zip(leaves, wanted, strict=False):
-        if isinstance(each, Value) and isinstance(dtype, DTypeClass):
-            chosen.setdefault(dtype.name, each.dtype)
+    for leaf, dtype in zip(leaves, wanted, strict=False):
+        if isinstance(leaf, Value) and isinstance(dtype, DTypeClass):
+            chosen.setdefault(dtype.name, leaf.dtype)
     found: list[DType] = []
     for each, asked in zip_longest(leaves, wanted[: len(leaves)]):
         dtype = chosen.get(asked.name) if isinstance(asked, DTypeClass) else asked

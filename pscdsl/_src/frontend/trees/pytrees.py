@@ -94,7 +94,7 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
         entries = sorted(value.items.items())
         return MapType(tuple((k, _flatten(here, v, what, leaves)) for k, v in entries))
     if isinstance(value, VectorValue):
-        return VectorType(tuple(_flatten(here, each, what, leaves) for each in value.items))
+        return VectorType(tuple(_flatten(here, item, what, leaves) for item in value.items))
     if isinstance(value, str):
         return StaticType(value)
     if isinstance(value, External):
@@ -126,7 +126,7 @@ def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | N
     if isinstance(tree, StaticType):
         return tree.value
     if isinstance(tree, TupleType):
-        return tuple(unflatten(each, leaves, array) for each in tree.items)
+        return tuple(unflatten(item, leaves, array) for item in tree.items)
     if isinstance(tree, RecordType):
         cls = tree.record.definition
         assert isinstance(cls, RecordClass)
@@ -134,7 +134,7 @@ def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | N
     if isinstance(tree, MapType):
         return MapValue({key: unflatten(each, leaves, array) for key, each in tree.items})
     assert isinstance(tree, VectorType)
-    return VectorValue(tuple(unflatten(each, leaves, array) for each in tree.items))
+    return VectorValue(tuple(unflatten(item, leaves, array) for item in tree.items))
 
 
 # What all combinators share: function arguments, trees of arrays, types that must agree.
@@ -157,7 +157,7 @@ def applicable(function: Any, combinator: str) -> Applicable:
 
 def strong(values: Sequence[Value | Weak]) -> list[Value]:
     """Weak arrays in their default dtypes."""
-    return [each.default() if isinstance(each, Weak) else each for each in values]
+    return [value.default() if isinstance(value, Weak) else value for value in values]
 
 
 def at(value: Value | Weak, dtype: DType) -> Value:

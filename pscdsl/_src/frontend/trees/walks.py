@@ -58,7 +58,7 @@ def _flattened(ways: Ways, value: Any, leaves: list[Any]) -> Type:
     if node is None:
         leaves.append(value)
         return ways.array(value)
-    return node.type_of(tuple([_flattened(ways, each, leaves) for each in node.parts]))
+    return node.type_of(tuple([_flattened(ways, part, leaves) for part in node.parts]))
 
 
 def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
@@ -66,7 +66,7 @@ def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
     node = ways.node(tree)
     if node is None:
         return next(leaves)
-    return node.made([rebuilt(ways, each, leaves) for each in node.parts])
+    return node.made([rebuilt(ways, part, leaves) for part in node.parts])
 
 
 def together(name: str, trees: Sequence[Flat], absent: bool = False) -> list[tuple[Any, ...]]:

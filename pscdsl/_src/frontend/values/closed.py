@@ -338,7 +338,7 @@ def constant(here: Builder, value: Any) -> Any:
     if isinstance(value, MapValue):
         return MapValue({key: constant(here, each) for key, each in value.items.items()})
     if isinstance(value, VectorValue):
-        return VectorValue(tuple([constant(here, each) for each in value.items]))
+        return VectorValue(tuple([constant(here, item) for item in value.items]))
     if isinstance(value, RecordValue):
         fields = {name: constant(here, each) for name, each in value.fields.items()}
         return replace(value, fields=fields)

@@ -408,6 +408,6 @@ def made_anew(what: str, rewrite: str) -> Diagnostic:
 
 def index_text(text: str, node: ast.expr) -> str:
     """How an index is written as an argument of `psc.update`."""
-    if any(isinstance(each, ast.Slice) for each in ast.walk(node)):
+    if any(isinstance(inner, ast.Slice) for inner in ast.walk(node)):
         return f"np.s_[{text}]"
     return f"({text})" if isinstance(node, ast.Tuple) else text

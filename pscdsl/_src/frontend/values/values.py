@@ -449,7 +449,11 @@ def require_short(name: str, text: str, args: Sequence[Any], kwargs: Mapping[str
     length = len(text)
     if name == "join":
         length = sum(len(str(each)) + length for each in (args[0] if args else ()))
-    elif name == "replace" and len(args) >= 2 and all(isinstance(each, str) for each in args[:2]):
+    elif (
+        name == "replace"
+        and len(args) >= 2
+        and all(isinstance(argument, str) for argument in args[:2])
+    ):
         length += (text.count(args[0]) if args[0] else length + 1) * len(args[1])
     elif name in ("format", "%"):
         nested = (name == "%" and "*" in text) or re.search(r"\{[^{}]*\{", text) is not None
