@@ -249,10 +249,10 @@ class Custom(Primitive, name="custom"):
         statics, arrays = self._numbers(number), iter(operands)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        for each in self.definition.definition.signature.parameters:
-            value = statics[each.name] if each.name in statics else next(arrays)
-            if each.keyword_only:
-                kwargs[each.name] = value
+        for parameter in self.definition.definition.signature.parameters:
+            value = statics[parameter.name] if parameter.name in statics else next(arrays)
+            if parameter.keyword_only:
+                kwargs[parameter.name] = value
             else:
                 args.append(value)
         if next(arrays, None) is not None:
@@ -267,8 +267,8 @@ class Custom(Primitive, name="custom"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """One operation for each element of the results: what it really takes is not known."""
         total: Size = 0
-        for each in outputs:
-            total = total + size_of(each.shape)
+        for type_ in outputs:
+            total = total + size_of(type_.shape)
         return total
 
 
@@ -284,7 +284,7 @@ def _substituted(static: StaticType, env: Mapping[str, Size]) -> StaticType:
 def _require_types(function: str, hlo: Hlo, found: Sequence[H], outputs: Types) -> None:
     """A translation must give what the signature says; a TypeError says what it gave."""
     given = [str(hlo.type_of(each)) for each in found]
-    wanted = [str(hlo.tensor(each)) for each in outputs]
+    wanted = [str(hlo.tensor(type_)) for type_ in outputs]
     if given != wanted:
         raise TypeError(
             f"the translation of `{function}` gives {', '.join(given) or 'nothing'}, "

@@ -71,7 +71,7 @@ class Ruled(Generic[P, R]):
                 self.kind,
                 function,
                 self.nondiff_argnums,
-                lambda: [abstract(each, "rule", trace) for each in self.rules],
+                lambda: [abstract(rule, "rule", trace) for rule in self.rules],
             )
         return self._definition
 

@@ -122,7 +122,9 @@ class Rules:
     ) -> list[Value | None]:
         """The cotangents of the operands that are given by their types."""
         wanted = [x if isinstance(x, ArrayType) else None for x in operands]
-        here = next(each for each in cotangents if each is not None).builder.program.current
+        here = next(
+            cotangent for cotangent in cotangents if cotangent is not None
+        ).builder.program.current
         known = tuple([LinearOperand(x) if isinstance(x, ArrayType) else x for x in operands])
         arguments, read = (tuple(cotangents), known), _reads("cotangent", "operand", wanted)
         return self._run("transpose", here, arguments, statics, read)[0]
@@ -152,7 +154,13 @@ class Rules:
         results: Sequence[ArrayType] = (),
     ) -> tuple[list[Value | None], tuple[bool, ...]]:
         """What a rule returns for these arguments, appended to the program."""
-        values = [x for each in arguments if is_tuple(each) for x in each if isinstance(x, Value)]
+        values = [
+            x
+            for argument in arguments
+            if is_tuple(argument)
+            for x in argument
+            if isinstance(x, Value)
+        ]
         pattern = tuple(tuple(map(_type, x)) if is_tuple(x) else x for x in arguments)
         key = (kind, here.facts, pattern, tuple(results), statics)
         if key not in self._made:
@@ -191,7 +199,7 @@ class Rules:
         try:
             arguments = [tuple(map(parameter, x)) if is_tuple(x) else x for x in pattern]
             result = rule.apply(entry, arguments, {name: each.value for name, each in statics})
-            errors = [each for each in session.findings if each.severity is Severity.ERROR]
+            errors = [finding for finding in session.findings if finding.severity is Severity.ERROR]
             if errors or is_poisoned(result):
                 raise Failure(*session.findings)
             program.span = rule.returned or head
@@ -275,7 +283,7 @@ def _reads_batch(results: Sequence[ArrayType], size: Size) -> Read:
         if not is_tuple(result) or len(result) != 2:
             reader.refuse("its result", describe(result), "a pair, the results and `batched`")
         flags = reader.items(result[1], "flags", len(results))
-        if not all(isinstance(each, bool) for each in flags):
+        if not all(isinstance(flag, bool) for flag in flags):
             reader.refuse("`batched`", describe(result[1]), "a bool for each result")
         types = [over_batch(t, size) if m else t for t, m in zip(results, flags, strict=True)]
         items = reader.items(result[0], "results", len(results))
@@ -283,7 +291,7 @@ def _reads_batch(results: Sequence[ArrayType], size: Size) -> Read:
             reader.array(item, f"result {place}", type_)
             for place, (item, type_) in enumerate(zip(items, types, strict=True))
         ]
-        if any(each is None for each in values):
+        if any(value is None for value in values):
             reader.refuse("a result", "None", "an array")
         return values, tuple(flags)
 
@@ -316,10 +324,10 @@ def registered(function: Closure, definition: object, kind: str) -> Closure | No
 
 def _decorators(statement: ast.FunctionDef, kind: str) -> Iterator[str]:
     """The names before `.kind` in the decorators of a function."""
-    for each in statement.decorator_list:
-        if isinstance(each, ast.Attribute) and each.attr == kind:
-            if isinstance(each.value, ast.Name):
-                yield each.value.id
+    for decorator in statement.decorator_list:
+        if isinstance(decorator, ast.Attribute) and decorator.attr == kind:
+            if isinstance(decorator.value, ast.Name):
+                yield decorator.value.id
 
 
 def _stands_for(function: Closure, name: str, definition: object) -> bool:

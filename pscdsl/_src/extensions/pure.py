@@ -150,7 +150,7 @@ class VouchedDefinition:
         if any(True for _ in trees_of(spec)):
             return None  # which tree it is, is not known
         declared = Instantiation(Choice()).type_of(spec, "return")
-        if any(isinstance(each, StaticType) for each in leaves(declared)):
+        if any(isinstance(leaf, StaticType) for leaf in leaves(declared)):
             return None
         bound = closure.bind(args, kwargs)
         sizes = {
