@@ -149,13 +149,13 @@ class Baseline:
             left[entry.key] += entry.count
         new: list[Diagnostic] = []
         known: list[Diagnostic] = []
-        for each in findings:
-            key = (place(each.span.path, self.root), each.code, fingerprints.of(each))
+        for finding in findings:
+            key = (place(finding.span.path, self.root), finding.code, fingerprints.of(finding))
             if left[key] > 0:
                 left[key] -= 1
-                known.append(each)
+                known.append(finding)
             else:
-                new.append(each)
+                new.append(finding)
         over: list[Entry] = []
         for entry in self.entries:
             rest = min(left[entry.key], entry.count)

@@ -197,7 +197,7 @@ def _heads(tree: ast.Module) -> Iterator[tuple[int, tuple[int, int]]]:
     """For each row of the head of a statement, the rows of that head."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             last = max(node.lineno, node.body[0].lineno - 1)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             first, last = node.lineno, node.end_lineno or node.lineno
@@ -228,7 +228,7 @@ def contributions(function: Function, measure: str, sizes: Mapping[str, int]) ->
     """The places in the source that have most of a cost at these sizes, with their part of it."""
     found: dict[Span, Size] = {}
     for span, amount in _amounts(function, measure, sizes):
-        frames = [each for each in reversed(span.frames()) if each != function.span]
+        frames = [frame for frame in reversed(span.frames()) if frame != function.span]
         place = frames[0] if frames else span
         if place is not NOWHERE:
             found[place] = found.get(place, 0) + amount
@@ -270,12 +270,12 @@ def _counted(
     for equation in block.equations:
         primitive = equation.primitive
         regions = primitive.layout.run if isinstance(primitive, Control) else ()
-        if not regions or any(each.nesting is Nesting.BRANCH for each in regions):
+        if not regions or any(region.nesting is Nesting.BRANCH for region in regions):
             yield equation.span, count(equation) * times
             continue
-        for each in regions:
-            repeated = 1 if each.times is None else each.times
-            yield from _counted(each.block, count, times * repeated)
+        for region in regions:
+            repeated = 1 if region.times is None else region.times
+            yield from _counted(region.block, count, times * repeated)
 
 
 def _flops(equation: Equation) -> Size:
@@ -295,7 +295,7 @@ def _alive(function: Function, sizes: Mapping[str, int]) -> Iterator[tuple[Span,
     """What is in memory at the moment when most is."""
     block = function.body
     totals = list(moments(function.facts, block))
-    amounts = [evaluate(each, sizes) for each in totals]
+    amounts = [evaluate(total, sizes) for total in totals]
     worst = max(range(len(amounts)), key=amounts.__getitem__)
     first: dict[Atom, int] = {var: 0 for var in block.params}
     last: dict[Atom, int] = {}
@@ -351,7 +351,7 @@ def unproven(definition: Definition) -> Iterator[Diagnostic]:
     if total > choices:
         tried = (*tried, f"{choices} of {total} choices")
     by_rank = signature.rank_examples()
-    if any(isinstance(each.spec, StaticSpec) for each in signature.parameters):
+    if any(isinstance(parameter.spec, StaticSpec) for parameter in signature.parameters):
         instead = "`psc.Static[Literal[...]]` names all values, and then each is tried"
     else:
         instead = "a tuple of parts that are written out, or a record, has a length that is known"

@@ -197,7 +197,7 @@ def check_module(module: StaticModule) -> CheckResult:
 
         known = (module, *module.project.by_path.values())
         diagnostics = with_fixes(diagnostics, {each.source.path: each.source for each in known}.get)
-    unfinished = {split_cell(each.path)[0] for each in kernels if each.status != "ok"}
+    unfinished = {split_cell(kernel.path)[0] for kernel in kernels if kernel.status != "ok"}
     return CheckResult(
         tuple(diagnostics),
         tuple(kernels),
@@ -243,16 +243,16 @@ def comments_near(
 ) -> tuple[Suppression, ...]:
     """The suppressions of a module, and of the others in which its kernels' findings are."""
     sources = {module.source.path: module.source}
-    places = {frame.path for each in diagnostics for frame in each.span.frames()}
+    places = {frame.path for diagnostic in diagnostics for frame in diagnostic.span.frames()}
     elsewhere = {split_cell(path)[0] for path in places} - sources.keys()
     if elsewhere:
         for other in module.project.by_path.values():
             if other.source.path in elsewhere:
                 sources[other.source.path] = other.source
     return tuple(
-        each
+        suppression
         for source in sources.values()
-        for each in suppressions(source.text, source.tree, source.locate)
+        for suppression in suppressions(source.text, source.tree, source.locate)
     )
 
 
@@ -345,9 +345,9 @@ def _check_choices(
         except Excluded as out:
             excluded.append(out.finding)
             continue
-        for each in findings:
-            key = (each.code, each.span, each.message() if len(choices) == 1 else "")
-            found.setdefault(key, each)
+        for finding in findings:
+            key = (finding.code, finding.span, finding.message() if len(choices) == 1 else "")
+            found.setdefault(key, finding)
             failing.setdefault(key, []).append(choice)
     if excluded and len(excluded) == len(choices):
         return [excluded[0]], "error"
@@ -364,7 +364,9 @@ def _check_choices(
 
 def summary(results: Sequence[CheckResult]) -> CheckResult:
     """One result of several: comments are applied, and what is found twice is reported once."""
-    comments = tuple({each.span: each for result in results for each in result.comments}.values())
+    comments = tuple(
+        {comment.span: comment for result in results for comment in result.comments}.values()
+    )
     examined = together(result.examined for result in results)
     silenced = silence((d for r in results for d in r.diagnostics), comments, examined)
     return CheckResult(
@@ -381,8 +383,11 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The findings by place; those that several calls lead to, once."""
     unique: dict[tuple[str, Span, str], Diagnostic] = {}
-    for each in diagnostics:
-        unique.setdefault((each.code, replace(each.span, call_site=None), each.message()), each)
+    for diagnostic in diagnostics:
+        unique.setdefault(
+            (diagnostic.code, replace(diagnostic.span, call_site=None), diagnostic.message()),
+            diagnostic,
+        )
     return tuple(
         sorted(unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code))
     )

@@ -147,7 +147,7 @@ class Wrong(Exception):
 def texts(value: object) -> tuple[str, ...]:
     """A list of texts."""
     rows = cast("list[object]", value) if isinstance(value, list) else [None]
-    found = tuple(each for each in rows if isinstance(each, str))
+    found = tuple(row for row in rows if isinstance(row, str))
     if len(found) < len(rows):
         raise Wrong("is not a list of texts", 'write for instance ["a", "b"]')
     if len(found) > MOST:

@@ -152,16 +152,20 @@ class _Run:
         """Make fixes together, without those that do not help; whether any was made."""
         self.attempts += 1
         after = self._with(candidates)
-        bad = [each for each in candidates if each.path in after.broken]
+        bad = [candidate for candidate in candidates if candidate.path in after.broken]
         if not after.broken:
-            bad = [each for each in candidates if not self._helps(each, candidates, after)]
+            bad = [
+                candidate
+                for candidate in candidates
+                if not self._helps(candidate, candidates, after)
+            ]
         if not bad and self._makes_no_errors(candidates, after):
             self.state = after
             return True
         if not bad and len(candidates) > 1:  # which of them it is will be seen
             return self._attempt(candidates[: len(candidates) // 2])
         self.refused.update(each.key(self.state.texts[each.path]) for each in bad or candidates)
-        rest = [each for each in candidates if each not in bad]
+        rest = [candidate for candidate in candidates if candidate not in bad]
         if bad and rest and self.attempts < MAX_ATTEMPTS:
             return self._attempt(rest)
         return False
@@ -216,12 +220,14 @@ class _Run:
 
     def _makes_no_errors(self, candidates: Sequence[Candidate], after: _State) -> bool:
         """Whether, with an unsafe fix, no other error has appeared."""
-        unsafe = [each for each in candidates if each.fix.applicability == "unsafe"]
+        unsafe = [candidate for candidate in candidates if candidate.fix.applicability == "unsafe"]
         if not unsafe:
             return True
         lenient = all(_asks(each.finding) for each in unsafe)
         before = _errors(self.state.result.diagnostics, lenient)
-        gone = _errors({id(each.finding): each.finding for each in candidates}.values(), lenient)
+        gone = _errors(
+            {id(candidate.finding): candidate.finding for candidate in candidates}.values(), lenient
+        )
         return _errors(after.result.diagnostics, lenient) <= before - gone
 
 
@@ -233,8 +239,8 @@ def check_each(files: Files, paths: Iterable[str]) -> dict[str, CheckResult]:
 
 def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
     """How many errors there are; if lenient, without those that may come to light."""
-    errors = [each for each in findings if each.severity is Severity.ERROR]
-    return sum(not (lenient and _asks(each)) for each in errors)
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    return sum(not (lenient and _asks(error)) for error in errors)
 
 
 _HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, UnknownFunction, UnknownValue)
@@ -273,8 +279,8 @@ def _implies(one: Candidate, other: Candidate) -> bool:
 def _by_path(candidates: Iterable[Candidate]) -> dict[str, list[Replacement]]:
     """All replacements of each file in the order of their places, each once."""
     found: dict[str, set[Replacement]] = {}
-    for each in candidates:
-        found.setdefault(each.path, set()).update(each.replacements)
+    for candidate in candidates:
+        found.setdefault(candidate.path, set()).update(candidate.replacements)
     return {path: sorted(each) for path, each in found.items()}
 
 

@@ -83,9 +83,9 @@ def decode(annotation: Any, data: Any, special: Mapping[type, Reader]) -> Any:
     if origin in (tuple, frozenset) and isinstance(data, list):
         items: list[Any] = _items(data)
         if origin is frozenset:
-            return frozenset({decode(arguments[0], each, special) for each in items})
+            return frozenset({decode(arguments[0], item, special) for item in items})
         if arguments[-1] is Ellipsis:
-            return tuple([decode(arguments[0], each, special) for each in items])
+            return tuple([decode(arguments[0], item, special) for item in items])
         if len(items) == len(arguments):
             pairs = zip(arguments, items, strict=True)
             return tuple([decode(each, item, special) for each, item in pairs])
@@ -99,9 +99,9 @@ def _plain(annotation: type, data: Any) -> Any:
 
 
 def _either(arguments: tuple[Any, ...], data: Any, special: Mapping[type, Reader]) -> Any:
-    for each in arguments:
+    for argument in arguments:
         try:
-            return decode(each, data, special)
+            return decode(argument, data, special)
         except Unreadable:
             continue
     raise Unreadable("fits none of several types")

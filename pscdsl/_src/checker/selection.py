@@ -224,4 +224,4 @@ def relative(path: str, root: str) -> str:
 
 
 def _longest(prefixes: tuple[str, ...], code: str) -> int:
-    return max((len(each) for each in prefixes if code.startswith(each)), default=0)
+    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=0)

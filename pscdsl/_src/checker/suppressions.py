@@ -269,16 +269,18 @@ class _Index:
         """The findings that are left, and those that a comment silences."""
         kept: list[Diagnostic] = []
         suppressed: list[Diagnostic] = []
-        for each in found:
-            places = {(f.path, line) for f in each.span.frames() for line in (f.line, f.end_line)}
+        for diagnostic in found:
+            places = {
+                (f.path, line) for f in diagnostic.span.frames() for line in (f.line, f.end_line)
+            }
             uses = {
                 (comment.span, code)
                 for path, line in places
                 for comment in self._at(path, line)
-                for code in comment.names(each.code)
+                for code in comment.names(diagnostic.code)
             }
             self.used |= uses
-            (suppressed if uses else kept).append(each)
+            (suppressed if uses else kept).append(diagnostic)
         return kept, suppressed
 
     def _at(self, path: str, line: int) -> Iterator[Suppression]:

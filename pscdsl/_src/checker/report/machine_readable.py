@@ -215,27 +215,27 @@ def document(
     kernels: Sequence[CheckedKernel] = (),
 ) -> Object:
     """The log as an object."""
-    by_code = {each.finding.code: type(each.finding) for each in results}
+    by_code = {result.finding.code: type(result.finding) for result in results}
     codes = sorted(by_code)
     places = _Places(sources or Sources())
     driver: Object = {"name": "pscdsl", "rules": [rule(by_code[code]) for code in codes]}
     if version:
         driver["version"] = version
-    failed = any(each.finding.code == InternalError.code for each in results)
+    failed = any(result.finding.code == InternalError.code for result in results)
     invocation: Object = {
         "executionSuccessful": not failed,
         "exitCode": exit_code,
         "workingDirectory": {"uri": _folder()},
         "toolExecutionNotifications": [
-            places.notification(each.finding)
-            for each in results
-            if each.finding.code in _NOT_LOOKED_AT
+            places.notification(result.finding)
+            for result in results
+            if result.finding.code in _NOT_LOOKED_AT
         ],
         "properties": {
             "kernelsTriedByExamples": {
-                f"{shown_path(each.path)}:{each.name}": [*each.examples]
-                for each in kernels
-                if each.examples
+                f"{shown_path(kernel.path)}:{kernel.name}": [*kernel.examples]
+                for kernel in kernels
+                if kernel.examples
             }
         },
     }
@@ -244,7 +244,7 @@ def document(
         "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {_ROOT: {"uri": _folder()}},
         "invocations": [invocation],
-        "results": [places.result(each, codes.index(each.finding.code)) for each in results],
+        "results": [places.result(result, codes.index(result.finding.code)) for result in results],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 

@@ -101,8 +101,8 @@ def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:
     """What kernels were tried with that could be given more; no line if there is nothing."""
     tried: dict[str, list[str]] = {}
     for kernel in kernels:
-        for each in kernel.examples:
-            tried.setdefault(each, []).append(kernel.name)
+        for example in kernel.examples:
+            tried.setdefault(example, []).append(kernel.name)
     parts = [
         f"{text} ({f'`{names[0]}`' if len(names) == 1 else f'{len(names)} kernels'})"
         for text, names in tried.items()
@@ -114,7 +114,9 @@ def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:
 
 def vouched(diagnostics: Iterable[Diagnostic]) -> list[str]:
     """The functions that kernels call and that are taken to be pure at their author's word."""
-    messages = {each.message() for each in diagnostics if each.code == Vouched.code}
+    messages = {
+        diagnostic.message() for diagnostic in diagnostics if diagnostic.code == Vouched.code
+    }
     return sorted(message.split("`")[1] for message in messages)
 
 
@@ -135,8 +137,12 @@ def _aside(hidden: Hidden, trusted: int) -> str:
 
 def fixable(diagnostics: Sequence[Diagnostic]) -> str:
     """How many findings can be fixed and by which options; empty if none can."""
-    kinds = [{fix.applicability for fix in each.fixes} for each in diagnostics if each.fixes]
-    safe = sum("safe" in each for each in kinds)
+    kinds = [
+        {fix.applicability for fix in diagnostic.fixes}
+        for diagnostic in diagnostics
+        if diagnostic.fixes
+    ]
+    safe = sum("safe" in kind for kind in kinds)
     unsafe = len(kinds) - safe
     if not kinds:
         return ""
