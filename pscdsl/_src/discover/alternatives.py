@@ -256,7 +256,7 @@ def _static(usage: Usage, hint: Hint, default: Any, position: int) -> Iterator[A
 
 def _tuples(name: str, items: Sequence[Usage]) -> Iterator[Alternative]:
     """A tuple with an array for each item: as its own usage says, then all of one rank."""
-    told = [_item_rank(each) for each in items]
+    told = [_item_rank(item) for item in items]
     for cost, ranks in enumerate((told, *([rank] * len(items) for rank in range(3)))):
         specs = tuple(
             array(FLOAT, *(fresh(name, f"{index}_{axis}") for axis in range(rank)))

@@ -52,7 +52,7 @@ def map_arrays(spec: Spec, change: Callable[[ArraySpec], ArraySpec]) -> Spec:
     if isinstance(spec, ArraySpec):
         return change(spec)
     if isinstance(spec, TupleSpec):
-        return TupleSpec(tuple(map_arrays(each, change) for each in spec.items))
+        return TupleSpec(tuple(map_arrays(item, change) for item in spec.items))
     if isinstance(spec, RepeatedSpec | OptionalSpec):
         return replace(spec, item=map_arrays(spec.item, change))
     return spec
@@ -199,7 +199,7 @@ def generalised(size: Size, value: int, name: str) -> Size:
             if factor.kind == "name":
                 product = product * variable(factor)
             else:
-                args = [generalised(each, value, name) for each in factor.args]
+                args = [generalised(argument, value, name) for argument in factor.args]
                 product = product * apply(factor.kind, args)
         total = total + product
     return size if total == size else total

@@ -89,7 +89,9 @@ class Written:
     @property
     def definition(self) -> str:
         """Decorator, `def` and preconditions."""
-        return "\n".join((self.header, *(f"    {each}" for each in self.preconditions)))
+        return "\n".join(
+            (self.header, *(f"    {precondition}" for precondition in self.preconditions))
+        )
 
 
 def written(
@@ -132,7 +134,7 @@ class _Spelling:
             head = self.name("bool_" if spec.dtype is BOOL else spec.dtype.name)
             return f'{head}["{dims}"]' if dims else head
         if isinstance(spec, TupleSpec):
-            return f"tuple[{', '.join(self.of(each, candidate, '') for each in spec.items)}]"
+            return f"tuple[{', '.join(self.of(item, candidate, '') for item in spec.items)}]"
         if isinstance(spec, OptionalSpec):
             return f"{self.of(spec.item, candidate, '')} | None"
         if isinstance(spec, RepeatedSpec):
@@ -176,16 +178,16 @@ def _parameters(
     spec = function.args
     positional = [*spec.posonlyargs, *spec.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
-    for index, (each, default) in enumerate(
+    for index, (parameter, default) in enumerate(
         zip(positional, [*defaults, *spec.defaults], strict=True)
     ):
-        yield _parameter(source, each, default, types)
+        yield _parameter(source, parameter, default, types)
         if index + 1 == len(spec.posonlyargs):
             yield "/"
     if spec.kwonlyargs:
         yield "*"
-    for each, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-        yield _parameter(source, each, default, types)
+    for parameter, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        yield _parameter(source, parameter, default, types)
 
 
 def _parameter(

@@ -34,22 +34,22 @@ _SHOWN = {
 
 def selected(found: Discovery, select: str) -> list[Verdict]:
     """The verdicts to show, by place."""
-    shown = [each for each in found.verdicts if each.status in _SHOWN[select]]
+    shown = [verdict for verdict in found.verdicts if verdict.status in _SHOWN[select]]
     return sorted(shown, key=lambda each: (each.path, each.line, each.column))
 
 
 def counts(found: Discovery) -> dict[str, int]:
     """How many functions there are of each status."""
-    statuses = Counter[str](each.status for each in found.verdicts)
+    statuses = Counter[str](verdict.status for verdict in found.verdicts)
     return {status: statuses[status] for status in STATUSES}
 
 
 def first_obstacles(found: Discovery) -> dict[str, int]:
     """How many functions each code stops first, the most frequent in front."""
     codes = Counter(
-        each.findings[0].code
-        for each in found.verdicts
-        if each.status in _SHOWN["obstacles"] and each.findings
+        verdict.findings[0].code
+        for verdict in found.verdicts
+        if verdict.status in _SHOWN["obstacles"] and verdict.findings
     )
     return dict(sorted(codes.items(), key=lambda each: (-each[1], each[0])))
 
@@ -61,7 +61,7 @@ def render_json(found: Discovery, select: str = "all") -> str:
     """The object `{"functions": […], "diagnostics": […], "summary": {…}}`."""
     document = {
         "functions": [_function(each) for each in selected(found, select)],
-        "diagnostics": [finding_object(each) for each in found.problems],
+        "diagnostics": [finding_object(problem) for problem in found.problems],
         "summary": {
             "files": found.files,
             "functions": len(found.verdicts),
@@ -76,7 +76,7 @@ def render_json(found: Discovery, select: str = "all") -> str:
 
 def _function(verdict: Verdict) -> dict[str, object]:
     written = verdict.written
-    findings = [finding_object(each) for each in verdict.findings]
+    findings = [finding_object(finding) for finding in verdict.findings]
     return {
         "name": verdict.name,
         "path": shown_path(verdict.path),
@@ -116,7 +116,7 @@ _COLOURS = {"psc": "32", "helper": "32", "obstacle": "31", "unknown": "33"}
 def render_text(found: Discovery, select: str = "all", *, colour: bool = False) -> str:
     """All verdicts with an empty line after each, then how many there are of each kind."""
     sources = Sources()
-    blocks = [render_one(each, sources, colour=colour) for each in found.problems]
+    blocks = [render_one(problem, sources, colour=colour) for problem in found.problems]
     blocks += ["\n".join(_verdict(v, sources, colour)) for v in selected(found, select)]
     body = "".join(f"{block}\n\n" for block in blocks)
     return body + "".join(f"{line}\n" for line in _summary(found))
@@ -129,7 +129,7 @@ def _verdict(verdict: Verdict, sources: Sources, colour: bool) -> Iterator[str]:
     place = f"{printable_path(verdict.path)}:{verdict.line}:{verdict.column}"
     yield printable(f"{place}: {verdict.name} ") + title
     if verdict.written is not None:
-        yield from (f"    {printable(each)}" for each in verdict.written.definition.split("\n"))
+        yield from (f"    {printable(word)}" for word in verdict.written.definition.split("\n"))
         for each in verdict.also:
             yield printable(f"    # also {each}")
         for refused in verdict.refused:

@@ -60,7 +60,9 @@ class Trial:
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """The findings that are errors."""
-        return tuple(each for each in self.findings if type(each).severity is Severity.ERROR)
+        return tuple(
+            finding for finding in self.findings if type(finding).severity is Severity.ERROR
+        )
 
 
 class Trials:
@@ -72,7 +74,7 @@ class Trials:
         self.work = 0
         self.nodes = sum(1 for _ in ast.walk(closure.node))
         spec = closure.node.args
-        self.keyword_only = frozenset(each.arg for each in spec.kwonlyargs)
+        self.keyword_only = frozenset(parameter.arg for parameter in spec.kwonlyargs)
 
     @property
     def exhausted(self) -> bool:
@@ -202,7 +204,7 @@ class Branches:
 
     def hold(self, finding: Diagnostic) -> bool:
         """Whether a finding, or the call that led to it, stands in one."""
-        return any(_within(frame, each) for frame in finding.span.frames() for each in self.spans)
+        return any(_within(frame, span) for frame in finding.span.frames() for span in self.spans)
 
 
 def _branches(function: ast.AST) -> Iterator[ast.AST]:
@@ -229,7 +231,7 @@ def standing(found: Sequence[Sequence[Diagnostic]]) -> list[Diagnostic]:
         return []
     common = {(each.code, each.span) for each in found[0]}
     for findings in found[1:]:
-        common &= {(each.code, each.span) for each in findings}
+        common &= {(finding.code, finding.span) for finding in findings}
     kept = [d for d in found[0] if (d.code, d.span) in common and firmness(d)]
     return sorted(kept, key=lambda d: (-firmness(d), place(d)))
 
@@ -254,7 +256,7 @@ class Blame:
         self.names = names
         self.origins = {source.span(each): each.arg for each in _parameters(function)}
         self.statements = [
-            (source.span(each), each) for each in ast.walk(function) if isinstance(each, ast.stmt)
+            (source.span(node), node) for node in ast.walk(function) if isinstance(node, ast.stmt)
         ]
         self.flows: dict[str, set[str]] = {name: {name} for name in names}
         for _ in range(MAX_PASSES):  # loops carry what they assign
@@ -276,14 +278,16 @@ class Blame:
 
     def _of(self, node: ast.AST) -> set[str]:
         """The parameters that an expression depends on."""
-        loaded = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+        loaded = (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
         return set[str]().union(*(self.flows.get(name, set()) for name in loaded))
 
     def of(self, finding: Diagnostic) -> list[str]:
         """The parameters in question, in order; all of them where nothing says which."""
         texts = f"{finding.message()} {finding.label()} {finding.help() or ''}"
         found = {owner(word) for word in _NAME.findall(texts)}
-        found |= {self.origins[each.span] for each in finding.labels if each.span in self.origins}
+        found |= {
+            self.origins[label.span] for label in finding.labels if label.span in self.origins
+        }
         found &= set(self.names)
         near = self._near(finding)
         blamed = [name for name in self.names if name in found]
@@ -417,7 +421,7 @@ def search(
             found.accepted, found.trial = candidate, trial
             return found
         found.failed.append((candidate, trial))
-        blocking = [each for each in trial.errors if firmness(each)]
+        blocking = [error for error in trial.errors if firmness(error)]
         found.blocked = tuple(each for each in blocking if not branches.hold(each))
         if found.blocked:
             return found
@@ -437,7 +441,7 @@ def _successors(
     blame: Blame,
 ) -> Iterator[Candidate]:
     """The candidates that may avoid the first error."""
-    guesses = [each for each in errors if firmness(each) is Firmness.GUESS]
+    guesses = [error for error in errors if firmness(error) is Firmness.GUESS]
     for first in (guesses or list(errors))[:1]:
         for fact in demands(first):
             for each in _in_terms_of_statics(candidate, fact):

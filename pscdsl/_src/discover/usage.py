@@ -73,9 +73,9 @@ def usages(node: FunctionStatement) -> dict[str, Usage]:
     spec = node.args
     names = [p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
     found = {name: Usage(name=name) for name in names}
-    for each in ast.walk(node):  # the names that it is unpacked into say what its items are
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Name):
-            target, whole = each.targets[0], found.get(each.value.id)
+    for inner in ast.walk(node):  # the names that it is unpacked into say what its items are
+        if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Name):
+            target, whole = inner.targets[0], found.get(inner.value.id)
             items = target.elts if isinstance(target, ast.Tuple) else []
             if whole is not None and not whole.items:
                 if all(isinstance(item, ast.Name) for item in items):
@@ -142,8 +142,8 @@ class _Reader:
             usage.names.setdefault(axis, target.id)
         if not isinstance(target, ast.Tuple):
             return
-        names = [each.id if isinstance(each, ast.Name) else "" for each in target.elts]
-        starred = any(isinstance(each, ast.Starred) for each in target.elts)
+        names = [element.id if isinstance(element, ast.Name) else "" for element in target.elts]
+        starred = any(isinstance(element, ast.Starred) for element in target.elts)
         owner = value.value if isinstance(value, ast.Attribute) else None
         shaped = self.of(owner) if _is_attribute(value, "shape") else None
         if shaped is not None and not starred:
@@ -175,10 +175,10 @@ class _Reader:
             if keyed and self.itself(node.value):
                 usage.keyed = usage.keyed or node
             consumed = [
-                each
-                for each in items
-                if not (isinstance(each, ast.Constant) and each.value in (None, ...))
-                and not _is_attribute(each, "newaxis")
+                item
+                for item in items
+                if not (isinstance(item, ast.Constant) and item.value in (None, ...))
+                and not _is_attribute(item, "newaxis")
             ]
             usage.at_least(len(consumed))
         if _is_attribute(node.value, "shape"):
@@ -187,11 +187,11 @@ class _Reader:
             if index is not None and (usage := self.of(node.value.value)):
                 usage.at_least(index + 1 if index >= 0 else -index)
             return
-        for each in items:
-            if usage := self.of(each):
+        for item in items:
+            if usage := self.of(item):
                 usage.index = True
-            if isinstance(each, ast.Slice):
-                for part in (each.lower, each.upper, each.step):
+            if isinstance(item, ast.Slice):
+                for part in (item.lower, item.upper, item.step):
                     for name in _names(part):
                         if bound := self.of(name):
                             bound.static = True
@@ -229,8 +229,8 @@ class _Reader:
         if name in _REARRANGING:
             sizes = list(node.args[0 if array is not None and self.of(array) else 1 :])
         sizes += [k.value for k in node.keywords if k.arg in _COUNTS]
-        for each in sizes:
-            for inner in _names(each):
+        for size in sizes:
+            for inner in _names(size):
                 if usage := self.of(inner):
                     usage.static = True
 
@@ -269,7 +269,7 @@ def mutating_method(usage: Usage) -> tuple[str, str, ast.AST] | None:
 
 def is_text(usage: Usage) -> bool:
     """Whether what a body takes of a parameter are methods of strings."""
-    return bool(usage.attributes) and all(hasattr(str, each) for each in usage.attributes)
+    return bool(usage.attributes) and all(hasattr(str, attribute) for attribute in usage.attributes)
 
 
 def is_mapping(usage: Usage) -> bool:
@@ -324,8 +324,8 @@ def _names(node: ast.AST | None) -> Iterator[ast.Name]:
     elif isinstance(node, ast.UnaryOp):
         yield from _names(node.operand)
     elif isinstance(node, ast.Tuple | ast.List):
-        for each in node.elts:
-            yield from _names(each)
+        for element in node.elts:
+            yield from _names(element)
 
 
 # Parameters that rule a function out: objects, dicts, lists that are changed, `*args`.
@@ -372,7 +372,7 @@ def unfit(
         if mutated is not None and refusal is not None:
             found.append(refusal.at(source.span(mutated[2])))
         elif is_mapping(usage) or (usage.attributes and not is_text(usage)):
-            attributes = tuple(each for each in usage.attributes if each != "append")
+            attributes = tuple(attribute for attribute in usage.attributes if attribute != "append")
             how = "dict" if is_mapping(usage) else "object"
             found.append(
                 ObjectParameter(

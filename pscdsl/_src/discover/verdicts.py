@@ -157,9 +157,9 @@ def _ours(module: StaticModule, name: str) -> bool:
     """Whether a module binds a name of ours to what it means."""
     statements = [statement for _, statement in module.bindings()[name]]
     return all(
-        (isinstance(each, ast.ImportFrom) and each.module in ("pscdsl", "typing"))
-        or (isinstance(each, ast.Import) and name == "psc")
-        for each in statements
+        (isinstance(statement, ast.ImportFrom) and statement.module in ("pscdsl", "typing"))
+        or (isinstance(statement, ast.Import) and name == "psc")
+        for statement in statements
     )
 
 
@@ -211,7 +211,7 @@ def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...
 
 def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int]:
     """How far a trial went before its first error, and how close it was to the evidence."""
-    line = min((place(each)[0] for each in trial.errors), default=0)
+    line = min((place(error)[0] for error in trial.errors), default=0)
     return line, -candidate.cost, -len(set(candidate.sizes()))
 
 

@@ -73,8 +73,8 @@ def _result(tree: Type, classes: Mapping[DType, DTypeClass]) -> Spec | None:
     if isinstance(tree, NoneType):
         return NoneSpec()
     if isinstance(tree, TupleType):
-        items = [_result(each, classes) for each in tree.items]
-        kept = tuple(each for each in items if each is not None)
+        items = [_result(item, classes) for item in tree.items]
+        kept = tuple(item for item in items if item is not None)
         return TupleSpec(kept) if len(kept) == len(items) else None
     return None
 
@@ -176,7 +176,7 @@ def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterat
         for value in spec.samples or ():
             if StaticType(value) not in fitting:
                 errors = trials.run(_with_samples(quick, {name: (value,)})).errors
-                blocking = [each for each in errors if firmness(each)]
+                blocking = [error for error in errors if firmness(error)]
                 if blocking:
                     yield Refused(name, value, blocking[0])
 
