@@ -145,7 +145,7 @@ class _Modules:
         if name not in _OPERATIONS:
             raise Refused(f"it has an operation that no kernel has: `{name}`")
         _require_known(operation, _ATTRIBUTES, APART if name == "func.call" else {})
-        start = max([depths[each] for each in operation.operands], default=0)
+        start = max([depths[operand] for operand in operation.operands], default=0)
         count, depth = 1, start + 1
         if name == "func.call":
             callee = self._of_function(operation.attributes["callee"].value, nested)
@@ -172,7 +172,7 @@ class _Modules:
         if routine is None:
             raise Refused(f"it calls {target}, which must be admitted by name")
         operands, results = (
-            [(known.dtype, known.shape) for known in [c.facts(each.type) for each in values]]
+            [(known.dtype, known.shape) for known in [c.facts(value.type) for value in values]]
             for values in (operation.operands, operation.results)
         )
         options = {

@@ -50,12 +50,12 @@ def _uncountable(equation: Equation, number: Callable[[Size], int]) -> str:
         return "" if fits else f"the size {value}"
     if isinstance(primitive, _UNCOUNTED):
         return ""
-    types = [each.type for each in (*equation.inputs, *equation.outputs)]
-    largest = max((_elements(each.shape, number) for each in types), default=0)
+    types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
+    largest = max((_elements(type_.shape, number) for type_ in types), default=0)
     if largest < MOST:
         return ""
     looped = [*primitive.blocks()]
-    if looped and any(number(size) >= MOST for each in types for size in each.shape):
+    if looped and any(number(size) >= MOST for type_ in types for size in type_.shape):
         return f"a loop over an array of {largest} elements"
     return f"an array of {largest} elements" if not looped and _counts(types) else ""
 
@@ -65,4 +65,4 @@ def _elements(shape: Iterable[Size], number: Callable[[Size], int]) -> int:
 
 
 def _counts(types: Iterable[ArrayType]) -> bool:
-    return any(each.dtype in _COUNTS for each in types)
+    return any(type_.dtype in _COUNTS for type_ in types)

@@ -65,7 +65,7 @@ class Depths:
                 below = [self._region(inner) for inner in operation.regions]
                 if operation.name == "stablehlo.while":
                     self.loops = max(self.loops, *below)
-                before = max([depths.get(each, 0) for each in operation.operands], default=0)
+                before = max([depths.get(operand, 0) for operand in operation.operands], default=0)
                 depth = before + self._own(operation)
                 deepest = max(deepest, depth)
                 kept = 0 if operation.name in _STORED or is_apart(operation) else depth

@@ -113,7 +113,7 @@ class _Facts:
                 return False
             if name in _REDUCTIONS:
                 continue
-            new = [each for each in made.operands if each not in seen]
+            new = [operand for operand in made.operands if operand not in seen]
             seen.update(new)
             due += new
         return True

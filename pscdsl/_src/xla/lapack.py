@@ -181,7 +181,8 @@ def fits(
     if set(options) != set(routine.options):
         return False
     if not all(
-        len(options[each]) == 1 and options[each] in routine.options[each] for each in options
+        len(options[option]) == 1 and options[option] in routine.options[option]
+        for option in options
     ):
         return False
     if not operands or any(0 in shape for _, shape in (*operands, *results)):

@@ -35,7 +35,9 @@ def keep(module: Any) -> None:
                 found.append((operation, True))
             if x in known and y in known:
                 known.add(operation.result)
-        elif len(operands) and operands[0] in known and all(each in known for each in operands):
+        elif (
+            len(operands) and operands[0] in known and all(operand in known for operand in operands)
+        ):
             known.update(operation.results)
         return c.mlir.WalkResult.ADVANCE
 

@@ -100,8 +100,11 @@ class Specialisation:
 
 def number_defaults(signature: Signature, python: PythonSignature) -> dict[str, Any]:
     """The defaults that are numbers, of parameters that programs take as arrays."""
-    defaults = {each.name: python.parameters[each.name].default for each in signature.parameters}
-    arrays = [each.name for each in signature.parameters if _is_array(each.spec)]
+    defaults = {
+        parameter.name: python.parameters[parameter.name].default
+        for parameter in signature.parameters
+    }
+    arrays = [parameter.name for parameter in signature.parameters if _is_array(parameter.spec)]
     return {name: defaults[name] for name in arrays if _is_number(defaults[name])}
 
 
@@ -127,20 +130,20 @@ def with_constants(program: Function, numbers: Mapping[str, Any]) -> Function:
             known[var] = _literal(var, numbers[name])
 
     def of(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        return tuple([known.get(each, each) for each in atoms])
+        return tuple([known.get(atom, atom) for atom in atoms])
 
     body = replace(
         program.body,
-        params=tuple([each for each in program.body.params if each not in known]),
+        params=tuple([param for param in program.body.params if param not in known]),
         equations=tuple(
             [
-                Equation(each.primitive, of(each.inputs), each.outputs, each.span)
-                for each in program.body.equations
+                Equation(equation.primitive, of(equation.inputs), equation.outputs, equation.span)
+                for equation in program.body.equations
             ]
         ),
         results=of(program.body.results),
     )
-    others = tuple([each for each in program.parameters if each[0] not in numbers])
+    others = tuple([parameter for parameter in program.parameters if parameter[0] not in numbers])
     return replace(program, body=body, parameters=others)
 
 

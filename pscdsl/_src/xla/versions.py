@@ -50,7 +50,7 @@ def warn_if_untried(installed: str) -> None:
 def _numbers(version: str) -> tuple[int, ...]:
     """The numbers that a version begins with, with zeros behind, so that 0.12 is 0.12.0."""
     found = re.match(r"\d+(\.\d+)*", version)
-    numbers = [int(each) for each in found[0].split(".")] if found else []
+    numbers = [int(word) for word in found[0].split(".")] if found else []
     return (*numbers, *[0] * (6 - len(numbers)))
 
 

@@ -120,9 +120,9 @@ def result_structure(result: Any, outputs: Sequence[Any]) -> Any:
         leaves, structure = _in_results.flatten(result)
         if len(leaves) == len(outputs) and all(map(is_, leaves, outputs)):
             return structure
-        for each in leaves:
-            cls: type[Any] = each.__class__
-            if all(each is not output for output in outputs) and field_names(cls) is None:
+        for leaf in leaves:
+            cls: type[Any] = leaf.__class__
+            if all(leaf is not output for output in outputs) and field_names(cls) is None:
                 _register(_in_results, cls, _as_it_is, _given)
     return None
 

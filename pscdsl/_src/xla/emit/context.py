@@ -184,7 +184,7 @@ def boundary(module: Any) -> tuple[list[Any], list[Any]]:
 def is_real(module: Any) -> bool:
     """Whether `main` neither takes nor gives complex numbers."""
     inputs, outputs = boundary(module)
-    return not any(facts(each).dtype.is_complex for each in (*inputs, *outputs))
+    return not any(facts(atom).dtype.is_complex for atom in (*inputs, *outputs))
 
 
 _ATTRIBUTES: Final = "mhlo.frontend_attributes"

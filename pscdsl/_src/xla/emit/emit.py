@@ -177,8 +177,8 @@ class ModuleEmitter:
 
         here = Emitter(self, sizes, in_loop, nested)
         require_countable(function, here.size)
-        params = [here.tensor(each) for each in function.body.in_types]
-        results = [here.tensor(each) for each in function.body.out_types]
+        params = [here.tensor(type_) for type_ in function.body.in_types]
+        results = [here.tensor(type_) for type_ in function.body.out_types]
         attributes: dict[str, object] = {}
         if donate:
             attributes["arg_attrs"] = [
@@ -238,7 +238,7 @@ class Emitter(Operations):
     def function(self, block: Block, name: str, bounds: Sequence[Bounds]) -> Made:
         """Emit a block as a function of its own, of numbers within bounds."""
         inputs, outputs = (
-            [self.tensor(each) for each in types] for types in (block.in_types, block.out_types)
+            [self.tensor(type_) for type_ in types] for types in (block.in_types, block.out_types)
         )
         place = self._module.place(block.equations[-1].span)
         entry = c.function(self._module.module, name, inputs, outputs, place)

@@ -96,9 +96,9 @@ def _of_operation(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
     if name == "convert":
         return _of_convert(value, made.operands[0], of)
     if name == "select":
-        return _union([of(each) for each in list(made.operands)[1:]])
+        return _union([of(operand) for operand in list(made.operands)[1:]])
     if name == "concatenate":
-        return _union([of(each) for each in made.operands])
+        return _union([of(operand) for operand in made.operands])
     if name == "clamp":
         low, x, high = map(of, made.operands)
         return BINARY["minimum"](BINARY["maximum"](x, low), high)
@@ -245,7 +245,7 @@ def flushed(x: Any) -> bool:
             continue
         else:
             return False
-        due += [each for each in operands if each not in seen]
+        due += [operand for operand in operands if operand not in seen]
         seen.update(operands)
     return not due
 
@@ -370,7 +370,7 @@ def effort(x: Any, enough: int) -> int:
         known = weight(getattr(made, "name", ""))  # a parameter of a block has none
         if known is not None:
             found += known
-            operands = [each for each in made.operands if each not in seen]
+            operands = [operand for operand in made.operands if operand not in seen]
             seen.update(operands)
             due += operands
     return found
@@ -418,10 +418,12 @@ def effort_of(
     `target` stands for how that is done.
     """
     sizes = [_SIZES[bisect_left(_SIZES, x)] if x <= _SIZES[-1] else inf for x in sizes]
-    kinds = [_kind_of(each) for each in (*equation.inputs, *equation.outputs)]
+    kinds = [_kind_of(atom) for atom in (*equation.inputs, *equation.outputs)]
     constants: list[Hashable] = []
     if equation.primitive.name in _OF_CONSTANTS:
-        constants = [repr(each.value) for each in equation.inputs if isinstance(each, Literal)]
+        constants = [
+            repr(operand.value) for operand in equation.inputs if isinstance(operand, Literal)
+        ]
     key = equation.primitive, *kinds, *sizes, *constants, target
     if key not in _efforts:
         block, places = _equation_alone(equation, constant=bool(constants))
@@ -444,11 +446,11 @@ def _equation_alone(equation: Equation, *, constant: bool) -> tuple[Block, list[
     for atom in (*equation.inputs, *equation.outputs):
         type_ = ArrayType(atom.type.dtype, (_ELEMENTS,) if atom.type.shape else ())
         names[atom] = atom if constant and isinstance(atom, Literal) else Var(type_)
-    inputs = tuple([names[each] for each in equation.inputs])
+    inputs = tuple([names[operand] for operand in equation.inputs])
     (output,) = [x for each in equation.outputs if isinstance(x := names[each], Var)]
-    params = tuple(dict.fromkeys([each for each in inputs if isinstance(each, Var)]))
+    params = tuple(dict.fromkeys([operand for operand in inputs if isinstance(operand, Var)]))
     block = Block(params, (Equation(equation.primitive, inputs, (output,)),), (output,))
-    return block, [inputs.index(each) for each in params]
+    return block, [inputs.index(param) for param in params]
 
 
 def _effort_of_operations(made: Made) -> Effort | None:
@@ -460,7 +462,7 @@ def _effort_of_operations(made: Made) -> Effort | None:
         if own is None:
             return None
         total += own
-        depth = own + max([depths.get(each, 0) for each in operation.operands], default=0)
+        depth = own + max([depths.get(operand, 0) for operand in operation.operands], default=0)
         depths[operation.result] = depth
         longest = max(longest, depth)
     return Effort(total, longest, max(map(abs, made.bounds[0])))

@@ -216,7 +216,7 @@ def pooled(outputs: Sequence[Aval]) -> tuple[int, ...]:
 
     Callers often have the last results in their hands while they ask for the next.
     """
-    found = tuple([i for i, each in enumerate(outputs) if _nbytes(each) >= LARGE])
+    found = tuple([i for i, output in enumerate(outputs) if _nbytes(output) >= LARGE])
     return found if 2 * sum(_nbytes(outputs[i]) for i in found) <= KEPT else ()
 
 
@@ -270,7 +270,7 @@ class Pool:
         """Hold results, and forget the oldest where that is too much."""
         with self._lock:
             self._arrays += arrays
-            held = sum(_nbytes(boot.raw_aval(each)) for each in self._arrays)
+            held = sum(_nbytes(boot.raw_aval(array)) for array in self._arrays)
             while held > KEPT:
                 held -= _nbytes(boot.raw_aval(self._arrays.pop(0)))
 
