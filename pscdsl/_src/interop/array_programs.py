@@ -92,7 +92,7 @@ def _quoted(text: str) -> str:
 
 def as_function(like: Function, block: Block) -> Function:
     """A block as a program of its own."""
-    parameters = tuple([(f"a{at}", each) for at, each in enumerate(block.in_types)])
+    parameters = tuple([(f"a{at}", type_) for at, type_ in enumerate(block.in_types)])
     result = TupleType(block.out_types)
     return replace(like, body=block, parameters=parameters, result=result)
 

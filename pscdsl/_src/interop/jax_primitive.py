@@ -53,7 +53,10 @@ def primitive() -> Any:
 
     def types(*operands: Any, program: ArrayProgram) -> list[Any]:
         del operands
-        return [jax.core.ShapedArray(shape(each), to_numpy(each.dtype)) for each in program.outputs]
+        return [
+            jax.core.ShapedArray(shape(output), to_numpy(output.dtype))
+            for output in program.outputs
+        ]
 
     made.def_abstract_eval(types)
 
@@ -64,8 +67,8 @@ def primitive() -> Any:
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: ArrayProgram) -> Any:
         active = tuple(
-            type(tangent) is not ad.Zero and each.dtype.is_inexact
-            for tangent, each in zip(tangents, program.inputs, strict=True)
+            type(tangent) is not ad.Zero and operand.dtype.is_inexact
+            for tangent, operand in zip(tangents, program.inputs, strict=True)
         )
         found = program.linearized(active)
         results = made.bind(*primals, program=found.values)
@@ -83,10 +86,14 @@ def primitive() -> Any:
         return ad.Zero(jax.core.ShapedArray(result.shape, jax.dtypes.float0))
 
     def transpose(cotangents: Sequence[Any], *operands: Any, program: ArrayProgram) -> list[Any]:
-        linear = tuple(ad.is_undefined_primal(each) for each in operands)
-        given = tuple(type(each) is not ad.Zero for each in cotangents)
-        known = [each for each, is_linear in zip(operands, linear, strict=True) if not is_linear]
-        known += [each for each, is_given in zip(cotangents, given, strict=True) if is_given]
+        linear = tuple(ad.is_undefined_primal(operand) for operand in operands)
+        given = tuple(type(cotangent) is not ad.Zero for cotangent in cotangents)
+        known = [
+            operand for operand, is_linear in zip(operands, linear, strict=True) if not is_linear
+        ]
+        known += [
+            cotangent for cotangent, is_given in zip(cotangents, given, strict=True) if is_given
+        ]
         found = iter(made.bind(*known, program=program.transposed(linear, given)))
         return [next(found) if is_linear else None for is_linear in linear]
 
@@ -95,8 +102,8 @@ def primitive() -> Any:
     def batch(operands: Sequence[Any], axes: Sequence[Any], *, program: ArrayProgram) -> Any:
         many = tuple(axis is not None for axis in axes)
         moved = [
-            jax.numpy.moveaxis(each, axis, 0) if is_batched else each
-            for each, axis, is_batched in zip(operands, axes, many, strict=True)
+            jax.numpy.moveaxis(operand, axis, 0) if is_batched else operand
+            for operand, axis, is_batched in zip(operands, axes, many, strict=True)
         ]
         size = moved[many.index(True)].shape[0]
         found, kept = program.batched(many, size)
@@ -119,7 +126,7 @@ def _call(mlir: Any, module: Any, program: ArrayProgram, operands: Sequence[Any]
     text = module_text(lower_module(program.function, program.sizes))
     with module.context:
         made = mlir.ir.Module.parse(text)
-    entry = next(each for each in made.body if each.name.value == "main")
+    entry = next(statement for statement in made.body if statement.name.value == "main")
     results = entry.type.results
     symbol = mlir.merge_mlir_modules(module, program.function.name, made)
     return func.CallOp(results, mlir.ir.FlatSymbolRefAttr.get(symbol), list(operands)).results
