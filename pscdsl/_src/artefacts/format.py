@@ -132,7 +132,7 @@ def read(data: bytes, trust: Trust = "user") -> Artefact:
 
 def _artefact(head: Any, codes: bytes) -> Artefact:
     signature = signature_of(head["types"])
-    names = [each.name for each in signature.parameters]
+    names = [parameter.name for parameter in signature.parameters]
     if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
         raise ValueError("names of parameters")
     target: Target = TARGETS[TARGETS.index(head["target"])]
@@ -191,19 +191,19 @@ def _require_consistent(program: Program, signature: Signature, donated: Sequenc
     types = Instantiation(program.choice)
     owners: list[str] = []
     inputs: list[ArrayType] = []
-    for each in signature.parameters:
-        arrays = list(leaves(types.type_of(each.spec, each.name)))
+    for parameter in signature.parameters:
+        arrays = list(leaves(types.type_of(parameter.spec, parameter.name)))
         inputs += arrays
-        owners += [each.name] * len(arrays)
+        owners += [parameter.name] * len(arrays)
     if tuple(inputs) != program.inputs:
         raise ValueError("the arrays of a program are not those of the signature")
-    given = [place for each in program.modules for place in each.donate]
+    given = [place for module in program.modules for place in module.donate]
     if any(place >= len(owners) or owners[place] not in donated for place in given):
         raise ValueError("a program gives away the memory of other parameters")
     none: frozenset[str] = frozenset()
-    known = none.union(*[each.names() for each in program.inputs])
-    used = none.union(*[each.names() for each in leaves(program.result)])
-    asked = none.union(*[each.names() for each in program.facts.facts])
+    known = none.union(*[operand.names() for operand in program.inputs])
+    used = none.union(*[leaf.names() for leaf in leaves(program.result)])
+    asked = none.union(*[fact.names() for fact in program.facts.facts])
     if known != frozenset(program.dims) or not used | asked <= known:
         raise ValueError("a size is not known")
 
@@ -235,9 +235,9 @@ def written(artefact: Artefact, key: bytes) -> bytes:
         "types": signature_form(artefact.signature),
         "defaults": {name: encoded(each) for name, each in artefact.defaults.items()},
         "donate": list(artefact.donate),
-        "programs": [_program_form(each) for each in artefact.programs],
+        "programs": [_program_form(program) for program in artefact.programs],
     }
-    modules = [each.code for program in artefact.programs for each in program.modules]
+    modules = [module.code for program in artefact.programs for module in program.modules]
     return packed(head, modules, key)
 
 
@@ -245,17 +245,17 @@ def _program_form(program: Program) -> dict[str, Any]:
     return {
         "choice": choice_form(program.choice),
         "dims": list(program.dims),
-        "preconditions": [str(each) for each in program.facts.facts],
-        "inputs": [array_form(each) for each in program.inputs],
+        "preconditions": [str(fact) for fact in program.facts.facts],
+        "inputs": [array_form(operand) for operand in program.inputs],
         "result": type_form(program.result),
         "fingerprint": program.fingerprint,
         "modules": [
             {
-                "sizes": dict(each.sizes),
-                "calls": list(each.calls),
-                "donate": list(each.donate),
-                "length": len(each.code),
+                "sizes": dict(module.sizes),
+                "calls": list(module.calls),
+                "donate": list(module.donate),
+                "length": len(module.code),
             }
-            for each in program.modules
+            for module in program.modules
         ],
     }

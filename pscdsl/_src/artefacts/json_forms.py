@@ -105,12 +105,12 @@ def signature_form(signature: Signature) -> Json:
         "name": signature.name,
         "parameters": [
             {
-                "name": each.name,
-                "type": spec_form(each.spec),
-                "keyword_only": each.keyword_only,
-                "has_default": each.has_default,
+                "name": parameter.name,
+                "type": spec_form(parameter.spec),
+                "keyword_only": parameter.keyword_only,
+                "has_default": parameter.has_default,
             }
-            for each in signature.parameters
+            for parameter in signature.parameters
         ],
         "result": None if signature.result is None else spec_form(signature.result),
     }
@@ -140,7 +140,7 @@ def spec_form(spec: Spec) -> Json:
             "shape": [str(dim) for dim in spec.dims],
         }
     if isinstance(spec, TupleSpec):
-        return {"kind": "tuple", "items": [spec_form(each) for each in spec.items]}
+        return {"kind": "tuple", "items": [spec_form(item) for item in spec.items]}
     if isinstance(spec, RepeatedSpec):
         return {"kind": "repeated", "item": spec_form(spec.item), "vector": spec.vector}
     if isinstance(spec, RecordSpec):
@@ -149,7 +149,7 @@ def spec_form(spec: Spec) -> Json:
             **_record_form(spec.record),
             "fields": [[name, spec_form(each)] for name, each in spec.fields],
             "arguments": spec.arguments,
-            "types": [spec_form(each) for each in spec.types],
+            "types": [spec_form(type_) for type_ in spec.types],
             "spelled": spec.spelled,
         }
     if isinstance(spec, MapSpec):
@@ -178,7 +178,7 @@ def spec_of(form: Json) -> Spec:
 def _dtype_form(given: DType | DTypeClass) -> Json:
     if isinstance(given, DType):
         return given.name
-    return {"class": given.name, "members": [each.name for each in given.members]}
+    return {"class": given.name, "members": [member.name for member in given.members]}
 
 
 def _dtype_of(form: Json) -> DType | DTypeClass:
@@ -230,7 +230,7 @@ def type_form(tree: Type) -> Json:
         return array_form(tree)
     if isinstance(tree, TupleType | VectorType):
         kind = "tuple" if isinstance(tree, TupleType) else "vector"
-        return {"kind": kind, "items": [type_form(each) for each in tree.items]}
+        return {"kind": kind, "items": [type_form(item) for item in tree.items]}
     if isinstance(tree, RecordType):
         fields_ = [[name, type_form(each)] for name, each in tree.fields]
         return {"kind": "record", **_record_form(tree.record), "fields": fields_}
@@ -276,7 +276,7 @@ def choice_form(choice: Choice) -> Json:
     return {
         "dtypes": [[name, each.name] for name, each in choice.dtypes],
         "ranks": [list(each) for each in choice.ranks],
-        "lengths": [list(each) for each in choice.lengths],
+        "lengths": [list(length) for length in choice.lengths],
         "keys": [[path, list(keys)] for path, keys in choice.keys],
         "statics": [[path, encoded(each.value)] for path, each in choice.statics],
         "given": [list(each) for each in choice.given],
@@ -296,8 +296,8 @@ def choice_of(form: Json) -> Choice:
         "trees": type_of,
     }
     parts = {
-        each.name: tuple([(_text(path), read[each.name](x)) for path, x in form[each.name]])
-        for each in fields(Choice)
+        field.name: tuple([(_text(path), read[field.name](x)) for path, x in form[field.name]])
+        for field in fields(Choice)
     }
     return Choice(**parts)
 
