@@ -54,8 +54,8 @@ def shown(error: BaseException) -> types.TracebackType | None:
             entries.append(found)
         found = found.tb_next
     made: types.TracebackType | None = None
-    for each in reversed(entries):
-        made = types.TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    for entry in reversed(entries):
+        made = types.TracebackType(made, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return made
 
 
