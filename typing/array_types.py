@@ -202,7 +202,7 @@ NONE: Final = NoneType()
 def children(tree: Type) -> tuple[tuple[str, Type], ...]:
     """The parts of a tree, each with the text that selects it: `.w`, `[0]`, `['key']`."""
     if isinstance(tree, TupleType | VectorType):
-        return tuple((f"[{index}]", each) for index, each in enumerate(tree.items))
+        return tuple((f"[{index}]", item) for index, item in enumerate(tree.items))
     if isinstance(tree, RecordType):
         return tuple((f".{name}", each) for name, each in tree.fields)
     if isinstance(tree, MapType):
@@ -240,9 +240,9 @@ def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
     if isinstance(tree, ArrayType):
         return change(tree)
     if isinstance(tree, TupleType):
-        return TupleType(tuple(map_leaves(each, change) for each in tree.items))
+        return TupleType(tuple(map_leaves(item, change) for item in tree.items))
     if isinstance(tree, VectorType):
-        return VectorType(tuple(map_leaves(each, change) for each in tree.items))
+        return VectorType(tuple(map_leaves(item, change) for item in tree.items))
     if isinstance(tree, RecordType):
         fields = tuple((name, map_leaves(each, change)) for name, each in tree.fields)
         return RecordType(tree.record, fields)
@@ -254,9 +254,9 @@ def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
 def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
     """The same tree with other names of records."""
     if isinstance(tree, TupleType):
-        return TupleType(tuple(map_records(each, change) for each in tree.items))
+        return TupleType(tuple(map_records(item, change) for item in tree.items))
     if isinstance(tree, VectorType):
-        return VectorType(tuple(map_records(each, change) for each in tree.items))
+        return VectorType(tuple(map_records(item, change) for item in tree.items))
     if isinstance(tree, RecordType):
         fields = tuple((name, map_records(each, change)) for name, each in tree.fields)
         return RecordType(change(tree.record), fields)

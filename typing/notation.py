@@ -127,7 +127,7 @@ Renaming: TypeAlias = Mapping[str, tuple[DimSpec, ...]]
 
 def given(names: Sequence[str], arguments: Sequence[DimSpec]) -> Renaming | None:
     """What each name stands for; None if the arguments do not fit them."""
-    one_each: list[tuple[DimSpec, ...]] = [(each,) for each in arguments]
+    one_each: list[tuple[DimSpec, ...]] = [(argument,) for argument in arguments]
     groups = [place for place, name in enumerate(names) if name.startswith("*")]
     if not groups:
         if len(arguments) != len(names):

@@ -426,12 +426,17 @@ class Signature:
         """
         axes = self.axis_names()
         changed = [
-            replace(each, spec=replace(each.spec, samples=_as_sizes(each.name, each.name in axes)))
-            if isinstance(each.spec, StaticSpec)
-            and each.spec.form == Instance(int)
-            and each.name.isidentifier()
-            else each
-            for each in self.parameters
+            replace(
+                parameter,
+                spec=replace(
+                    parameter.spec, samples=_as_sizes(parameter.name, parameter.name in axes)
+                ),
+            )
+            if isinstance(parameter.spec, StaticSpec)
+            and parameter.spec.form == Instance(int)
+            and parameter.name.isidentifier()
+            else parameter
+            for parameter in self.parameters
         ]
         if changed == [*self.parameters]:
             return None

@@ -60,7 +60,9 @@ def _parts(value: object) -> Hashable:
     if isinstance(value, Sequence):
         return tuple(map(exact, known))
     if _is_of_dataclass(value) and known.__dataclass_params__.eq:
-        return tuple([exact(getattr(value, each.name)) for each in fields(known) if each.compare])
+        return tuple(
+            [exact(getattr(value, field.name)) for field in fields(known) if field.compare]
+        )
     return None
 
 

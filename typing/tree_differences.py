@@ -247,7 +247,10 @@ def differing(
 
     differences = list(structure_differences(given, bound.tree))
     if differences:
-        return [problem(each.path, each.found, each.wanted, each.why) for each in differences]
+        return [
+            problem(difference.path, difference.found, difference.wanted, difference.why)
+            for difference in differences
+        ]
     found: list[TreeArgumentsDiffer] = []
     for (path, mine), (_, wanted) in zip(paths(given), paths(bound.tree), strict=True):
         why = array_difference(facts, mine, wanted)

@@ -87,7 +87,7 @@ class _OwnSizes:
     def __init__(self, signature: Signature, sizes: dict[str, Size]) -> None:
         self.sizes = sizes
         self.axes = signature.axis_names()
-        self.taken = {*self.axes, *sizes, *(each.name for each in signature.parameters)}
+        self.taken = {*self.axes, *sizes, *(parameter.name for parameter in signature.parameters)}
         self.names: dict[str, Dim] = {}
         for name, size in sizes.items():
             if name in self.axes and isinstance(size, Dim) and size == variable(str(size)):
@@ -104,7 +104,7 @@ class _OwnSizes:
             return substitute(value, {name: self._name(where, name) for name in names(value)})
         if isinstance(value, tuple):
             items = cast("tuple[object, ...]", value)
-            made = tuple([self._value(where, each) for each in items])
+            made = tuple([self._value(where, item) for item in items])
             return items if all(map(operator.is_, made, items)) else made
         return value
 

@@ -577,7 +577,7 @@ class ObjectParameter(Diagnostic, code="PSC945"):
 
     def label(self) -> str:
         """What is used of it."""
-        return ", ".join(f"`.{each}`" for each in self.attributes[:4])
+        return ", ".join(f"`.{attribute}`" for attribute in self.attributes[:4])
 
     def help(self) -> str:
         """What to write."""
