@@ -69,7 +69,7 @@ class Scope:
         learnt = Scope(dict(self.sizes), dict(self.groups), dict(self.dtypes), [*self.waiting])
         kind = weak_kind(value)
         if kind is not None:  # a number takes the dtype that is declared
-            taken = [each for each in declared.members if accepts_weak(each, kind)]
+            taken = [member for member in declared.members if accepts_weak(member, kind)]
             found, text = ArrayType(taken[0] if taken else DEFAULT[kind]), repr(value)
             why = None if taken else f"{type(value).__name__} is no {declared.element.__name__}"
         else:
