@@ -150,8 +150,8 @@ def prefixes(
     rest = [rows_of(x, 1, length) for x in rows]
     count = length - 1
     if block is None:
-        found, last = combine.before(here, start, rest, count)
-        return [joined([x, single(y)]) for x, y in zip(found, last, strict=True)]
+        earlier, last = combine.before(here, start, rest, count)
+        return [joined([x, single(y)]) for x, y in zip(earlier, last, strict=True)]
     blocks = count // block
     columns = [side_by_side(x, block, blocks) for x in rest]
     many = combine.over(here.facts, blocks)
@@ -181,15 +181,15 @@ def _prefixes_of_any(
 
     def build(inner: Builder, params: list[Value]) -> list[Value]:
         held, (step, *state) = params[:own], params[own : own + 1 + carried]
-        found = choice.bind(equal(step, 0), *held, *state, *params[own + 1 + carried :])
-        return [step + 1, *found, *found]
+        results = choice.bind(equal(step, 0), *held, *state, *params[own + 1 + carried :])
+        return [step + 1, *results, *results]
 
     counter = ArrayType(I32)
     body = closed(here.facts, (*types[:own], counter, *types[own:]), build)
     scan = Scan(body, own, 1 + carried, length)
     start = [_something(here, type_) for type_ in types[own : own + carried]]
-    found = here.bind(scan, [*captured, here.literal(0, I32), *start, *rows])
-    return list(found[1 + carried :])
+    results = here.bind(scan, [*captured, here.literal(0, I32), *start, *rows])
+    return list(results[1 + carried :])
 
 
 def _something(here: Builder, type: ArrayType) -> Value:  # noqa: A002
@@ -247,8 +247,8 @@ class AssociativeScan(Expanded, name="associative_scan"):
         results = [np.array(x) for x in arrays]
         for step in range(1, here.size(self.length)):
             rows = [*[y[step - 1] for y in results], *[x[step] for x in arrays]]
-            found = here.block(self.combine, [*captured, *map(np.asarray, rows)])
-            for result, each in zip(results, found, strict=True):
+            combined = here.block(self.combine, [*captured, *map(np.asarray, rows)])
+            for result, each in zip(results, combined, strict=True):
                 result[step] = each
         return tuple(results)
 
@@ -271,15 +271,17 @@ class AssociativeScan(Expanded, name="associative_scan"):
         def body(now: Sequence[H]) -> Sequence[H]:
             step, *state = now
             carry, stacks = state[: len(rows)], state[len(rows) :]
-            given = [pick(hlo, x, step, zero, each) for x, each in zip(arrays, rows, strict=True)]
-            found = hlo.block(self.combine, [*captured, *carry, *given])
-            stacks = [
-                put(hlo, stack, y, step, zero, each)
-                for stack, y, each in zip(stacks, found, rows, strict=True)
+            slices = [
+                pick(hlo, x, step, zero, type_) for x, type_ in zip(arrays, rows, strict=True)
             ]
-            return (hlo.binary("add", step, hlo.full(1, counter)), *found, *stacks)
+            combined = hlo.block(self.combine, [*captured, *carry, *slices])
+            stacks = [
+                put(hlo, stack, y, step, zero, type_)
+                for stack, y, type_ in zip(stacks, combined, rows, strict=True)
+            ]
+            return (hlo.binary("add", step, hlo.full(1, counter)), *combined, *stacks)
 
-        first = [pick(hlo, x, zero, zero, each) for x, each in zip(arrays, rows, strict=True)]
+        first = [pick(hlo, x, zero, zero, type_) for x, type_ in zip(arrays, rows, strict=True)]
         start = (hlo.full(1, counter), *first, *arrays)
         results = hlo.while_loop(start, lambda now: hlo.compare("LT", now[0], limit), body)
         return results[1 + len(rows) :]
@@ -327,10 +329,10 @@ def moving_pairs(
     flags = list(rows)
     while True:
         active = (*captured, *flags, *flags)
-        block, kept = jvp_block(facts, combine, active, tuple(flags))
-        if list(kept) == flags:
+        block, active_results = jvp_block(facts, combine, active, tuple(flags))
+        if list(active_results) == flags:
             break
-        flags = list(kept)
+        flags = list(active_results)
     counts = (len(captured), len(flags), len(flags), sum(captured), sum(flags))
     a, x, y, da, dx, dy = parts(block.params, *counts)
     return Block((*a, *da, *x, *dx, *y, *dy), block.equations, block.results), flags
@@ -358,13 +360,13 @@ def differentiate(
     """The prefixes of rows together with their tangents."""
     here = primals[0].builder.program.current
     (captured, arrays), (held, moved) = scan.roles(primals), scan.roles(tangents)
-    given = [[each is not None for each in part] for part in (held, moved)]
-    block, kept = moving_pairs(here.facts, scan.combine, *given)
-    together = replace(scan, combine=block, captured=len(captured) + sum(given[0]))
-    rows = tangents_of(here, arrays, moved, kept)
+    active = [[tangent is not None for tangent in part] for part in (held, moved)]
+    block, active_rows = moving_pairs(here.facts, scan.combine, *active)
+    together = replace(scan, combine=block, captured=len(captured) + sum(active[0]))
+    rows = tangents_of(here, arrays, moved, active_rows)
     results = here.bind(together, [*captured, *present(held), *arrays, *rows])
-    found = iter(results[len(arrays) :])
-    return results[: len(arrays)], [next(found) if keeps else None for keeps in kept]
+    remaining = iter(results[len(arrays) :])
+    return results[: len(arrays)], [next(remaining) if keeps else None for keeps in active_rows]
 
 
 def batched_pairs(
@@ -378,10 +380,10 @@ def batched_pairs(
     flags = list(rows)
     while True:
         many = (*captured, *flags, *flags)
-        block, kept = batch_block(facts, combine, many, size, tuple(flags))
-        if list(kept) == flags:
+        block, batched_results = batch_block(facts, combine, many, size, tuple(flags))
+        if list(batched_results) == flags:
             return block, flags
-        flags = list(kept)
+        flags = list(batched_results)
 
 
 def rows_over(x: Value, is_batched: bool, becomes: bool, size: Size) -> Value:
@@ -399,7 +401,9 @@ def batch(
     """The prefixes of rows over a batch."""
     here = operands[0].builder.program.current
     (captured, arrays), (shared, many) = scan.roles(operands), scan.roles(batched)
-    block, kept = batched_pairs(here.facts, scan.combine, shared, many, size)
-    rows = [rows_over(*each, size) for each in zip(arrays, many, kept, strict=True)]
-    found = here.bind(replace(scan, combine=block), [*captured, *rows])
-    return [swapped(x) if each else x for x, each in zip(found, kept, strict=True)], kept
+    block, batched_rows = batched_pairs(here.facts, scan.combine, shared, many, size)
+    rows = [rows_over(*each, size) for each in zip(arrays, many, batched_rows, strict=True)]
+    results = here.bind(replace(scan, combine=block), [*captured, *rows])
+    return [
+        swapped(x) if is_batched else x for x, is_batched in zip(results, batched_rows, strict=True)
+    ], batched_rows

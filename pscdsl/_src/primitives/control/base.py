@@ -136,8 +136,8 @@ class Expanded(Control):
             return super().split(cut, operands)
         types = tuple([operand.type for operand in operands])
         block = self.program(cut.early.facts, types)
-        given = dict(zip(block.params, operands, strict=True))
-        return tuple(cut_through(cut, block, given))
+        bindings = dict(zip(block.params, operands, strict=True))
+        return tuple(cut_through(cut, block, bindings))
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -151,12 +151,12 @@ class Expanded(Control):
         halves = split_block(here.facts, block, linear, (True,) * len(block.results))
         known = [operand for operand in operands if not isinstance(operand, ArrayType)]
         saved = halves.gather(known, replay(here, halves.early, known))
-        found = iter(
+        remaining = iter(
             transpose(here, halves.late, [*saved, *compress(types, linear)], cotangents)[
                 len(saved) :
             ]
         )
-        return [next(found) if is_linear else None for is_linear in linear]
+        return [next(remaining) if is_linear else None for is_linear in linear]
 
 
 # Calls of functions.
@@ -183,10 +183,10 @@ class Call(Control, name="call"):
         known: dict[ArrayType, ArrayType] = {}  # many operands and results are of few types
 
         def here(declared: ArrayType) -> ArrayType:
-            found = known.get(declared)
-            if found is None:
-                found = known[declared] = declared.substitute(env)
-            return found
+            cached = known.get(declared)
+            if cached is None:
+                cached = known[declared] = declared.substitute(env)
+            return cached
 
         self.require(facts, "operands", operands, [here(var.type) for var in body.params])
         required = [fact.substitute(env) for fact in function.facts.facts]
@@ -210,37 +210,41 @@ class Call(Control, name="call"):
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
         active = tuple([tangent is not None for tangent in tangents])
-        function, kept = jvp_function(self.function, active)
+        function, active_results = jvp_function(self.function, active)
         moving = [tangent for tangent in tangents if tangent is not None]
         results = Call(function, self.sizes).bind(*primals, *moving)
-        found = iter(results[len(kept) :])
-        return results[: len(kept)], [next(found) if moves else None for moves in kept]
+        remaining = iter(results[len(active_results) :])
+        return results[: len(active_results)], [
+            next(remaining) if moves else None for moves in active_results
+        ]
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
         late = tuple(map(cut.is_late, operands))
         early_function, late_function, halves = split_function(self.function, late)
         first = [operand for operand in operands if not cut.is_late(operand)]
         early = cut.early.bind(Call(early_function, self.sizes), first)
-        saved = [cut.later(each) for each in halves.gather(first, early)]
+        saved = [cut.later(value) for value in halves.gather(first, early)]
         second = [operand for operand in operands if cut.is_late(operand)]
-        found = cut.late.bind(Call(late_function, self.sizes), [*saved, *second])
-        return halves.merged(early, found)
+        results = cut.late.bind(Call(late_function, self.sizes), [*saved, *second])
+        return halves.merged(early, results)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
         linear = tuple([isinstance(operand, ArrayType) for operand in operands])
-        given = tuple([cotangent is not None for cotangent in cotangents])
-        function, kept = transpose_function(self.function, linear, given)
+        has_cotangent = tuple([cotangent is not None for cotangent in cotangents])
+        function, with_cotangents = transpose_function(self.function, linear, has_cotangent)
         known = [operand for operand in operands if not isinstance(operand, ArrayType)]
         moving = [cotangent for cotangent in cotangents if cotangent is not None]
-        found = iter(Call(function, self.sizes).bind(*known, *moving))
-        return [next(found) if keeps else None for keeps in kept]
+        remaining = iter(Call(function, self.sizes).bind(*known, *moving))
+        return [next(remaining) if keeps else None for keeps in with_cotangents]
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         facts = operands[0].builder.facts
         may_be_empty = not facts.proves(Fact("<=", 1, size))
-        function, called, kept = batch_function(self.function, tuple(batched), may_be_empty)
-        return Call(function, (*self.sizes, (called, size))).bind(*operands), kept
+        function, called, batched_results = batch_function(
+            self.function, tuple(batched), may_be_empty
+        )
+        return Call(function, (*self.sizes, (called, size))).bind(*operands), batched_results

@@ -103,13 +103,13 @@ class Ruled(Control):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         count = sum(self.captured)
-        given = (*operands[: self.captured[0]], *operands[count:])
-        self.require(facts, "operands", given, self.body.in_types)
+        own_operands = (*operands[: self.captured[0]], *operands[count:])
+        self.require(facts, "operands", own_operands, self.body.in_types)
         return self.body.out_types
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        given = (*operands[: self.captured[0]], *operands[sum(self.captured) :])
-        return here.block(self.body, given)
+        own_operands = (*operands[: self.captured[0]], *operands[sum(self.captured) :])
+        return here.block(self.body, own_operands)
 
     @cached_property
     def layout(self) -> Layout:
@@ -129,10 +129,10 @@ class Ruled(Control):
     ) -> Sequence[Value | None]:
         here = next(v for v in cotangents if v is not None).builder.program.current
         count = sum(self.captured)
-        given = [*operands[: self.captured[0]], *operands[count:]]
-        found = transpose(here, self.body, given, cotangents)
+        own_operands = [*operands[: self.captured[0]], *operands[count:]]
+        returned = transpose(here, self.body, own_operands, cotangents)
         rest = count - self.captured[0]
-        return [*found[: self.captured[0]], *[None] * rest, *found[self.captured[0] :]]
+        return [*returned[: self.captured[0]], *[None] * rest, *returned[self.captured[0] :]]
 
     def arguments(self, tangents: Sequence[Value | None]) -> list[Value | None]:
         """The tangents of the arguments; a Failure if anything that is captured has one."""
@@ -180,15 +180,15 @@ class CustomJvp(Ruled, name="custom_jvp"):
         moving = self.arguments(tangents)
         _, arguments = self.own(primals)
         known = [*self.of_block(1, primals), *arguments]
-        given = [*known, *_full(arguments, moving)]
+        operands = [*known, *_full(arguments, moving)]
         count = len(self.body.results)
         if self.rule.linear and None in moving:
             # A linear function is its own derivative, and that leaves out what is zero.
             apart = [t for x, t in zip(arguments, moving, strict=True) if has_tangent(x.type)]
-            results, moves = jvp(here, self.rule.block, given, [*[None] * len(known), *apart])
+            results, moves = jvp(here, self.rule.block, operands, [*[None] * len(known), *apart])
             moved = iter(moves[count:])
         else:
-            results = replay(here, self.rule.block, given)
+            results = replay(here, self.rule.block, operands)
             moved = iter(results[count:])
         return results[:count], [
             next(moved) if has_tangent(x.type) else None for x in results[:count]
@@ -199,19 +199,19 @@ class CustomJvp(Ruled, name="custom_jvp"):
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         facts = operands[0].builder.facts
         first, second = self.captured
-        own, ruled, given = (
+        own, ruled, by_arguments = (
             batched[:first],
             batched[first : first + second],
             batched[first + second :],
         )
         moving = [
             flag
-            for flag, operand in zip(given, operands[first + second :], strict=True)
+            for flag, operand in zip(by_arguments, operands[first + second :], strict=True)
             if has_tangent(operand.type)
         ]
         always = (True,) * len(self.body.results)
-        body, _ = batch_block(facts, self.body, (*own, *given), size, always)
-        rule = _batched(facts, self.rule, (*ruled, *given, *moving), size)
+        body, _ = batch_block(facts, self.body, (*own, *by_arguments), size, always)
+        rule = _batched(facts, self.rule, (*ruled, *by_arguments, *moving), size)
         made = CustomJvp(self.function, body, self.captured, rule)
         return made.bind(*operands), always
 
@@ -234,33 +234,35 @@ class CustomVjp(Ruled, name="custom_vjp"):
         here = primals[0].builder.program.current
         moving = self.arguments(tangents)
         _, arguments = self.own(primals)
-        found = replay(here, self.forward.block, [*self.of_block(1, primals), *arguments])
+        results = replay(here, self.forward.block, [*self.of_block(1, primals), *arguments])
         count = len(self.body.results)
-        saved = [*self.of_block(2, primals), *found[count:]]
-        types = tuple([each.type for each in found[:count] if has_tangent(each.type)])
+        saved = [*self.of_block(2, primals), *results[count:]]
+        types = tuple([result.type for result in results[:count] if has_tangent(result.type)])
         late = BackwardOnly(self.function, self.backward.block, len(saved), types)
         out = iter(here.bind(late, [*saved, *_full(arguments, moving)]))
-        return found[:count], [next(out) if has_tangent(x.type) else None for x in found[:count]]
+        return results[:count], [
+            next(out) if has_tangent(x.type) else None for x in results[:count]
+        ]
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         facts = operands[0].builder.facts
         count = sum(self.captured)
-        given = [
+        full_arguments = [
             x if flag else repeated(x, size)
             for x, flag in zip(operands[count:], batched[count:], strict=True)
         ]
         first, second, _ = self.captured
         own, ahead = batched[:first], batched[first : first + second]
         behind = batched[first + second : count]
-        arguments = (True,) * len(given)
+        arguments = (True,) * len(full_arguments)
         always = (True,) * len(self.body.results)
         body, _ = batch_block(facts, self.body, (*own, *arguments), size, always)
         forward = _batched(facts, self.forward, (*ahead, *arguments), size)
         backward = _batched(facts, self.backward, behind, size)
         made = CustomVjp(self.function, body, self.captured, forward, backward)
-        return made.bind(*operands[:count], *given), always
+        return made.bind(*operands[:count], *full_arguments), always
 
 
 @dataclass(frozen=True)
@@ -285,8 +287,8 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
         return Layout((saved, tangents, results), (backward,))
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        given = (*operands[: self.saved], *self.results)
-        self.require(facts, "operands", given, self.backward.in_types)
+        taken = (*operands[: self.saved], *self.results)
+        self.require(facts, "operands", taken, self.backward.in_types)
         self.require(facts, "tangents", operands[self.saved :], self.backward.out_types)
         return self.results
 
@@ -308,13 +310,13 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
         saved = [
             operand for operand in operands[: self.saved] if not isinstance(operand, ArrayType)
         ]
-        given = [
+        full_cotangents = [
             zeros(here, type_) if cotangent is None else cotangent
             for cotangent, type_ in zip(cotangents, self.results, strict=True)
         ]
-        found = replay(here, self.backward, [*saved, *given])
+        results = replay(here, self.backward, [*saved, *full_cotangents])
         linear = [isinstance(operand, ArrayType) for operand in operands[self.saved :]]
-        tangents = [x if is_linear else None for x, is_linear in zip(found, linear, strict=True)]
+        tangents = [x if is_linear else None for x, is_linear in zip(results, linear, strict=True)]
         return [*[None] * self.saved, *tangents]
 
     def batch(

@@ -61,11 +61,11 @@ class Implicit(Control):
         arguments = Group(Role.ARGUMENT, len(self.solver.params) - by_solver.count)
         solution = Group(Role.RESULT, len(self.solution))
         more = Group(Role.RESULT, len(self.solver.results) - solution.count)
-        said, given = (by_equation, solution), (solution, more)
+        said, solved = (by_equation, solution), (solution, more)
         equation = Region("equation", self.equation, said, (solution,), Nesting.NEVER)
-        solver = Region("solver", self.solver, (by_solver, arguments), given, Nesting.ONCE)
+        solver = Region("solver", self.solver, (by_solver, arguments), solved, Nesting.ONCE)
         regions = (equation, solver, *self.third(by_third, solution))
-        return Layout((by_equation, by_solver, by_third, arguments, *given), regions)
+        return Layout((by_equation, by_solver, by_third, arguments, *solved), regions)
 
     def third(self, captured: Group, solution: Group) -> tuple[Region, ...]:
         """The region of its last field, if it has a block."""
@@ -97,8 +97,8 @@ class Implicit(Control):
         here = solution[0].builder.program.current
         count = self.captured[0]
         none = [None] * len(self.solution)
-        given = [*self.of_block(0, primals), *solution]
-        return jvp(here, self.equation, given, [*tangents[:count], *none])[1]
+        operands = [*self.of_block(0, primals), *solution]
+        return jvp(here, self.equation, operands, [*tangents[:count], *none])[1]
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
         if any(tangent is not None for tangent in tangents[: self.captured[0]]):
             shift = self.moved(primals, tangents, solution)
         right = tangents[sum(self.captured) :]
-        if all(each is None for each in (*right, *shift)):
+        if all(tangent is None for tangent in (*right, *shift)):
             return [None] * len(outputs)
         here = solution[0].builder.program.current
         moving: list[Value] = []
@@ -138,8 +138,8 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
                 moving.append(zeros(here, type_) if by is None else -by)
             else:
                 moving.append(own if by is None else own - by)
-        found = here.bind(self, [*primals[: sum(self.captured)], *moving])
-        return [*found[:count], *rest]
+        results = here.bind(self, [*primals[: sum(self.captured)], *moving])
+        return [*results[:count], *rest]
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -165,13 +165,13 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
             replace(solver, results=solver.results[:count]),
         )
         known = [operand for operand in operands if not isinstance(operand, ArrayType)]
-        given = [
+        right_side = [
             zeros(here, type_) if cotangent is None else cotangent
             for cotangent, type_ in zip(cotangents[:count], types, strict=True)
         ]
         captured = [*known[:first], *known[first + second :], *known[first : first + second]]
-        found = here.bind(back, [*captured, *given])
-        return [*[None] * sum(self.captured), *found[:count]]
+        results = here.bind(back, [*captured, *right_side])
+        return [*[None] * sum(self.captured), *results[:count]]
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -223,15 +223,15 @@ class Root(Implicit, name="custom_root"):
         count = len(self.solution)
         solution = list(outputs[:count])
         shift = self.moved(primals, tangents, solution)
-        if all(each is None for each in shift):
+        if all(tangent is None for tangent in shift):
             return none
         here = solution[0].builder.program.current
         away = [
-            zeros(here, type_) if each is None else -each
-            for each, type_ in zip(shift, self.solution, strict=True)
+            zeros(here, type_) if tangent is None else -tangent
+            for tangent, type_ in zip(shift, self.solution, strict=True)
         ]
-        found = replay(here, self.tangent, [*self.of_block(2, primals), *solution, *away])
-        return [*found, *none[count:]]
+        results = replay(here, self.tangent, [*self.of_block(2, primals), *solution, *away])
+        return [*results, *none[count:]]
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size

@@ -87,14 +87,14 @@ def reductions(combine: Block, captured: int) -> list[Reduction] | None:
     made: dict[Atom, tuple[Primitive, tuple[Atom, ...]]] = {
         equation.outputs[0]: (equation.primitive, equation.inputs) for equation in combine.equations
     }
-    found: list[Reduction] = []
+    kinds: list[Reduction] = []
     for one, other, result in zip(first, second, combine.results, strict=True):
         primitive, inputs = made.get(result, (None, ()))
         kind = None if primitive is None else _KINDS.get(primitive)
         if kind is None or set(inputs) != {one, other} or not reducible(kind, result.type.dtype):
             return None
-        found.append(kind)
-    return found
+        kinds.append(kind)
+    return kinds
 
 
 def at_once(
@@ -109,8 +109,8 @@ def at_once(
     kinds = reductions(combine.block, len(combine.captured))
     assert kinds is not None
     values = body.over(here.facts, length).once(here, rows)
-    found = [Reduce(kind, (0,))(x) for kind, x in zip(kinds, values, strict=True)]
-    return found if start is None else combine.once(here, start, found)
+    totals = [Reduce(kind, (0,))(x) for kind, x in zip(kinds, values, strict=True)]
+    return totals if start is None else combine.once(here, start, totals)
 
 
 def part_by_part(
@@ -146,9 +146,9 @@ def _fold_of_parts(facts: Assumptions, body: Fold, combine: Fold, count: int) ->
     rows = [var.type for var in body.block.params[others:]]
 
     def build(here: Builder, params: list[Value]) -> list[Value]:
-        held, mine, start, given = parts(params, others, own, carried)
-        each, all_ = replace(body, captured=held), replace(combine, captured=mine)
-        return at_once(here, each, all_, start, given, count)
+        held, mine, start, slices = parts(params, others, own, carried)
+        mapped, all_ = replace(body, captured=held), replace(combine, captured=mine)
+        return at_once(here, mapped, all_, start, slices, count)
 
     types = [*[x.type for x in body.captured], *state, *[over_batch(t, count) for t in rows]]
     return Fold(closed(facts, types, build), [*body.captured, *combine.captured], carried)
@@ -227,8 +227,8 @@ class MapReduce(Expanded, name="map_reduce"):
 
     def roles(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
         """Operands by role: captured by the body, by the combination, the first, the arrays."""
-        found = parts(operands, self.body_captured, self.combine_captured, self.initial)
-        return found[0], found[1], found[2], found[3]
+        groups = parts(operands, self.body_captured, self.combine_captured, self.initial)
+        return groups[0], groups[1], groups[2], groups[3]
 
     @cached_property
     def layout(self) -> Layout:
@@ -247,8 +247,8 @@ class MapReduce(Expanded, name="map_reduce"):
         by_body, by_combine, state, arrays = self.roles(operands)
         for step in range(here.size(self.length)):
             value = here.block(self.body, [*by_body, *(np.asarray(x[step]) for x in arrays)])
-            found = here.block(self.combine, [*by_combine, *state, *value]) if state else value
-            state = list(found)
+            combined = here.block(self.combine, [*by_combine, *state, *value]) if state else value
+            state = list(combined)
         return tuple(state)
 
     def expansion(self, inputs: Types) -> Block:
@@ -278,8 +278,8 @@ class MapReduce(Expanded, name="map_reduce"):
 
     def _width(self) -> int | None:
         """How many elements the largest array has that there is of each row."""
-        found = widest(self.body, self.body_captured), widest(self.combine, self.combine_captured)
-        return None if None in found else max(each or 0 for each in found)
+        widths = widest(self.body, self.body_captured), widest(self.combine, self.combine_captured)
+        return None if None in widths else max(width or 0 for width in widths)
 
     # Derivatives and batches: see below.
 
@@ -306,11 +306,11 @@ def differentiate(
     roles, moved = reduction.roles(primals), reduction.roles(tangents)
     by_body, by_combine, initial, arrays = [[t is not None for t in part] for part in moved]
     active = (*by_body, *arrays)
-    _, found = jvp_block(facts, reduction.body, active)
+    _, active_values = jvp_block(facts, reduction.body, active)
     starts = initial or [False] * count
-    wanted = [x or y for x, y in zip(found, starts, strict=True)]
-    combine, kept = moving_pairs(facts, reduction.combine, by_combine, wanted)
-    block, _ = jvp_block(facts, reduction.body, active, tuple(kept))
+    wanted = [x or y for x, y in zip(active_values, starts, strict=True)]
+    combine, active_rows = moving_pairs(facts, reduction.combine, by_combine, wanted)
+    block, _ = jvp_block(facts, reduction.body, active, tuple(active_rows))
     counts = (len(by_body), len(arrays), sum(by_body))
     a, rows, da, drows = parts(block.params, *counts)
     together = replace(
@@ -319,14 +319,14 @@ def differentiate(
         combine=combine,
         body_captured=len(by_body) + sum(by_body),
         combine_captured=len(by_combine) + sum(by_combine),
-        initial=len(initial) + sum(kept) if initial else 0,
+        initial=len(initial) + sum(active_rows) if initial else 0,
     )
-    first = tangents_of(here, roles[2], moved[2], kept) if initial else []
+    first = tangents_of(here, roles[2], moved[2], active_rows) if initial else []
     news = (present(moved[0]), present(moved[1]), first, present(moved[3]))
     operands = [x for pair in zip(roles, news, strict=True) for part in pair for x in part]
     results = here.bind(together, operands)
     more = iter(results[count:])
-    return results[:count], [next(more) if keeps else None for keeps in kept]
+    return results[:count], [next(more) if keeps else None for keeps in active_rows]
 
 
 def batch(
@@ -337,15 +337,17 @@ def batch(
     by_body, by_combine, initial, arrays = reduction.roles(operands)
     body_many, combine_many, initial_many, arrays_many = reduction.roles(batched)
     many = (*body_many, *arrays_many)
-    _, found = batch_block(here.facts, reduction.body, many, size)
-    starts = initial_many or [False] * len(found)
-    wanted = [x or y for x, y in zip(found, starts, strict=True)]
-    combine, kept = batched_pairs(here.facts, reduction.combine, combine_many, wanted, size)
-    body, _ = batch_block(here.facts, reduction.body, many, size, tuple(kept))
+    _, batched_values = batch_block(here.facts, reduction.body, many, size)
+    starts = initial_many or [False] * len(batched_values)
+    wanted = [x or y for x, y in zip(batched_values, starts, strict=True)]
+    combine, batched_rows = batched_pairs(here.facts, reduction.combine, combine_many, wanted, size)
+    body, _ = batch_block(here.facts, reduction.body, many, size, tuple(batched_rows))
     first = [
         repeated(x, size) if becomes and not is_batched else x
-        for x, is_batched, becomes in zip(initial, initial_many, kept, strict=False)
+        for x, is_batched, becomes in zip(initial, initial_many, batched_rows, strict=False)
     ]
-    rows = [swapped(x) if each else x for x, each in zip(arrays, arrays_many, strict=True)]
+    rows = [
+        swapped(x) if is_batched else x for x, is_batched in zip(arrays, arrays_many, strict=True)
+    ]
     together = replace(reduction, body=body, combine=combine)
-    return here.bind(together, [*by_body, *by_combine, *first, *rows]), kept
+    return here.bind(together, [*by_body, *by_combine, *first, *rows]), batched_rows

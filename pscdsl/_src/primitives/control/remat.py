@@ -60,12 +60,12 @@ class Checkpoint(Control, name="checkpoint"):
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
         here = primals[0].builder.program.current
         active = tuple([tangent is not None for tangent in tangents])
-        block, kept = jvp_block(here.facts, self.body, active)
+        block, active_results = jvp_block(here.facts, self.body, active)
         moving = [tangent for tangent in tangents if tangent is not None]
         results = here.bind(replace(self, body=block), [*primals, *moving])
-        count = len(kept)
-        found = iter(results[count:])
-        return results[:count], [next(found) if moves else None for moves in kept]
+        count = len(active_results)
+        remaining = iter(results[count:])
+        return results[:count], [next(remaining) if moves else None for moves in active_results]
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
         facts = cut.early.facts
@@ -80,11 +80,11 @@ class Checkpoint(Control, name="checkpoint"):
             halves.early.equations,
             (*halves.early.results[:count], *[halves.early.results[at] for at in saved]),
         )
-        found = replay(cut.early, first, early)
-        second = _second(facts, halves, saved, [each.type for each in moving])
-        kept = [cut.later(each) for each in (*early, *found[count:])]
-        last = cut.late.bind(Checkpoint(second, self.policy, True), [*kept, *moving])
-        return halves.merged(found[:count], last)
+        results = replay(cut.early, first, early)
+        second = _second(facts, halves, saved, [operand.type for operand in moving])
+        early_values = [cut.later(value) for value in (*early, *results[count:])]
+        last = cut.late.bind(Checkpoint(second, self.policy, True), [*early_values, *moving])
+        return halves.merged(results[:count], last)
 
     def _saved(self, halves: Halves, count: int) -> list[int]:
         """The places of what the early half returns, beside results, that the policy saves."""
@@ -107,19 +107,19 @@ class Checkpoint(Control, name="checkpoint"):
     ) -> Sequence[Value | None]:
         here = next(v for v in cotangents if v is not None).builder.program.current
         linear = tuple([isinstance(operand, ArrayType) for operand in operands])
-        given = tuple([cotangent is not None for cotangent in cotangents])
-        block, kept = transpose_block(here.facts, self.body, linear, given)
+        has_cotangent = tuple([cotangent is not None for cotangent in cotangents])
+        block, with_cotangents = transpose_block(here.facts, self.body, linear, has_cotangent)
         known = [operand for operand in operands if not isinstance(operand, ArrayType)]
         moving = [cotangent for cotangent in cotangents if cotangent is not None]
-        found = iter(here.bind(replace(self, body=block), [*known, *moving]))
-        return [next(found) if keeps else None for keeps in kept]
+        remaining = iter(here.bind(replace(self, body=block), [*known, *moving]))
+        return [next(remaining) if keeps else None for keeps in with_cotangents]
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         facts = operands[0].builder.facts
-        block, kept = batch_block(facts, self.body, tuple(batched), size)
-        return replace(self, body=block).bind(*operands), kept
+        block, batched_results = batch_block(facts, self.body, tuple(batched), size)
+        return replace(self, body=block).bind(*operands), batched_results
 
 
 def _second(
@@ -131,27 +131,33 @@ def _second(
     """
     early = halves.early
     types = early.in_types
-    kept = [early.results[at] for at in saved]
+    saved_atoms = [early.results[at] for at in saved]
     wanted = dict.fromkeys(early.results[at] for kind, at in halves.saved if kind == "result")
     again = Block(
         early.params,
-        tuple([each for each in early.equations if not set(each.outputs) & set(kept)]),
-        tuple([atom for atom in wanted if atom not in kept]),
+        tuple(
+            [
+                equation
+                for equation in early.equations
+                if not set(equation.outputs) & set(saved_atoms)
+            ]
+        ),
+        tuple([atom for atom in wanted if atom not in saved_atoms]),
     )
     equations, _ = needed(again)
 
     def build(here: Builder, params: list[Value]) -> list[Value]:
         operands, rest = params[: len(types)], params[len(types) :]
         env = Environment(here, early.params, operands)
-        env.values.update(zip(kept, rest, strict=False))
+        env.values.update(zip(saved_atoms, rest, strict=False))
         for equation in equations:
             here.program.span = equation.span
             outputs = append(here, equation, env.all(equation.inputs))
             env.values.update(zip(equation.outputs, outputs, strict=True))
-        given = [
+        late_saved = [
             operands[at] if kind == "parameter" else env[early.results[at]]
             for kind, at in halves.saved
         ]
-        return replay(here, halves.late, [*given, *rest[len(kept) :]])
+        return replay(here, halves.late, [*late_saved, *rest[len(saved_atoms) :]])
 
-    return closed(facts, (*types, *[each.type for each in kept], *moving), build)
+    return closed(facts, (*types, *[atom.type for atom in saved_atoms], *moving), build)

@@ -120,7 +120,7 @@ class Scan(Control, name="scan"):
         if self.counted:
             limit = hlo.binary("minimum", hlo.convert(captured[0], counter), limit)
         taken = self.body.in_types[self.captured + self.carried :]
-        given = self.body.out_types[self.carried :]
+        row_types = self.body.out_types[self.carried :]
 
         def body(now: Sequence[H]) -> Sequence[H]:
             step, *state = now
@@ -130,13 +130,13 @@ class Scan(Control, name="scan"):
                 index = hlo.binary("subtract", last, step)
             zero = hlo.full(0, counter)
             slices = [
-                pick(hlo, x, index, zero, each) for x, each in zip(arrays, taken, strict=True)
+                pick(hlo, x, index, zero, type_) for x, type_ in zip(arrays, taken, strict=True)
             ]
             results = hlo.block(self.body, [*captured, *state[: self.carried], *slices])
             stacked = [
-                put(hlo, stack, result, index, zero, each)
-                for stack, result, each in zip(
-                    state[self.carried :], results[self.carried :], given, strict=True
+                put(hlo, stack, result, index, zero, type_)
+                for stack, result, type_ in zip(
+                    state[self.carried :], results[self.carried :], row_types, strict=True
                 )
             ]
             following = hlo.binary("add", step, hlo.full(1, counter))
@@ -208,12 +208,12 @@ T = TypeVar("T")
 
 def parts(items: Sequence[T], *counts: int) -> list[list[T]]:
     """A sequence in parts of these lengths, and the rest."""
-    found: list[list[T]] = []
+    pieces: list[list[T]] = []
     first = 0
     for count in counts:
-        found.append(list(items[first : first + count]))
+        pieces.append(list(items[first : first + count]))
         first += count
-    return [*found, list(items[first:])]
+    return [*pieces, list(items[first:])]
 
 
 def differentiate(
@@ -223,12 +223,12 @@ def differentiate(
     here = primals[0].builder.program.current
     count, body = scan.carried, scan.body
     roles = scan.roles(tangents)
-    captured, carry, arrays = [[each is not None for each in part] for part in roles]
+    captured, carry, arrays = [[tangent is not None for tangent in part] for part in roles]
     ys = [False] * (len(body.results) - count)
     while True:
         active = (*captured, *carry, *arrays)
-        block, kept = jvp_block(here.facts, body, active, (*carry, *ys))
-        moving = list(kept[:count])
+        block, active_results = jvp_block(here.facts, body, active, (*carry, *ys))
+        moving = list(active_results[:count])
         if moving == carry:
             break
         carry = moving
@@ -236,8 +236,8 @@ def differentiate(
         t if t is not None or not moves else zeros(here, p.type)
         for t, p, moves in zip(roles[1], scan.roles(primals)[1], carry, strict=True)
     ]
-    given = (scan.captured, count, len(arrays), sum(captured), sum(carry))
-    a, b, c, da, db, dc = parts(block.params, *given)
+    counts = (scan.captured, count, len(arrays), sum(captured), sum(carry))
+    a, b, c, da, db, dc = parts(block.params, *counts)
     params = (*a, *da, *b, *db, *c, *dc)
     first, second, third, fourth = parts(block.results, count, len(ys), sum(carry))
     block = Block(params, block.equations, (*first, *third, *second, *fourth))
@@ -245,12 +245,14 @@ def differentiate(
         scan, body=block, captured=scan.captured + sum(captured), carried=count + sum(carry)
     )
     old = scan.roles(primals)
-    new = [[each for each in part if each is not None] for part in (roles[0], start, roles[2])]
-    operands = [each for pair in zip(old, new, strict=True) for part in pair for each in part]
+    new = [
+        [tangent for tangent in part if tangent is not None] for part in (roles[0], start, roles[2])
+    ]
+    operands = [value for pair in zip(old, new, strict=True) for part in pair for value in part]
     results = here.bind(together, operands)
     outputs, moved, stacks, moved_stacks = parts(results, count, sum(carry), len(ys))
-    found = iter((*moved, *moved_stacks))
-    return [*outputs, *stacks], [next(found) if moves else None for moves in kept]
+    remaining = iter((*moved, *moved_stacks))
+    return [*outputs, *stacks], [next(remaining) if moves else None for moves in active_results]
 
 
 def split(scan: Scan, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
@@ -267,15 +269,15 @@ def split(scan: Scan, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
     early = replace(
         scan, body=saving.early, captured=len(saving.captured), carried=len(saving.carry)
     )
-    found = cut.early.bind(early, [*saving.captured, *saving.carry, *saving.arrays])
+    results = cut.early.bind(early, [*saving.captured, *saving.carry, *saving.arrays])
     late_ones = [v for v, lateness in zip(carry, late_carry, strict=True) if lateness]
     steps = captured[0] if scan.counted else None
     last = saving.late_scan(
-        steps, found, late_ones, [v for v in arrays if cut.is_late(v)],
+        steps, results, late_ones, [v for v in arrays if cut.is_late(v)],
         scan.length, scan.reverse,
     )  # fmt: skip
     count = len(halves.late_results) - sum(halves.late_results)
-    return halves.merged(found[:count], last)
+    return halves.merged(results[:count], last)
 
 
 def halves_of_loop(
@@ -439,11 +441,11 @@ def _stacked_at(results: list[Atom], first: int, atom: Atom) -> int:
 
 def _invariant(block: Block, captured: int) -> set[Atom]:
     """The variables of a loop's body that only depend on what it captures."""
-    found: set[Atom] = set(block.params[:captured])
+    atoms: set[Atom] = set(block.params[:captured])
     for equation in block.equations:
-        if all(not isinstance(atom, Var) or atom in found for atom in equation.inputs):
-            found.update(equation.outputs)
-    return found
+        if all(not isinstance(atom, Var) or atom in atoms for atom in equation.inputs):
+            atoms.update(equation.outputs)
+    return atoms
 
 
 def transpose(
@@ -454,11 +456,13 @@ def transpose(
     here = next(v for v in cotangents if v is not None).builder.program.current
     facts, count = here.facts, scan.carried
     linear = _linear(scan, [isinstance(operand, ArrayType) for operand in operands])
-    given = [cotangent is not None for cotangent in cotangents[count:]]
+    has_cotangent = [cotangent is not None for cotangent in cotangents[count:]]
     always = (True,) * count
     wanted = ((False,) * len(captured)) + always + (False,) * len(arrays)
-    block, kept = transpose_block(facts, scan.body, linear, (*always, *given), wanted)
-    sums = [t for t, keeps in zip(captured, kept, strict=False) if keeps]
+    block, with_cotangents = transpose_block(
+        facts, scan.body, linear, (*always, *has_cotangent), wanted
+    )
+    sums = [t for t, keeps in zip(captured, with_cotangents, strict=False) if keeps]
     known = [value for value in captured if not isinstance(value, ArrayType)]
     slices = [array for array in arrays if not isinstance(array, ArrayType)]
     starts = [
@@ -468,17 +472,17 @@ def transpose(
     stacks = [cotangent for cotangent in cotangents[count:] if cotangent is not None]
     held = scan.body.out_types
     types = (
-        *[each.type for each in known],
-        *[each for each in sums if isinstance(each, ArrayType)],
+        *[value.type for value in known],
+        *[type_ for type_ in sums if isinstance(type_, ArrayType)],
         *held[:count],
         *[slice_.type.with_shape(slice_.shape[1:]) for slice_ in slices],
-        *compress(held[count:], given),
+        *compress(held[count:], has_cotangent),
     )
 
     def build(inner: Builder, params: list[Value]) -> list[Value]:
         a, totals, state, rows, more = parts(params, len(known), len(sums), count, len(slices))
-        found = replay(inner, block, [*a, *rows, *state, *more])
-        more_sums, rest = found[: len(sums)], found[len(sums) :]
+        returned = replay(inner, block, [*a, *rows, *state, *more])
+        more_sums, rest = returned[: len(sums)], returned[len(sums) :]
         return [*[x + y for x, y in zip(totals, more_sums, strict=True)], *rest]
 
     backward = replace(
@@ -489,11 +493,14 @@ def transpose(
         reverse=not scan.reverse,
         unordered_sums=True,
     )
-    first = [zeros(here, each) for each in sums if isinstance(each, ArrayType)]
+    first = [zeros(here, type_) for type_ in sums if isinstance(type_, ArrayType)]
     results = iter(here.bind(backward, [*known, *first, *starts, *slices, *stacks]))
-    found = [next(results) if keeps else None for keeps in kept]
+    operand_cotangents = [next(results) if keeps else None for keeps in with_cotangents]
     # A carry may start with something known, such as zeros, that needs no cotangent.
-    return [x if isinstance(o, ArrayType) else None for x, o in zip(found, operands, strict=True)]
+    return [
+        x if isinstance(o, ArrayType) else None
+        for x, o in zip(operand_cotangents, operands, strict=True)
+    ]
 
 
 def _linear(scan: Scan, given: Sequence[bool]) -> Mask:
@@ -525,27 +532,31 @@ def batch(
         counts = Iota((scan.length,), 0, I32)
         numbers = here.bind(counts, ())[0]
         guarded = _guarded(here.facts, scan)
-        given = [most, *captured, *carry, numbers, *arrays]
-        return batch(guarded, given, [False, *many, *carry_many, False, *arrays_many], size)
+        guarded_operands = [most, *captured, *carry, numbers, *arrays]
+        return batch(
+            guarded, guarded_operands, [False, *many, *carry_many, False, *arrays_many], size
+        )
     count, body = scan.carried, scan.body
     ys = [False] * (len(body.results) - count)
     while True:
         flags = (*many, *carry_many, *arrays_many)
-        block, kept = batch_block(here.facts, body, flags, size, (*carry_many, *ys))
-        if list(kept[:count]) == carry_many:
+        block, batched_results = batch_block(here.facts, body, flags, size, (*carry_many, *ys))
+        if list(batched_results[:count]) == carry_many:
             break
-        carry_many = list(kept[:count])
+        carry_many = list(batched_results[:count])
     starts = [
         repeated(x, size) if becomes and not is_batched else x
         for x, becomes, is_batched in zip(carry, carry_many, scan.roles(batched)[1], strict=True)
     ]
-    rows = [swapped(x) if each else x for x, each in zip(arrays, arrays_many, strict=True)]
-    found = here.bind(replace(scan, body=block), [*captured, *starts, *rows])
+    rows = [
+        swapped(x) if is_batched else x for x, is_batched in zip(arrays, arrays_many, strict=True)
+    ]
+    outputs = here.bind(replace(scan, body=block), [*captured, *starts, *rows])
     results = [
         swapped(x) if is_batched and place >= count else x
-        for place, (x, is_batched) in enumerate(zip(found, kept, strict=True))
+        for place, (x, is_batched) in enumerate(zip(outputs, batched_results, strict=True))
     ]
-    return results, kept
+    return results, batched_results
 
 
 def swapped(x: Value) -> Value:
@@ -565,7 +576,7 @@ def _guarded(facts: Assumptions, scan: Scan) -> Scan:
         results = replay(here, scan.body, [*own, *state, *slices])
         goes_on = less(number, own[0])
         ys = results[len(carry) :]
-        before = [*state, *[zeros(here, each.type) for each in ys]]
+        before = [*state, *[zeros(here, y.type) for y in ys]]
         return [Select()(goes_on, x, y) for x, y in zip(results, before, strict=True)]
 
     types = (ArrayType(I32), *captured, *carry, ArrayType(I32), *rows)
@@ -643,8 +654,8 @@ class Fold:
         rows = [var.type for var in body.block.params[others:]]
 
         def build(here: Builder, params: list[Value]) -> list[Value]:
-            held, mine, state, given = parts(params, others, own, self.carried)
-            value = replay(here, body.block, [*held, *given])
+            held, mine, state, slices = parts(params, others, own, self.carried)
+            value = replay(here, body.block, [*held, *slices])
             return replay(here, self.block, [*mine, *state, *value])
 
         block = closed(facts, [*[v.type for v in body.captured], *types, *rows], build)
@@ -652,8 +663,8 @@ class Fold:
 
     def once(self, here: Builder, *operands: Sequence[Value]) -> list[Value]:
         """Apply it."""
-        given = [each for group in operands for each in group]
-        return replay(here, self.block, [*self.captured, *given])
+        arguments = [value for group in operands for value in group]
+        return replay(here, self.block, [*self.captured, *arguments])
 
     def last(
         self, here: Builder, start: Sequence[Value], rows: Sequence[Value], length: Size
@@ -672,5 +683,5 @@ class Fold:
         state = block.params[count : count + self.carried]
         block = Block(block.params, block.equations, (*block.results, *state))
         scan = Scan(block, count, self.carried, length)
-        found = here.bind(scan, [*self.captured, *start, *rows])
-        return list(found[self.carried :]), list(found[: self.carried])
+        results = here.bind(scan, [*self.captured, *start, *rows])
+        return list(results[self.carried :]), list(results[: self.carried])

@@ -73,8 +73,8 @@ class Lanes(Primitive, name="lanes"):
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        given = [x if has else repeated(x, size) for x, has in zip(operands, batched, strict=True)]
-        return self.bind(*given), (True,)
+        rows = [x if has else repeated(x, size) for x, has in zip(operands, batched, strict=True)]
+        return self.bind(*rows), (True,)
 
 
 def _chosen(which: Value, x: Value) -> Value:
@@ -149,12 +149,12 @@ class Switch(Control, name="switch"):
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
         facts = primals[0].builder.facts
         active = tuple([tangent is not None for tangent in tangents[1:]])
-        found = [jvp_block(facts, branch, active) for branch in self.branches]
-        wanted = _any_of([kept for _, kept in found])
-        if any(kept != wanted for _, kept in found):
-            found = [jvp_block(facts, branch, active, wanted) for branch in self.branches]
+        pairs = [jvp_block(facts, branch, active) for branch in self.branches]
+        wanted = _any_of([flags for _, flags in pairs])
+        if any(flags != wanted for _, flags in pairs):
+            pairs = [jvp_block(facts, branch, active, wanted) for branch in self.branches]
         moving = [tangent for tangent in tangents if tangent is not None]
-        results = Switch(tuple([block for block, _ in found])).bind(*primals, *moving)
+        results = Switch(tuple([block for block, _ in pairs])).bind(*primals, *moving)
         remaining = iter(results[len(wanted) :])
         return results[: len(wanted)], [next(remaining) if moves else None for moves in wanted]
 
@@ -165,16 +165,16 @@ class Switch(Control, name="switch"):
         if cut.is_late(index):
             return cut.late.bind(self, [cut.later(operand) for operand in operands])
         halves = [split_block(facts, branch, late) for branch in self.branches]
-        wanted = _any_of([each.late_results for each in halves])
-        if any(each.late_results != wanted for each in halves):
+        wanted = _any_of([half.late_results for half in halves])
+        if any(half.late_results != wanted for half in halves):
             halves = [split_block(facts, branch, late, wanted) for branch in self.branches]
-        first = [each for each in rest if not cut.is_late(each)]
-        second = [each for each in rest if cut.is_late(each)]
+        first = [operand for operand in rest if not cut.is_late(operand)]
+        second = [operand for operand in rest if cut.is_late(operand)]
         early, late_parts = _with_slots(facts, halves, second)
-        found = cut.early.bind(Switch(early), [index, *first])
-        given = [cut.later(each) for each in (index, *first, *found)]
-        last = cut.late.bind(Switch(late_parts), [*given, *second])
-        return halves[0].merged(found, last)
+        results = cut.early.bind(Switch(early), [index, *first])
+        saved = [cut.later(value) for value in (index, *first, *results)]
+        last = cut.late.bind(Switch(late_parts), [*saved, *second])
+        return halves[0].merged(results, last)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -183,17 +183,18 @@ class Switch(Control, name="switch"):
         if isinstance(index, ArrayType):
             self.ill_typed("it is not linear in its index")
         facts = index.builder.facts
-        linear = tuple([isinstance(each, ArrayType) for each in rest])
-        given = tuple([cotangent is not None for cotangent in cotangents])
-        found = [transpose_block(facts, branch, linear, given) for branch in self.branches]
-        wanted = _any_of([kept for _, kept in found])
-        if any(kept != wanted for _, kept in found):
-            found = [
-                transpose_block(facts, branch, linear, given, wanted) for branch in self.branches
+        linear = tuple([isinstance(operand, ArrayType) for operand in rest])
+        has_cotangent = tuple([cotangent is not None for cotangent in cotangents])
+        pairs = [transpose_block(facts, branch, linear, has_cotangent) for branch in self.branches]
+        wanted = _any_of([flags for _, flags in pairs])
+        if any(flags != wanted for _, flags in pairs):
+            pairs = [
+                transpose_block(facts, branch, linear, has_cotangent, wanted)
+                for branch in self.branches
             ]
-        known = [each for each in rest if not isinstance(each, ArrayType)]
+        known = [operand for operand in rest if not isinstance(operand, ArrayType)]
         moving = [cotangent for cotangent in cotangents if cotangent is not None]
-        results = iter(Switch(tuple([block for block, _ in found])).bind(index, *known, *moving))
+        results = iter(Switch(tuple([block for block, _ in pairs])).bind(index, *known, *moving))
         return [None, *[next(results) if keeps else None for keeps in wanted]]
 
     def batch(
@@ -204,11 +205,11 @@ class Switch(Control, name="switch"):
         taken = tuple(batched[1:])
         if batched[0]:
             return self._selected(index, rest, taken, size)
-        found = [batch_block(facts, branch, taken, size) for branch in self.branches]
-        wanted = _any_of([kept for _, kept in found])
-        if any(kept != wanted for _, kept in found):
-            found = [batch_block(facts, branch, taken, size, wanted) for branch in self.branches]
-        return Switch(tuple([block for block, _ in found])).bind(*operands), wanted
+        pairs = [batch_block(facts, branch, taken, size) for branch in self.branches]
+        wanted = _any_of([flags for _, flags in pairs])
+        if any(flags != wanted for _, flags in pairs):
+            pairs = [batch_block(facts, branch, taken, size, wanted) for branch in self.branches]
+        return Switch(tuple([block for block, _ in pairs])).bind(*operands), wanted
 
     def _selected(
         self, index: Value, operands: Sequence[Value], batched: Mask, size: Size
@@ -226,9 +227,9 @@ class Switch(Control, name="switch"):
             lanes = [equal(index, number) for number in range(count)]
         results: list[list[Value]] = []
         for branch, lane in zip(branches, lanes, strict=True):
-            given, mask = _for_lanes(lane, operands, batched, size)
+            own, mask = _for_lanes(lane, operands, batched, size)
             block, _ = batch_block(facts, branch, mask, size, rows)
-            results.append(replay(index.builder, block, given))
+            results.append(replay(index.builder, block, own))
         chosen = results[-1]
         for number in reversed(range(count - 1)):
             chosen = [
@@ -247,13 +248,13 @@ def _for_lanes(
     there are zero, and so are the cotangents that come out, whatever becomes of them on the way.
     Arrays that all lanes share would have to be repeated for that; only numbers are.
     """
-    found = list(operands)
+    values = list(operands)
     mask = list(batched)
     for place, x in enumerate(operands):
         if has_tangent(x.type) and (batched[place] or x.ndim == 0):
-            found[place] = Lanes()(lanes, x if batched[place] else repeated(x, size))
+            values[place] = Lanes()(lanes, x if batched[place] else repeated(x, size))
             mask[place] = True
-    return found, tuple(mask)
+    return values, tuple(mask)
 
 
 def _any_of(masks: Sequence[Mask]) -> Mask:
@@ -267,9 +268,9 @@ def _with_slots(
     count = len(halves[0].late_results) - sum(halves[0].late_results)
     slots: list[ArrayType] = []
     places: list[list[int]] = []
-    for each in halves:
+    for half in halves:
         taken: list[int] = []
-        for wanted in each.early.out_types[count:]:
+        for wanted in half.early.out_types[count:]:
             free = (i for i, slot in enumerate(slots) if slot == wanted and i not in taken)
             place = next(free, len(slots))
             if place == len(slots):
@@ -277,8 +278,8 @@ def _with_slots(
             taken.append(place)
         places.append(taken)
     early = [
-        _with_zeros(facts, each.early, count, slots, taken)
-        for each, taken in zip(halves, places, strict=True)
+        _with_zeros(facts, half.early, count, slots, taken)
+        for half, taken in zip(halves, places, strict=True)
     ]
     first = halves[0].early.in_types
     common = halves[0].early.out_types[:count]
@@ -293,7 +294,7 @@ def _with_slots(
 
         return closed(facts, types, build)
 
-    last = [late_branch(each, taken) for each, taken in zip(halves, places, strict=True)]
+    last = [late_branch(half, taken) for half, taken in zip(halves, places, strict=True)]
     return tuple(early), tuple(last)
 
 

@@ -125,10 +125,10 @@ def differentiate(
     captured = [tangent is not None for tangent in captured_tangents]
     carry = [tangent is not None for tangent in carry_tangents]
     while True:
-        block, kept = jvp_block(here.facts, loop.body, (*captured, *carry), tuple(carry))
-        if list(kept) == carry:
+        block, active_results = jvp_block(here.facts, loop.body, (*captured, *carry), tuple(carry))
+        if list(active_results) == carry:
             break
-        carry = list(kept)
+        carry = list(active_results)
     by_cond, by_body, start = loop.roles(primals)
     if not any(carry):
         return here.bind(loop, primals), [None] * len(carry)
@@ -144,8 +144,8 @@ def differentiate(
     together = replace(loop, cond=cond, body=body, body_captured=len(by_body) + sum(captured))
     known = [tangent for tangent in captured_tangents if tangent is not None]
     results = here.bind(together, [*by_cond, *by_body, *known, *start, *moving])
-    found = iter(results[len(start) :])
-    return results[: len(start)], [next(found) if moves else None for moves in carry]
+    remaining = iter(results[len(start) :])
+    return results[: len(start)], [next(remaining) if moves else None for moves in carry]
 
 
 def batch(
@@ -157,14 +157,16 @@ def batch(
     many_cond, many_body, many = loop.roles(batched)
     by_cond, by_body, start = loop.roles(operands)
     while True:
-        body, kept = batch_block(facts, loop.body, (*many_body, *many), size, tuple(many))
+        body, batched_results = batch_block(
+            facts, loop.body, (*many_body, *many), size, tuple(many)
+        )
         cond, (uneven,) = batch_block(facts, loop.cond, (*many_cond, *many), size)
         if uneven:
-            kept = (True,) * len(many)
-            body, _ = batch_block(facts, loop.body, (*many_body, *many), size, kept)
-        if list(kept) == many:
+            batched_results = (True,) * len(many)
+            body, _ = batch_block(facts, loop.body, (*many_body, *many), size, batched_results)
+        if list(batched_results) == many:
             break
-        many = list(kept)
+        many = list(batched_results)
     if uneven:
         cond, body = _any_lane(facts, cond, body, len(by_cond), len(by_body))
         by_body = [*by_cond, *by_body]
@@ -228,8 +230,10 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
     if any(map(cut.is_late, by_cond)) or not decides.isdisjoint(late_ones):
         return cut.late.bind(loop, [cut.later(operand) for operand in operands])
     saving = Saving(halves, cut, captured, carry, [])
-    kept = [var for var, late in zip(asked, late_carry, strict=True) if not late]
-    cond = Block((*loop.cond.params[: len(by_cond)], *kept), loop.cond.equations, loop.cond.results)
+    early_params = [var for var, late in zip(asked, late_carry, strict=True) if not late]
+    cond = Block(
+        (*loop.cond.params[: len(by_cond)], *early_params), loop.cond.equations, loop.cond.results
+    )
     if loop.bound is None:
         again = cut.late.bind(loop, [cut.later(operand) for operand in operands])
         moving = [v for v, late in zip(again, late_carry, strict=True) if late]
@@ -238,10 +242,10 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
     rows = saving.early.out_types[len(saving.carry) :]
     every = loop.every if loop.every is not None else stretch(loop.bound, rows)
     if every == 1:
-        found, last = _all_states(loop.bound, cond, by_cond, saving, starts)
+        final, last = _all_states(loop.bound, cond, by_cond, saving, starts)
     else:
-        found, last = _checkpoints(loop.bound, every, cond, by_cond, saving, starts)
-    return halves.merged(found, last)
+        final, last = _checkpoints(loop.bound, every, cond, by_cond, saving, starts)
+    return halves.merged(final, last)
 
 
 def _alone(loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving) -> tuple[Value, ...]:
@@ -279,8 +283,8 @@ def _all_states(
     final, steps, buffers = _run(
         cut.early, cond, by_cond, saving.early, saving.captured, saving.carry, rows, bound
     )
-    found = [*final, *buffers]
-    last = saving.late_scan(steps, found, starts, [], bound, False)
+    early_results = [*final, *buffers]
+    last = saving.late_scan(steps, early_results, starts, [], bound, False)
     return final, last
 
 
@@ -336,7 +340,7 @@ def _checkpoints(
     """Stretches of steps: the states between them are saved, what is inside is computed again."""
     cut, count = saving.cut, len(saving.carry)
     length = (bound + every - 1) // every
-    given = [*by_cond, *saving.captured]
+    captured = [*by_cond, *saving.captured]
     body = _stretch(cut.early, every, cond, len(by_cond), saving)
     steps = cut.early.literal(0, I32)
     asked = _ignoring_last(cut.early, cond)
@@ -346,7 +350,7 @@ def _checkpoints(
         asked,
         by_cond,
         body,
-        given,
+        captured,
         [*saving.carry, steps],
         held,
         length,
@@ -386,8 +390,8 @@ def _stretch(here: Builder, every: Size, cond: Block, asked: int, saving: Saving
     def some(inner: Builder, params: list[Value]) -> list[Value]:
         own, now, (total,) = parts(params, asked + captured, count)
         loop = While(test, block, asked, captured, every)
-        found = inner.bind(loop, [*own, *now, inner.literal(0, I32)])
-        return [*found[:count], total + found[count], *now]
+        results = inner.bind(loop, [*own, *now, inner.literal(0, I32)])
+        return [*results[:count], total + results[count], *now]
 
     return closed(facts, (*by_cond, *early.in_types, number), some)
 
@@ -410,8 +414,8 @@ def _backwards(
     types = (
         ArrayType(I32),
         ArrayType(I32),
-        *[each.type for each in known],
-        *[each.type for each in late],
+        *[value.type for value in known],
+        *[value.type for value in late],
         *[start.type for start in starts],
         ArrayType(I32),
         *[value.type for value in saving.carry],
@@ -424,14 +428,14 @@ def _backwards(
         size = inner.size(every, I32)
         steps_here = minimum(size, steps - number * size)
         again = Scan(_counted(saving.early), 1 + len(own), count, every, False, True)
-        found = inner.bind(again, [steps_here, *own, *state])
-        return list(saving.again(inner, steps_here, own, found, (moving, tangents), every))
+        results = inner.bind(again, [steps_here, *own, *state])
+        return list(saving.again(inner, steps_here, own, results, (moving, tangents), every))
 
     body = closed(here.facts, types, build)
     scan = Scan(body, 2 + len(known) + len(late), len(starts), length, False, True)
     numbers = here.bind(Iota((length,), 0, I32), ())[0]
     first = [cut.later(start) for start in starts]
-    later = [cut.later(each) for each in (stretches, total)]
+    later = [cut.later(value) for value in (stretches, total)]
     rows = [cut.later(buffer) for buffer in buffers]
     return here.bind(scan, [*later, *known, *late, *first, numbers, *rows])
 

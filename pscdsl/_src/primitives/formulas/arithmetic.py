@@ -232,8 +232,8 @@ class OverOperations(Arithmetic):
         def goes_on(handles: Sequence[H]) -> H:
             return self._any(condition(wrapped(handles)).handle)
 
-        found = self.hlo.while_loop([self.handle(each) for each in state], goes_on, body)
-        return wrapped(found)
+        results = self.hlo.while_loop([self.handle(each) for each in state], goes_on, body)
+        return wrapped(results)
 
     def handle(self, x: Number) -> H:
         """A number as a value of the module."""
