@@ -79,17 +79,17 @@ def linearize(
     late = tuple(place >= count for place in range(len(moving.params)))
     late_results = tuple(place >= len(wanted) for place in range(len(moving.results)))
     halves = split_block(facts, moving, late, late_results)
-    found = replay(here, halves.early, operands)
-    saved = tuple(halves.gather(operands, found))
-    return found[: len(wanted)], Linear(facts, halves.late, saved)
+    results = replay(here, halves.early, operands)
+    saved = tuple(halves.gather(operands, results))
+    return results[: len(wanted)], Linear(facts, halves.late, saved)
 
 
 def jvp_of(facts: Assumptions, block: Block, active: Mask, wanted: Mask) -> Block:
     """The block with the tangents of exactly the results that are wanted."""
-    moving, kept = jvp_block(facts, block, active, wanted)
+    moving, active_results = jvp_block(facts, block, active, wanted)
     count = len(wanted)
-    found = iter(moving.results[count:])
-    tangents = [next(found) for keeps in kept if keeps]
-    places = [at for at, keeps in enumerate(kept) if keeps]
+    remaining = iter(moving.results[count:])
+    tangents = [next(remaining) for keeps in active_results if keeps]
+    places = [at for at, keeps in enumerate(active_results) if keeps]
     chosen = [t for at, t in zip(places, tangents, strict=True) if wanted[at]]
     return Block(moving.params, moving.equations, (*moving.results[:count], *chosen))

@@ -39,10 +39,10 @@ def with_largest(function: Function) -> Function:
 
     def changed(current: Function, functions: Mapping[Function, Function]) -> Function:
         def of_block(block: Block) -> Block:
-            found = blocks.get(block)
-            if found is None:
-                found = blocks[block] = _in_block(_nested(block, of_block, functions.__getitem__))
-            return found
+            cached = blocks.get(block)
+            if cached is None:
+                cached = blocks[block] = _in_block(_nested(block, of_block, functions.__getitem__))
+            return cached
 
         body = of_block(current.body)
         return current if body is current.body else replace(current, body=body)

@@ -74,10 +74,10 @@ class Straight:
 
     def block(self, block: Block) -> Block:
         """A closed block, simplified; itself if there was nothing to do."""
-        found = self._blocks.get(block)
-        if found is None:
-            found = self._blocks[block] = self.specialised(block, Scope({}))
-        return found
+        cached = self._blocks.get(block)
+        if cached is None:
+            cached = self._blocks[block] = self.specialised(block, Scope({}))
+        return cached
 
     def specialised(self, block: Block, scope: Scope) -> Block:
         """A block in a scope that knows some of its parameters."""
@@ -194,11 +194,11 @@ class Straight:
             equation = Equation(primitive, inputs, outputs, equation.span)
         key = (primitive, *[identity_of(atom) for atom in inputs])
         try:
-            found = scope.found.setdefault(key, equation)
+            first = scope.found.setdefault(key, equation)
         except TypeError:  # a field that has no hash
-            found = equation
-        if found is not equation and _types(found.outputs) == _types(outputs):
-            scope.names.update(zip(outputs, found.outputs, strict=True))
+            first = equation
+        if first is not equation and _types(first.outputs) == _types(outputs):
+            scope.names.update(zip(outputs, first.outputs, strict=True))
             return
         scope.equations.append(equation)
         if len(outputs) == 1:

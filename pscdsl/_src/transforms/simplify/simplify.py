@@ -41,15 +41,15 @@ class Pruner:
 
     def block(self, block: Block) -> Block:
         """The block with all its parameters and results, and only what these need."""
-        found = self._blocks.get(block)
-        if found is None:
-            found = self._blocks[block] = self.pruned(block, block.results)[0]
-        return found
+        cached = self._blocks.get(block)
+        if cached is None:
+            cached = self._blocks[block] = self.pruned(block, block.results)[0]
+        return cached
 
     def pruned(self, block: Block, results: tuple[Atom, ...]) -> tuple[Block, set[Atom]]:
         """A block with these results only, and the variables that it uses."""
         used: set[Atom] = {atom for atom in results if not isinstance(atom, Literal)}
-        kept: list[Equation] = []
+        equations: list[Equation] = []
         changed = results != block.results
         for equation in reversed(block.equations):
             if used.isdisjoint(equation.outputs):
@@ -57,10 +57,10 @@ class Pruner:
                 continue
             new = self.equation(equation, used)
             changed = changed or new is not equation
-            kept.append(new)
+            equations.append(new)
             used.update([atom for atom in new.inputs if not isinstance(atom, Literal)])
         if changed:
-            block = Block(block.params, tuple(reversed(kept)), results)
+            block = Block(block.params, tuple(reversed(equations)), results)
         return block, used
 
     def equation(self, equation: Equation, used: Collection[Atom]) -> Equation:

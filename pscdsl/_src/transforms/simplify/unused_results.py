@@ -63,8 +63,8 @@ class Demands:
 
     def end(self, var: Atom) -> End | None:
         """The row that alone is asked for, if it is one alone."""
-        found = self.of.get(var)
-        return None if found == "all" else found
+        demand = self.of.get(var)
+        return None if demand == "all" else demand
 
     def _ask(self, atom: Atom, demand: Demand) -> None:
         if not isinstance(atom, Literal):
@@ -282,16 +282,16 @@ class _Scope:
 
     def row(self, atom: Atom, end: End, like: Equation) -> Atom:
         """The first or the last row of an array."""
-        found = self.rows.get((atom, end))
-        if found is None:
+        cached = self.rows.get((atom, end))
+        if cached is None:
             if atom.type.shape[0] == 1:
                 return self.names.get(atom, atom)
             var = Var(atom.type.with_shape((1, *atom.type.shape[1:])))
             self.equations.append(
                 Equation(end_slice(atom.type, end), self.use((atom,)), (var,), like.span)
             )
-            found = self.rows[atom, end] = var
-        return found
+            cached = self.rows[atom, end] = var
+        return cached
 
 
 class _Narrower:
@@ -305,10 +305,10 @@ class _Narrower:
 
     def block(self, block: Block) -> Block:
         """A block, narrowed; itself if there is nothing to do."""
-        found = self._blocks.get(block)
-        if found is None:
-            found = self._blocks[block] = self._narrowed(block)
-        return found
+        cached = self._blocks.get(block)
+        if cached is None:
+            cached = self._blocks[block] = self._narrowed(block)
+        return cached
 
     def _narrowed(self, block: Block) -> Block:
         scope = _Scope(Demands(self.facts, block))
@@ -409,9 +409,9 @@ class _Narrower:
                 row = Var(var.type.with_shape((1, *var.type.shape[1:])), var.hint)
                 scope.rows[var, demand] = row
                 outputs.append(row)
-        given = tuple([atom for atom, take in zip(inputs, takes, strict=True) if take])
+        operands = tuple([atom for atom, take in zip(inputs, takes, strict=True) if take])
         scope.equations.append(
-            Equation(replace(call, function=function), given, tuple(outputs), equation.span)
+            Equation(replace(call, function=function), operands, tuple(outputs), equation.span)
         )
 
     def scan(self, scan: Scan, equation: Equation, scope: _Scope) -> None:
@@ -433,10 +433,10 @@ class _Narrower:
         params, held, slices = scan.roles(body.params)
         after_loop: list[Equation] = []
         carries = list(zip(held, init, body.results, equation.outputs, strict=False))
-        kept: list[tuple[Atom, Var]] = []
+        stacked: list[tuple[Atom, Var]] = []
         for var, end, result in zip(stacks, ends, body.results[scan.carried :], strict=True):
             if end is None:
-                kept.append((result, var))
+                stacked.append((result, var))
                 continue
             before = demands.joined.get(var)
             start = None if before is None else scope.names.get(before, before)
@@ -461,13 +461,13 @@ class _Narrower:
             body=Block(
                 (*params, *[carry[0] for carry in carries], *slices),
                 body.equations,
-                (*[carry[2] for carry in carries], *[result for result, _ in kept]),
+                (*[carry[2] for carry in carries], *[result for result, _ in stacked]),
             ),
             carried=len(carries),
         )
-        given = (*captured, *[carry[1] for carry in carries], *arrays)
-        outputs = (*[carry[3] for carry in carries], *[var for _, var in kept])
-        scope.equations.append(Equation(new, given, outputs, equation.span))
+        operands = (*captured, *[carry[1] for carry in carries], *arrays)
+        outputs = (*[carry[3] for carry in carries], *[var for _, var in stacked])
+        scope.equations.append(Equation(new, operands, outputs, equation.span))
         scope.equations += after_loop
 
     def zero(self, like: Atom, equation: Equation, scope: _Scope) -> Atom:
@@ -487,14 +487,14 @@ class _Narrower:
         demands = scope.demands
         captured, _, arrays = scan.roles(equation.inputs)
         end: End = next(end for end in map(demands.end, equation.outputs) if end)
-        given = [*scope.use(tuple(captured)), *[scope.row(x, end, equation) for x in arrays]]
+        operands = [*scope.use(tuple(captured)), *[scope.row(x, end, equation) for x in arrays]]
         outputs: list[Var] = []
         for var in equation.outputs:
             row = Var(var.type.with_shape((1, *var.type.shape[1:])), var.hint)
             scope.rows[var, end] = row
             outputs.append(row)
         one = replace(scan, length=1)
-        scope.equations.append(Equation(one, tuple(given), tuple(outputs), equation.span))
+        scope.equations.append(Equation(one, tuple(operands), tuple(outputs), equation.span))
 
 
 def uses_keys(block: Block) -> bool:
