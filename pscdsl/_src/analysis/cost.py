@@ -192,12 +192,12 @@ def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
 @lru_cache(maxsize=1024)
 def _loops(function: Function) -> tuple[Span, ...]:
     """Each once, however often the functions that have them are called."""
-    found: dict[Span, None] = {}
+    spans: dict[Span, None] = {}
     for equation in walk(function.body):
         primitive = equation.primitive
         if isinstance(primitive, Call):
-            found.update(dict.fromkeys(_loops(primitive.function)))
+            spans.update(dict.fromkeys(_loops(primitive.function)))
         elif isinstance(primitive, Control):
             if any(region.times is None for region in primitive.layout.regions):
-                found[equation.span] = None
-    return tuple(found)
+                spans[equation.span] = None
+    return tuple(spans)

@@ -80,11 +80,11 @@ class _Writer:
         return f"%{numbers[atom]}"
 
     def _type(self, type: ArrayType) -> str:  # noqa: A002
-        found = self._types.get(id(type))  # identity is faster; the entry keeps the type alive
-        if found is None:
+        cached = self._types.get(id(type))  # identity is faster; the entry keeps the type alive
+        if cached is None:
             shape = ",".join([str(size) for size in type.shape])
-            found = self._types[id(type)] = (type, f"{type.dtype.name}[{shape}]")
-        return found[1]
+            cached = self._types[id(type)] = (type, f"{type.dtype.name}[{shape}]")
+        return cached[1]
 
     def _primitive(self, primitive: Primitive) -> str:
         cls = type(primitive)
@@ -133,11 +133,11 @@ class _Writer:
         raise NoFingerprint(f"an object of class {kind.__qualname__}")
 
     def _number(self, function: Function) -> int:
-        found = self._functions.get(function)
-        if found is None:
-            found = self._functions[function] = len(self._functions)
+        cached = self._functions.get(function)
+        if cached is None:
+            cached = self._functions[function] = len(self._functions)
             self._due.append(function)
-        return found
+        return cached
 
 
 _found: dict[int, str] = {}

@@ -76,12 +76,12 @@ class _Names:
 
     def define(self, var: Atom, wanted: str = "") -> str:
         """The name of a variable, chosen now if it has none."""
-        found = self._names.get(var)
-        if found is None:
+        cached = self._names.get(var)
+        if cached is None:
             wanted = wanted or (var.hint if isinstance(var, Var) else "")
-            found = self._names[var] = self._fresh(wanted)
-            self._taken.add(found)
-        return found
+            cached = self._names[var] = self._fresh(wanted)
+            self._taken.add(cached)
+        return cached
 
     def alias(self, var: Var, name: str) -> None:
         """Give a variable the name of what it stands for."""

@@ -400,10 +400,10 @@ def total(walk: Walk, primitive: MapReduce, equation: Equation) -> None:
         walk.enter(held, by_body)
         for var, array in zip(rows, arrays, strict=True):
             loop.enter_row(var, array, turn)
-        found = walk.block(primitive.body)
+        places = walk.block(primitive.body)
         walk.enter(own, by_combine)
         _enter_carry(walk, loop, state)
-        _bind(walk, values, found)
+        _bind(walk, values, places)
         loop.gave(primitive.combine, walk.block(primitive.combine))
         if loop.often.several:
             grouped.again()

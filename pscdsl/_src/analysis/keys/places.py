@@ -81,8 +81,8 @@ class Number:
         """What is left of it in a type of so many bits."""
         bits = min(bits, self.bits)
         terms = {unknown: _nearest(count, bits) for unknown, count in self.terms.items()}
-        kept = {unknown: count for unknown, count in terms.items() if count}
-        return Number(_nearest(self.constant, bits), kept, bits)
+        nonzero = {unknown: count for unknown, count in terms.items() if count}
+        return Number(_nearest(self.constant, bits), nonzero, bits)
 
     def replaced(self, values: Mapping[Unknown, Number]) -> Number:
         """With numbers in place of unknowns."""
@@ -175,12 +175,12 @@ class Numbers:
         if isinstance(atom, Literal):
             value = atom.value
             return Number(int(value)) if isinstance(value, int) else unknown_number()
-        found = self.known.get(atom)
-        if found is None:
-            found = self.known[atom] = unknown_number()
+        cached = self.known.get(atom)
+        if cached is None:
+            cached = self.known[atom] = unknown_number()
             if atom.type.shape:
-                self.arrays |= found.terms.keys()
-        return found
+                self.arrays |= cached.terms.keys()
+        return cached
 
     def forget(self, variables: Sequence[Var]) -> None:
         """What is computed again, in another turn of a loop, may be another number."""
@@ -193,21 +193,21 @@ class Numbers:
         if len(equation.outputs) != 1 or not _may_count(equation):
             return
         (output,) = equation.outputs
-        found: Number | None = None
+        number: Number | None = None
         if isinstance(primitive, Iota):
             if primitive.axis == 0:
-                found = Number(0, {POSITION: 1})
+                number = Number(0, {POSITION: 1})
         elif isinstance(primitive, Elementwise):
-            found = self._arithmetic(primitive.name, equation)
+            number = self._arithmetic(primitive.name, equation)
         elif isinstance(primitive, Select):
-            found = self._from_front(equation)
+            number = self._from_front(equation)
         elif isinstance(primitive, Convert):
             if equation.inputs[0].type.dtype.is_integer:
-                found = self.of(equation.inputs[0])
+                number = self.of(equation.inputs[0])
         elif isinstance(primitive, Broadcast | Reshape) and _is_one(equation.inputs[0]):
-            found = self.of(equation.inputs[0])
-        if found is not None and len(found.terms) <= MOST_TERMS and output.type.dtype.is_integer:
-            self.known[output] = found.modulo(output.type.dtype.bits)
+            number = self.of(equation.inputs[0])
+        if number is not None and len(number.terms) <= MOST_TERMS and output.type.dtype.is_integer:
+            self.known[output] = number.modulo(output.type.dtype.bits)
 
     def row(self, array: Atom, counter: Number) -> Number:
         """What a loop over an array of integers is given in a turn."""
@@ -222,7 +222,9 @@ class Numbers:
             return False
         place = Unknown()
         gap = Number(0, {Unknown(steps=MOST_STEPS): 1, place: 1})
-        here, there = (number.replaced({POSITION: each}) for each in (Number(0, {place: 1}), gap))
+        here, there = (
+            number.replaced({POSITION: position}) for position in (Number(0, {place: 1}), gap)
+        )
         return here.differs(there)
 
     def _from_front(self, equation: Equation) -> Number | None:
@@ -230,8 +232,8 @@ class Numbers:
         predicate, _, other = equation.inputs
         if not isinstance(predicate, Var) or self._signs.get(predicate) is not other:
             return None
-        found = self.of(other)
-        return found if found.not_negative(self.facts) else None
+        number = self.of(other)
+        return number if number.not_negative(self.facts) else None
 
     def _arithmetic(self, name: str, equation: Equation) -> Number | None:
         inputs = equation.inputs
@@ -419,10 +421,10 @@ class Place:
 
     def reshaped(self, given: Shape, wanted: Shape) -> Place | None:
         """The same part with axes of size 1 taken away or put in; None for any other shape."""
-        kept = [(axis, size) for axis, size in zip(self.axes, given, strict=True) if size != 1]
-        if [size for _, size in kept] != [size for size in wanted if size != 1]:
+        axes = [(axis, size) for axis, size in zip(self.axes, given, strict=True) if size != 1]
+        if [size for _, size in axes] != [size for size in wanted if size != 1]:
             return None
-        remaining = iter(kept)
+        remaining = iter(axes)
         return replace(self, axes=tuple(None if s == 1 else next(remaining)[0] for s in wanted))
 
     def within(self, outer: Place, env: Mapping[str, Size]) -> Place:
@@ -674,7 +676,7 @@ def spent(place: Place, facts: Assumptions, when: When = (), besides: object = N
                 return use
     for source, condition in place.root.sources:
         before = place.before(source)
-        found = spent(before, facts, (*when, *condition), place.root.agent)
-        if found is not None:
-            return found
+        finding = spent(before, facts, (*when, *condition), place.root.agent)
+        if finding is not None:
+            return finding
     return None

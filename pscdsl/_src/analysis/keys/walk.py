@@ -133,18 +133,18 @@ class Seen:
         return replace(place, root=self._root(place.root), ranges=ranges, name="")
 
     def _root(self, root: Root) -> Root:
-        found = self._roots.get(root)
-        if found is None:
+        cached = self._roots.get(root)
+        if cached is None:
             sources = tuple((self._place(s), self._when(when)) for s, when in root.sources)
             agent = None if root.agent is root else self._agent(root.agent)
             shape = root.substituted(self._sizes)
-            found = self._roots[root] = Root(shape, "", sources, root.repeated, agent)
-            found.is_row = root.is_row
+            cached = self._roots[root] = Root(shape, "", sources, root.repeated, agent)
+            cached.is_row = root.is_row
             if root.element is not None:
-                found.element = self._number(root.element)
+                cached.element = self._number(root.element)
             for use in root.uses:
-                found.add(self._use(use))
-        return found
+                cached.add(self._use(use))
+        return cached
 
     def _agent(self, agent: object) -> object:
         return self._root(agent) if isinstance(agent, Root) else (self._call, id(agent))
@@ -193,13 +193,13 @@ def summary(function: Function) -> Summary:
 def concerns_keys(block: Block) -> bool:
     """Whether a block has to do with keys."""
     return any(
-        any(var.type.dtype is KEY for var in each.params)
+        any(var.type.dtype is KEY for var in part.params)
         or any(
             any(var.type.dtype is KEY for var in equation.outputs)
             or (isinstance(call := equation.primitive, Call) and concerns_keys(call.function.body))
-            for equation in walk(each)
+            for equation in walk(part)
         )
-        for each in _with_rules(block)
+        for part in _with_rules(block)
     )
 
 
@@ -218,9 +218,9 @@ def _with_rules(block: Block) -> Iterator[Block]:
     """A block, and those of all rules for derivatives in it."""
     pending, seen = [block], set[Rule]()
     while pending:
-        each = pending.pop()
-        yield each
-        for equation in walk(each):
+        current = pending.pop()
+        yield current
+        for equation in walk(current):
             for rule in _rules(equation.primitive):
                 if rule.given not in seen:
                     seen.add(rule.given)
@@ -341,12 +341,12 @@ class Walk:
         if isinstance(primitive, Elementwise):
             return
         keys = [self.place(operand) for operand in equation.inputs if operand.type.dtype is KEY]
-        given = [place for place in keys if place is not None]
-        if not given and all(var.type.dtype is not KEY for var in equation.outputs):
+        places = [place for place in keys if place is not None]
+        if not places and all(var.type.dtype is not KEY for var in equation.outputs):
             self._integers(equation)
             return
         if isinstance(primitive, _MOVE):
-            self._moved(equation, given)
+            self._moved(equation, places)
             return
         if isinstance(primitive, SeedKey):
             (seed,), (var,) = equation.inputs, equation.outputs
@@ -354,7 +354,7 @@ class Walk:
             name = self.name(var) or (f"psc.random.key({known})" if known else place.name)
             self.bind(var, replace(place, name=name))
             return
-        for place in given:
+        for place in places:
             if isinstance(primitive, FoldIn):
                 data = self.numbers.of(equation.inputs[1])
                 self.use(place, "folded", equation.span, data)
@@ -428,7 +428,7 @@ class Walk:
             return False
         if isinstance(primitive, Select):
             predicate, *either = equation.inputs
-            spread = any(each.type.shape != output.type.shape for each in either)
+            spread = any(array.type.shape != output.type.shape for array in either)
             mixed = len(set(given)) > 1 and bool(predicate.type.shape)
             return spread or (mixed and self._shared(given))
         if isinstance(primitive, Concatenate):
@@ -457,21 +457,21 @@ class Walk:
         else:
             operands = layout.operands(equation.inputs)
             for region in layout.run:
-                given = [atom for group in region.takes for atom in operands[group]]
-                self._inline(region.block, given, equation.outputs)
+                atoms = [atom for group in region.takes for atom in operands[group]]
+                self._inline(region.block, atoms, equation.outputs)
 
     def _choice(self, layout: Layout, equation: Equation) -> None:
         fork, outer = Fork(), self.when
         operands = layout.operands(equation.inputs)
-        found: list[tuple[tuple[Place | None, ...], When]] = []
+        outcomes: list[tuple[tuple[Place | None, ...], When]] = []
         for number, region in enumerate(layout.regions):
             self.when = (*outer, (fork, number))
             for group, params in region.params():
                 self.enter(params, operands[group])
-            found.append((self.block(region.block), ((fork, number),)))
+            outcomes.append((self.block(region.block), ((fork, number),)))
         self.when = outer
         for index, var in enumerate(equation.outputs):
-            column = [(results[index], when) for results, when in found]
+            column = [(results[index], when) for results, when in outcomes]
             self.join(var, [(place, when) for place, when in column if place is not None])
 
     def enter(self, params: Sequence[Var], given: Sequence[Atom]) -> None:
@@ -549,12 +549,12 @@ class Walk:
     def _ruled(self, primitive: Ruled, equation: Equation) -> None:
         """A function, or its rules in its place: the last of two any number of times."""
         captured, arguments = primitive.own(equation.inputs)
-        given = (*captured, *arguments)
+        operands = (*captured, *arguments)
         rules = _rules(primitive)
         called = self._ruling.get(rules[0].given) if rules else None
         if called is not None:
             # A rule that calls its function draws the numbers of the function, once or often.
-            keys = tuple([self.place(each) for each in given if each.type.dtype is KEY])
+            keys = tuple([self.place(operand) for operand in operands if operand.type.dtype is KEY])
             if keys in called:
                 for var in equation.outputs:
                     if var.type.dtype is KEY:
@@ -562,11 +562,11 @@ class Walk:
                 return
             called.add(keys)
         if called is not None or not any(concerns_keys(rule.block) for rule in rules):
-            self._inline(primitive.body, given, equation.outputs)
+            self._inline(primitive.body, operands, equation.outputs)
             return
         fork, outer = Fork(), self.when
         self.when = (*outer, (fork, 0))
-        self._inline(primitive.body, given, equation.outputs)
+        self._inline(primitive.body, operands, equation.outputs)
         self.when = (*outer, (fork, 1))
         self._ruling.update({rule.given: set() for rule in rules})
         known = [*primitive.of_block(1, equation.inputs), *arguments]
@@ -589,13 +589,13 @@ class Walk:
     def _call(self, primitive: Call, equation: Equation) -> None:
         if not concerns_keys(primitive.function.body):
             return
-        found = summary(primitive.function)
+        known = summary(primitive.function)
         given = [
             None if param is None else self.seeded(atom)
-            for param, atom in zip(found.params, equation.inputs, strict=True)
+            for param, atom in zip(known.params, equation.inputs, strict=True)
         ]
         numbers = [self.numbers.of(atom) for atom in equation.inputs]
-        seen = Seen(found, primitive, given, numbers, self.seeds, equation.span)
+        seen = Seen(known, primitive, given, numbers, self.seeds, equation.span)
         for use in seen.uses(self.when):
             self.ledger.record(use)
         for var, place in zip(equation.outputs, seen.results(), strict=True):

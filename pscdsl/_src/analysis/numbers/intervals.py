@@ -86,15 +86,16 @@ class Loops:
         rows = [row_of(array, at) for array in arrays]
         dtypes = [var.type.dtype for var in at.outputs]
         bounded: dict[int, tuple[Range, Range]] = {}
-        while any(each is not None for each in init):  # what is added may depend on a counter
+        # What is added may depend on a counter.
+        while any(interval is not None for interval in init):
             start = [each and unknown(d) for each, d in zip(init, dtypes, strict=False)]
             for position, (during, _) in bounded.items():
                 start[position] = during
             self.run(body, inside, [*captured, *start, *rows])
-            found = self._accumulated(at, primitive, inside, init)
-            if len(found) <= len(bounded):
+            accumulated = self._accumulated(at, primitive, inside, init)
+            if len(accumulated) <= len(bounded):
                 break
-            bounded = found
+            bounded = accumulated
 
         def step(carry: Ranges) -> Ranges:
             return self.run(body, inside, [*captured, *carry, *rows])
@@ -104,7 +105,7 @@ class Loops:
         ended = unreached(carry)  # what was reached need not be so in the last step
         final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
         stacks = [_stacked(result, at) for result in results[count:]]
-        return [*(each and _left(each, at) for each in final), *stacks]
+        return [*(interval and _left(interval, at) for interval in final), *stacks]
 
     def _accumulated(
         self, at: Equation, primitive: Scan, order: Order, init: Ranges
@@ -112,13 +113,13 @@ class Loops:
         """By position, carries to which something bounded is added: during the loop, and after."""
         body, count, length = primitive.body, primitive.carried, primitive.length
         params = body.params[primitive.captured : primitive.captured + count]
-        found: dict[int, tuple[Range, Range]] = {}
+        accumulated: dict[int, tuple[Range, Range]] = {}
         for position, (param, result) in enumerate(zip(params, body.results, strict=False)):
             start = init[position]
             if start is None:
                 continue
             if result is param:
-                found[position] = start, start
+                accumulated[position] = start, start
                 continue
             added = self._added(param, result)
             if added is None:
@@ -148,8 +149,8 @@ class Loops:
             )
             if during == unknown(dtype) or after == unknown(dtype):
                 continue  # it may have wrapped around on the way
-            found[position] = during, after
-        return found
+            accumulated[position] = during, after
+        return accumulated
 
     def _added(self, param: Var, result: object) -> Range | None:
         """What a step adds to a carry, if it does nothing else to it."""
@@ -162,23 +163,23 @@ class Loops:
             other = at.inputs[1]
         else:
             return None
-        found: Range | None
+        added: Range | None
         if isinstance(other, Literal):
-            found = Range(int(other.value), int(other.value), True, True)  # type: ignore[arg-type]
+            added = Range(int(other.value), int(other.value), True, True)  # type: ignore[arg-type]
         else:
-            found = self._refinement.ranges.get(other)
-        if found is None or other is param:
+            added = self._refinement.ranges.get(other)
+        if added is None or other is param:
             return None
-        if any(bound in limits(param.type.dtype) for bound in (found.low, found.high)):
+        if any(bound in limits(param.type.dtype) for bound in (added.low, added.high)):
             return None
         if at.primitive is e.subtract:
-            return Range(-found.high, -found.low, found.high_reached, found.low_reached)
-        return found
+            return Range(-added.high, -added.low, added.high_reached, added.low_reached)
+        return added
 
     def repeat(self, at: Equation, primitive: While, order: Order, operands: Ranges) -> Ranges:
         """The results of a loop that ends when its condition fails."""
         by_cond, by_body, init = primitive.roles(operands)
-        by_cond, by_body, init = (unreached(each) for each in (by_cond, by_body, init))
+        by_cond, by_body, init = (unreached(part) for part in (by_cond, by_body, init))
         cond, body = primitive.cond, primitive.body
         dtypes = [var.type.dtype for var in at.outputs]
         followed = self._followed(primitive, order, by_cond, by_body, init)
@@ -203,7 +204,7 @@ class Loops:
         """The results of a loop of numbers that are known, as those of Euclid's algorithm."""
         cond, body, carry, visited = primitive.cond, primitive.body, init, [init]
         dtypes = [var.type.dtype for var in body.params[primitive.body_captured :]]
-        if not all(each is not None and each.is_single for each in init):
+        if not all(interval is not None and interval.is_single for interval in init):
             return None
         for _ in range(_MOST_STEPS):
             (going,) = self.run(cond, order, [*by_cond, *carry])
@@ -236,10 +237,10 @@ class Loops:
         step: Callable[[Ranges], Ranges],
     ) -> tuple[Ranges, Ranges]:
         """Ranges of the carry that every step keeps, and the results of a step from there."""
-        carry = [fixed.get(k, each) for k, each in enumerate(init)]
+        carry = [fixed.get(k, start) for k, start in enumerate(init)]
         results: Ranges = []
         following: Ranges = []
-        moving = [k for k, each in enumerate(init) if each is not None and k not in fixed]
+        moving = [k for k, start in enumerate(init) if start is not None and k not in fixed]
 
         def joined(results: Ranges) -> Ranges:
             return [
@@ -355,15 +356,15 @@ class Combinations:
         rows = [row_of(array, at) for array in arrays]
         values = self._loops.run(primitive.body, inside, [*by_body, *rows])
         starts: Ranges = initial or [None] * len(values)
-        found, sums = self._combined(inside, primitive.combine, by_combine, values, length, starts)
+        totals, sums = self._combined(inside, primitive.combine, by_combine, values, length, starts)
         for place in sums:
             start, value = starts[place] or single(0), values[place]
             if value is not None:
                 low, high = start.low + value.low * length, start.high + value.high * length
                 known = value.is_single  # nothing is known of how the values of others are spread
                 reached = start.low_reached and known, start.high_reached and known
-                found[place] = order.fitted(at.outputs[place].type.dtype, low, high, *reached)
-        return _results(at, found)
+                totals[place] = order.fitted(at.outputs[place].type.dtype, low, high, *reached)
+        return _results(at, totals)
 
     def _combined(
         self,
@@ -484,23 +485,23 @@ class Intervals:
 
     def _relevant(self, block: Block) -> list[Equation]:
         """The equations of a block that give integers, or hold blocks."""
-        found = self._counting.get(block)
-        if found is None:
-            found = self._counting[block] = []
+        cached = self._counting.get(block)
+        if cached is None:
+            cached = self._counting[block] = []
             for equation in block.equations:
                 primitive = equation.primitive
                 if any(counts(v.type) for v in equation.outputs) or (
                     isinstance(primitive, Control) and primitive.blocks()
                 ):
-                    found.append(equation)
+                    cached.append(equation)
                     for var in equation.outputs:
                         self.definitions[var] = equation
-        return found
+        return cached
 
     def _bind(self, variables: Sequence[Var], ranges: Ranges) -> None:
-        for var, found in zip(variables, ranges, strict=True):
-            if found is not None:
-                self.ranges[var] = self._known.get(var, found)
+        for var, interval in zip(variables, ranges, strict=True):
+            if interval is not None:
+                self.ranges[var] = self._known.get(var, interval)
 
     def _equation(self, at: Equation, order: Order) -> Ranges:
         primitive = at.primitive
@@ -515,8 +516,8 @@ class Intervals:
                 case Scan():  # it ends early, nobody knows when
                     return self._ending(at, primitive, order)
                 case AssociativeScan():
-                    given = self._operands(at)
-                    return self._combinations.prefixes(at, primitive, order, given)
+                    operands = self._operands(at)
+                    return self._combinations.prefixes(at, primitive, order, operands)
                 case MapReduce():
                     return self._combinations.total(at, primitive, order, self._operands(at))
                 case While():
@@ -546,8 +547,8 @@ class Intervals:
         captured, _, arrays = primitive.roles(self._operands(at))
         carry = _unknown_of(primitive.body.params[primitive.captured :][: primitive.carried])
         rows = [row_of(array, at) for array in arrays]
-        given = [*unreached(captured), *carry, *unreached(rows)]
-        self.block(primitive.body, order, given)
+        operands = [*unreached(captured), *carry, *unreached(rows)]
+        self.block(primitive.body, order, operands)
         return _unknown_of(at.outputs)
 
     def _operands(self, at: Equation) -> Ranges:
@@ -556,16 +557,16 @@ class Intervals:
     def _rule(self, at: Equation, order: Order, operands: Ranges) -> Range:
         """The range of the one result of an equation without blocks."""
         primitive, dtype = at.primitive, at.outputs[0].type.dtype
-        given = [operand for operand in operands if operand is not None]
-        if len(given) < len(operands) and not isinstance(primitive, ArgReduce):
+        known = [operand for operand in operands if operand is not None]
+        if len(known) < len(operands) and not isinstance(primitive, ArgReduce):
             return unknown(dtype)
         if isinstance(primitive, e.Elementwise):
             elementwise = ELEMENTWISE.get(primitive)
-            return unknown(dtype) if elementwise is None else elementwise(order, dtype, given)
+            return unknown(dtype) if elementwise is None else elementwise(order, dtype, known)
         if isinstance(primitive, e.Clamp):
-            return clamp(order, dtype, given)
+            return clamp(order, dtype, known)
         rule = STRUCTURE.get(type(primitive))
-        return unknown(dtype) if rule is None else rule(order, primitive, at, given)
+        return unknown(dtype) if rule is None else rule(order, primitive, at, known)
 
     def _select(self, at: Equation, order: Order) -> Range:
         """Each operand under the condition that it is chosen."""
@@ -574,12 +575,12 @@ class Intervals:
         known = self.of(condition)
         if known is not None and known.is_single:
             return self.of(chosen[0 if known.low == 1 else 1]) or unknown(dtype)
-        found: list[Range] = []
+        ranges: list[Range] = []
         for holds, atom in zip((True, False), chosen, strict=True):
             under = self.refinement.constraints(order, condition, holds)
-            found.append(self._under(atom, under, order, _DEPTH) or unknown(dtype))
+            ranges.append(self._under(atom, under, order, _DEPTH) or unknown(dtype))
         along = frozenset[object](() if known is None else known.along)
-        result = order.join(found, dtype).unreached()
+        result = order.join(ranges, dtype).unreached()
         return result.varying(result.along | along | frozenset(range(at.outputs[0].type.rank)))
 
     def _under(self, atom: Atom, known: Constraints, order: Order, depth: int) -> Range | None:
@@ -603,30 +604,30 @@ class Intervals:
             known: Constraints = {}
             if index.type.dtype is BOOL and len(primitive.branches) == 2:
                 known = self.refinement.constraints(order, index, bool(number))
-            given = [self._under(atom, known, order, _DEPTH) for atom in rest]
-            given = [each and each.unreached() for each in given]
-            results.append(self.block(branch, order, given))
+            operands = [self._under(atom, known, order, _DEPTH) for atom in rest]
+            operands = [interval and interval.unreached() for interval in operands]
+            results.append(self.block(branch, order, operands))
         joined: Ranges = []
         for var, column in zip(at.outputs, zip(*results, strict=True), strict=True):
             if not counts(var.type):
                 joined.append(None)
             else:
-                ranges = [each or unknown(var.type.dtype) for each in column]
+                ranges = [interval or unknown(var.type.dtype) for interval in column]
                 joined.append(order.join(ranges, var.type.dtype).unreached())
         return joined
 
     def _call(self, at: Equation, primitive: Call, order: Order) -> Ranges:
         """What the function gives whatever it is called with."""
         sizes = dict(primitive.sizes)
-        found: Ranges = []
+        results: Ranges = []
         for var, result in zip(at.outputs, intervals(primitive.function).results, strict=True):
             if result is None:
-                found.append(None)
+                results.append(None)
                 continue
             low, high = (dims.substitute(bound, sizes) for bound in (result.low, result.high))
             along = frozenset((at, *range(var.type.rank)))
-            found.append(order.fitted(var.type.dtype, low, high, along=along))
-        return found
+            results.append(order.fitted(var.type.dtype, low, high, along=along))
+        return results
 
 
 def _unknown_of(variables: Sequence[Var]) -> Ranges:

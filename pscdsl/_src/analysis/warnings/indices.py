@@ -225,7 +225,7 @@ def _unshaped(program: Program, atom: Atom) -> Atom:
 
 def _sources(program: Program, atom: Atom) -> set[Atom]:
     """The variables that an atom is computed from, itself included."""
-    found: set[Atom] = {program.source(atom)}
+    atoms: set[Atom] = {program.source(atom)}
     for at in program.ancestors(atom, _FAR):
-        found.update(each for each in map(program.source, at.inputs) if isinstance(each, Var))
-    return found
+        atoms.update(each for each in map(program.source, at.inputs) if isinstance(each, Var))
+    return atoms

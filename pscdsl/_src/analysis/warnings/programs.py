@@ -36,12 +36,12 @@ class Program:
     def _add(self, block: Block) -> None:
         self._blocks.append(block)
         live = set(block.results)
-        kept: list[Equation] = []
+        equations: list[Equation] = []
         for equation in reversed(block.equations):
             if not live.isdisjoint(equation.outputs):
                 live.update(equation.inputs)
-                kept.append(equation)
-        for equation in reversed(kept):
+                equations.append(equation)
+        for equation in reversed(equations):
             primitive = equation.primitive
             kind = primitive if isinstance(primitive, Elementwise) else type(primitive)
             self._by_kind.setdefault(kind, []).append((block, equation))
@@ -312,19 +312,21 @@ class _Written:
     def _equations(self, block: Block) -> list[Equation]:
         last = {atom: at for at, each in enumerate(block.equations) for atom in each.inputs}
         last.update(dict.fromkeys(block.results, len(block.equations)))
-        found: list[Equation] = []
+        equations: list[Equation] = []
         end = 0
         for at, equation in enumerate(block.equations):
             origin = self.origins.get(equation)
             if at < end:
                 continue
             if origin is None:
-                found.append(self._equation(equation))
+                equations.append(self._equation(equation))
                 continue
             end = at + origin.count
             outputs = [var for each in block.equations[at:end] for var in each.outputs]
-            found += self._origin(origin, equation, [v for v in outputs if last.get(v, 0) >= end])
-        return found
+            equations += self._origin(
+                origin, equation, [v for v in outputs if last.get(v, 0) >= end]
+            )
+        return equations
 
     def _origin(self, origin: Origin, equation: Equation, wanted: Sequence[Var]) -> list[Equation]:
         """What equations are made of, and an equation for what they give besides."""
