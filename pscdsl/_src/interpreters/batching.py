@@ -47,10 +47,12 @@ def batch(
             outputs = append(program.current, equation, inputs)
         else:
             try:
-                outputs, found = equation.primitive.batch(inputs, flags, size)
+                outputs, batched_outputs = equation.primitive.batch(inputs, flags, size)
             except Failure as failure:
                 raise failure.at(equation.span) from None
-            many.update(var for var, flag in zip(equation.outputs, found, strict=True) if flag)
+            many.update(
+                var for var, flag in zip(equation.outputs, batched_outputs, strict=True) if flag
+            )
         env.values.update(zip(equation.outputs, outputs, strict=True))
     program.span = place
     return env.all(block.results), [atom in many for atom in block.results]
@@ -60,18 +62,18 @@ def batch_block(
     facts: Assumptions, block: Block, batched: Mask, size: Size, wanted: Mask | None = None
 ) -> tuple[Block, Mask]:
     """The block over a batch, and which results are batched; those `wanted` to be are."""
-    kept: list[bool] = []
+    flags: list[bool] = []
 
     def build(here: Builder, params: list[Value]) -> list[Value]:
-        results, found = batch(here, block, params, batched, size)
-        for index, is_batched in enumerate(found):
-            kept.append(is_batched or (wanted is not None and wanted[index]))
-            if kept[-1] and not is_batched:
+        results, batched_results = batch(here, block, params, batched, size)
+        for index, is_batched in enumerate(batched_results):
+            flags.append(is_batched or (wanted is not None and wanted[index]))
+            if flags[-1] and not is_batched:
                 results[index] = repeated(Value(here, here.atom(results[index])), size)
         return results
 
     types = [over_batch(t, size) if b else t for t, b in zip(block.in_types, batched, strict=True)]
-    return closed(facts, types, build), tuple(kept)
+    return closed(facts, types, build), tuple(flags)
 
 
 @lru_cache(maxsize=4096)
@@ -85,6 +87,6 @@ def batch_function(
     facts = function.facts
     if may_be_empty:
         facts = facts.assume(Fact("<=", 0, name(called)))
-    block, kept = batch_block(facts, function.body, batched, name(called))
+    block, batched_results = batch_block(facts, function.body, batched, name(called))
     made = derived(function, "batch", block)
-    return replace(made, dims=(*made.dims, called), facts=facts), called, kept
+    return replace(made, dims=(*made.dims, called), facts=facts), called, batched_results

@@ -32,12 +32,12 @@ LONGEST = 6
 def needed(block: Block) -> tuple[tuple[Equation, ...], set[Atom]]:
     """The equations that the results depend on, and all the atoms that these use."""
     used: set[Atom] = set(block.results)
-    kept: list[Equation] = []
+    equations: list[Equation] = []
     for equation in reversed(block.equations):
         if not used.isdisjoint(equation.outputs):
-            kept.append(equation)
+            equations.append(equation)
             used.update(equation.inputs)
-    return tuple(reversed(kept)), used
+    return tuple(reversed(equations)), used
 
 
 def without_cheap(
@@ -49,7 +49,7 @@ def without_cheap(
     saved are not yet among those of the late part.
     """
     equations, used = needed(late)
-    made = {var: each for each in early.equations for var in each.outputs}
+    made = {var: equation for equation in early.equations for var in equation.outputs}
     order: dict[Atom, int] = {var: place for place, var in enumerate((*early.params, *made))}
     wanted = {var for var, param in saved.items() if param in used}
     params: dict[Var, Var] = dict(saved)
@@ -72,12 +72,12 @@ def without_cheap(
             inputs = tuple([_late(operand, params) for operand in equation.inputs])
             again = Equation(equation.primitive, inputs, (params[output],), equation.span)
             repeated[output] = again
-    kept = tuple(sorted(wanted, key=lambda each: order[each]))
+    saved_vars = tuple(sorted(wanted, key=lambda each: order[each]))
     # What one value is computed from may have turned out to be saved for another.
     due = sorted(repeated.keys() - wanted, key=lambda each: order[each])
     first = [repeated[var] for var in due]
-    own = tuple([params[var] for var in kept])
-    return Block((*own, *late.params), (*first, *equations), late.results), kept
+    own = tuple([params[var] for var in saved_vars])
+    return Block((*own, *late.params), (*first, *equations), late.results), saved_vars
 
 
 def _late(atom: Atom, params: Mapping[Var, Var]) -> Atom:
@@ -240,8 +240,8 @@ def split_block(
     there = {v.atom for v, at in zip(params, places, strict=True) if free(at)}
     places = [index for index, lateness in enumerate(is_late) if not lateness]
     there.update(v.atom for v, at in zip(first, places, strict=True) if free_results(at))
-    second, kept = without_cheap(early, second, cut.saved, there)
-    return _finish(early, second, is_late, kept)
+    second, saved_vars = without_cheap(early, second, cut.saved, there)
+    return _finish(early, second, is_late, saved_vars)
 
 
 def _finish(early: Block, late: Block, late_results: Mask, kept: Sequence[Var]) -> Halves:

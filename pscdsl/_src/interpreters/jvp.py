@@ -62,7 +62,7 @@ def jvp_block(
     It takes the primals, then a tangent for each active parameter, and returns the results, then
     the tangents of those that have one, or that are `wanted` to.
     """
-    kept: list[bool] = []
+    flags: list[bool] = []
 
     def build(here: Builder, params: list[Value]) -> list[Value]:
         primals, given = params[: len(active)], iter(params[len(active) :])
@@ -71,21 +71,21 @@ def jvp_block(
         moving: list[Value] = []
         for index, (result, tangent) in enumerate(zip(results, found, strict=True)):
             wants = tangent is not None or (wanted is not None and wanted[index])
-            kept.append(wants)
+            flags.append(wants)
             if wants:
                 moving.append(zeros(here, result.type) if tangent is None else tangent)
         return [*results, *moving]
 
     moved = [type_ for type_, moves in zip(block.in_types, active, strict=True) if moves]
     made = closed(facts, (*block.in_types, *moved), build)
-    return made, tuple(kept)
+    return made, tuple(flags)
 
 
 @lru_cache(maxsize=4096)
 def jvp_function(function: Function, active: Mask) -> tuple[Function, Mask]:
     """The same for a function; it is made once, however often it is called."""
-    block, kept = jvp_block(function.facts, function.body, active)
-    return derived(function, "jvp", block), kept
+    block, active_results = jvp_block(function.facts, function.body, active)
+    return derived(function, "jvp", block), active_results
 
 
 def derived(function: Function, what: str, body: Block) -> Function:

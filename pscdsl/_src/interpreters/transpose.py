@@ -74,7 +74,7 @@ def transpose_block(
     It takes the other parameters, then the cotangents of the results that have one, and returns
     the cotangents of the linear parameters that get one, or that are `wanted` to.
     """
-    kept: list[bool] = []
+    flags: list[bool] = []
     types = block.in_types
     known = [type_ for type_, is_linear in zip(types, linear, strict=True) if not is_linear]
 
@@ -86,17 +86,17 @@ def transpose_block(
         results: list[Value] = []
         for index, (each, is_linear) in enumerate(zip(found, linear, strict=True)):
             keeps = is_linear and (each is not None or (wanted is not None and wanted[index]))
-            kept.append(keeps)
+            flags.append(keeps)
             if keeps:
                 results.append(zeros(here, types[index]) if each is None else each)
         return results
 
     received = [type_ for type_, is_given in zip(block.out_types, given, strict=True) if is_given]
-    return closed(facts, (*known, *received), build), tuple(kept)
+    return closed(facts, (*known, *received), build), tuple(flags)
 
 
 @lru_cache(maxsize=4096)
 def transpose_function(function: Function, linear: Mask, given: Mask) -> tuple[Function, Mask]:
     """The same for a function; it is transposed once, however often it is called."""
-    block, kept = transpose_block(function.facts, function.body, linear, given)
-    return derived(function, "transpose", block), kept
+    block, with_cotangents = transpose_block(function.facts, function.body, linear, given)
+    return derived(function, "transpose", block), with_cotangents
