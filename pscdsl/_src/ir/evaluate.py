@@ -66,10 +66,10 @@ class Evaluator:
     def _value(self, atom: Atom, values: Mapping[Atom, NDArray]) -> NDArray:
         if not isinstance(atom, Literal):
             return values[atom]
-        found = self._literals.get(atom)
-        if found is None:
-            found = self._literals[atom] = literal_array(atom)
-        return found
+        cached = self._literals.get(atom)
+        if cached is None:
+            cached = self._literals[atom] = literal_array(atom)
+        return cached
 
 
 def literal_array(literal: Literal) -> NDArray:
