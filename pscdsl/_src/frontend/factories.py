@@ -263,7 +263,7 @@ def _followed(
 ) -> list[ast.stmt]:
     """The statements that bind what a kernel reads, and what is asserted of that, in order."""
     before = around.body[: around.body.index(kernel)]
-    found: set[ast.stmt] = set()
+    statements: set[ast.stmt] = set()
     read: set[str] = set()
     wanted = [*_names(kernel)]
     while wanted:
@@ -282,14 +282,14 @@ def _followed(
             raise NotKnown(f"`{name}` of `{title}` is bound in a way that is not followed")
         if statement not in before:
             raise NotKnown(f"`{name}` of `{title}` is bound after it")
-        found.add(statement)
+        statements.add(statement)
         wanted.extend(_names(statement))
     asserted = (
         each
         for each in before
         if isinstance(each, ast.Assert) and bound.keys() & {*_names(each)} <= read
     )
-    return [each for each in before if each in {*found, *asserted}]
+    return [each for each in before if each in {*statements, *asserted}]
 
 
 def _is_made_constant(name: str, bindings: Sequence[ast.AST]) -> bool:

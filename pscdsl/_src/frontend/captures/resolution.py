@@ -248,10 +248,10 @@ class Resolver:
         index = uses(source)
         function = index.function_of(node)
         while function is not None:
-            found = self._kernels.get(function)
-            if found is None:
-                found = self._kernels[function] = self.is_kernel(source, function)
-            if found:
+            cached = self._kernels.get(function)
+            if cached is None:
+                cached = self._kernels[function] = self.is_kernel(source, function)
+            if cached:
                 return True
             function = index.function_of(function)
         return False

@@ -105,15 +105,15 @@ def with_fixes(
             trees[path] = None if source is None else Tree(source)
         return trees[path]
 
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for finding in findings:
         try:
-            found.append(finding.replaced(fixes=tuple(_fixes(finding, tree_of))))
+            diagnostics.append(finding.replaced(fixes=tuple(_fixes(finding, tree_of))))
         except Exception as error:  # what was found is reported, and so is our mistake
-            found.append(finding)
+            diagnostics.append(finding)
             what = f"no fix could be made for {finding.code}: {type(error).__name__}: {error}"
-            found.append(InternalError(what=what, span=finding.span))
-    return found
+            diagnostics.append(InternalError(what=what, span=finding.span))
+    return diagnostics
 
 
 def _fixes(finding: Diagnostic, tree_of: Callable[[str], Tree | None]) -> Iterator[Fix]:

@@ -325,11 +325,11 @@ def with_operands(
         return failure
     texts = [frame.source.text_of(node) for node in nodes]
     written = tuple(_beside(node, text) for node, text in zip(nodes, texts, strict=True))
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for diagnostic in failure.diagnostics:
         if isinstance(diagnostic, ShapesDoNotBroadcast):
             if [getattr(value, "shape", None) for value in values] != list(diagnostic.shapes):
-                found.append(diagnostic)
+                diagnostics.append(diagnostic)
                 continue
             kept = [
                 _with_axis_kept(*pair) for pair in zip(nodes, texts, diagnostic.shapes, strict=True)
@@ -337,10 +337,10 @@ def with_operands(
             diagnostic = diagnostic.replaced(
                 sign=sign, kept=[k[0] for k in kept], kept_axes=[k[1] for k in kept]
             )
-        found.append(
+        diagnostics.append(
             diagnostic.replaced(operands=written) if hasattr(diagnostic, "operands") else diagnostic
         )
-    return Failure(*found)
+    return Failure(*diagnostics)
 
 
 def _beside(node: ast.expr, text: str) -> str:

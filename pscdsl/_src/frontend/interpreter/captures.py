@@ -56,16 +56,16 @@ class Captures:
     def _answer(self, key: object, find: Callable[[Resolver], Diagnostic | None]) -> Answer:
         """What is wrong, worked out once, and the words that were searched for."""
         resolver = self.resolver()
-        found = self._answers.get(key)
-        if found is None:
+        cached = self._answers.get(key)
+        if cached is None:
             with resolver.asking() as asked:
                 try:
                     finding = find(resolver)
                     findings: tuple[Diagnostic, ...] = () if finding is None else (finding,)
                 except Failure as failure:  # a file that is not Python
                     findings = failure.diagnostics
-            found = self._answers[key] = Answer(findings, frozenset(asked))
-        return found
+            cached = self._answers[key] = Answer(findings, frozenset(asked))
+        return cached
 
     def of_module(self, module: Module, name: str, value: Any) -> Answer:
         """A name of a module that may be bound anew, or whose value may be written."""

@@ -143,11 +143,11 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 
 def handled(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a kind of node that its handler is given."""
-    found = _FIELDS.get(kind)
-    if found is None:
+    cached = _FIELDS.get(kind)
+    if cached is None:
         left_out = SET_BY_THE_PARSER | EMPTY.keys()
-        found = _FIELDS[kind] = tuple(field for field in kind._fields if field not in left_out)
-    return found
+        cached = _FIELDS[kind] = tuple(field for field in kind._fields if field not in left_out)
+    return cached
 
 
 def fields(node: ast.AST) -> dict[str, Any]:

@@ -102,10 +102,10 @@ class Finder:
         return Found(end, folders) if end and inside_any(end, self.bounds) else None
 
     def _listing(self, folder: str) -> _Listing:
-        found = self._listings.get(folder)
-        if found is None:
-            found = self._listings[folder] = _Listing(folder)
-        return found
+        cached = self._listings.get(folder)
+        if cached is None:
+            cached = self._listings[folder] = _Listing(folder)
+        return cached
 
 
 class _Listing:
@@ -364,10 +364,10 @@ class Files:
 
     def searched(self, path: str) -> str:
         """The text of a file as it is searched for names; nothing if there is none."""
-        found = self._texts.get(path)
-        if found is None:
-            found = self._texts[path] = self._searched(path)
-        return found
+        cached = self._texts.get(path)
+        if cached is None:
+            cached = self._texts[path] = self._searched(path)
+        return cached
 
     def _searched(self, path: str) -> str:
         try:

@@ -463,13 +463,13 @@ def _ways(
 
 def _statements(source: Source, line: int) -> list[ast.stmt]:
     """The statements of a module that have a line; a `class` or `def` with all that is in it."""
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for statement in source.tree.body:
         decorators = getattr(statement, "decorator_list", ())
         first = min([statement.lineno, *[d.lineno for d in decorators]])
         if first <= line <= (statement.end_lineno or statement.lineno):
-            found.append(statement)
-    return found
+            statements.append(statement)
+    return statements
 
 
 def _functions(make: Callable[[], Any]) -> Sequence[types.CodeType]:

@@ -82,28 +82,28 @@ class Texts:
 
     def text(self, file: str, namespace: dict[str, Any]) -> bytes:
         """The digest of the text of a file, as the front end sees it."""
-        found = self._texts.get(file)
-        if found is None:
+        cached = self._texts.get(file)
+        if cached is None:
             linecache.checkcache(file)
             text = "".join(linecache.getlines(file, namespace))
             if not text:
                 raise Opaque(f"{file}, which is empty")
             data = text.encode(errors="surrogatepass")
-            found = self._texts[file] = blake2b(data, digest_size=SIZE).digest()
-        return found
+            cached = self._texts[file] = blake2b(data, digest_size=SIZE).digest()
+        return cached
 
     def project(self, root: str, namespace: dict[str, Any]) -> bytes:
         """What stands for all files of a project: a write in one of them makes others unfit."""
-        found = self._projects.get(root)
-        if found is None:
+        cached = self._projects.get(root)
+        if cached is None:
             made = blake2b(digest_size=SIZE)
             for path in sorted(loaded_beside(root, namespace)):
                 if not path.startswith(_PACKAGE):  # which is counted with the language
                     state = os.stat(path)
                     parts = (path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
                     made.update(repr(parts).encode())
-            found = self._projects[root] = made.digest()
-        return found
+            cached = self._projects[root] = made.digest()
+        return cached
 
 
 class Trace:

@@ -437,18 +437,18 @@ def record_spec(
 ) -> RecordSpec:
     """The specification of a record, its own names of sizes or types replaced by the arguments."""
     key = (arguments, types)
-    found = cls.specs.get(key)
-    if found is _READING:
+    cached = cls.specs.get(key)
+    if cached is _READING:
         reason = "it contains itself, so its trees have no fixed shape"
         raise Failure(BadAnnotation(text=cls.title, reason=reason, rewrite=""))
-    if found is None:
+    if cached is None:
         cls.specs[key] = _READING
         try:
-            found = cls.specs[key] = _record_spec(cls, arguments, types)
+            cached = cls.specs[key] = _record_spec(cls, arguments, types)
         finally:
             if cls.specs[key] is _READING:
                 del cls.specs[key]
-    spec: RecordSpec = found
+    spec: RecordSpec = cached
     return spec
 
 

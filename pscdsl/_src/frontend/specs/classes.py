@@ -159,7 +159,7 @@ class _Reader:
 
     def _bases(self, bases: list[ast.expr]) -> None:
         text = self.text
-        found: list[ast.expr] = []
+        nodes: list[ast.expr] = []
         for base in bases:
             head = base.value if isinstance(base, ast.Subscript) else base
             value = self.value(head)
@@ -175,8 +175,8 @@ class _Reader:
             else:
                 shown = self.frame.source.text_of(base)
                 raise refuse(self.frame, base, f"the base class `{shown}`", "use a function of it")
-            found.append(base)
-        if len(found) > 1 or (text.kind == "enumeration" and len(bases) > 1):
+            nodes.append(base)
+        if len(nodes) > 1 or (text.kind == "enumeration" and len(bases) > 1):
             what = "a class with several base classes"
             raise refuse(self.frame, bases[-1], what, "derive from one; use functions for the rest")
         if text.parent is not None:

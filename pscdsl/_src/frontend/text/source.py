@@ -157,11 +157,11 @@ class Source:
 
     def scoping(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
         """The names that are local to a function."""
-        found = self._scoping.get(id(node))
-        if found is None:
-            found = self._scoping[id(node)] = local_names(node)
+        cached = self._scoping.get(id(node))
+        if cached is None:
+            cached = self._scoping[id(node)] = local_names(node)
             self._nodes.append(node)
-        return found
+        return cached
 
     def functions(self, code: types.CodeType) -> list[FunctionNode]:
         """The function nodes that a code object may come from: one, unless lines are shared."""

@@ -69,10 +69,10 @@ class Uses:
 
     def bound(self, scope: ScopeNode) -> frozenset[str]:
         """The names that a scope binds itself."""
-        found = self._bound.get(scope)
-        if found is None:
-            found = self._bound[scope] = frozenset(self._binds(scope))
-        return found
+        cached = self._bound.get(scope)
+        if cached is None:
+            cached = self._bound[scope] = frozenset(self._binds(scope))
+        return cached
 
     def _binds(self, scope: ScopeNode) -> Iterator[str]:
         if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -313,14 +313,14 @@ def _unit_rows(
         end = total + size_of(type_.shape)
         places.append((total, end))
         total = end
-    found: list[Value] = []
+    values: list[Value] = []
     for type_, (first, end) in zip(types, places, strict=True):
         size = end - first
         row = here.bind(Iota((total, size), 0, I32), ())[0]
         column = here.bind(Iota((total, size), 1, I32), ())[0]
         ones = Convert(type_.dtype)(equal(row, column + here.size(first, I32)))
-        found.append(Reshape((total, *type_.shape))(ones))
-    return found, places, total
+        values.append(Reshape((total, *type_.shape))(ones))
+    return values, places, total
 
 
 def _rows_at(x: Value, first: Size, end: Size) -> Value:
