@@ -166,8 +166,8 @@ class Rules:
         if key not in self._made:
             self._made[key] = self._elaborated(kind, here.facts, pattern, statics, read)
         made = self._made[key]
-        found = iter(replay(here, made.block, values))
-        return [next(found) if keeps else None for keeps in made.kept], made.flags
+        remaining = iter(replay(here, made.block, values))
+        return [next(remaining) if keeps else None for keeps in made.kept], made.flags
 
     def _elaborated(
         self,
