@@ -267,7 +267,7 @@ class _Index:
 
     def divide(self, found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Diagnostic]]:
         """The findings that are left, and those that a comment silences."""
-        kept: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         suppressed: list[Diagnostic] = []
         for diagnostic in found:
             places = {
@@ -280,8 +280,8 @@ class _Index:
                 for code in comment.names(diagnostic.code)
             }
             self.used |= uses
-            (suppressed if uses else kept).append(diagnostic)
-        return kept, suppressed
+            (suppressed if uses else diagnostics).append(diagnostic)
+        return diagnostics, suppressed
 
     def _at(self, path: str, line: int) -> Iterator[Suppression]:
         """The comments that are meant for a line; statements do not overlap."""
