@@ -355,34 +355,34 @@ def unfit(
 ) -> list[Diagnostic]:
     """What the parameters themselves rule out."""
     source, spec = module.source, function.args
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for variadic, stars in ((spec.vararg, "*"), (spec.kwarg, "**")):
         if variadic is not None:
             name = stars + variadic.arg
-            found.append(OpenParameters(name=name, span=source.span(variadic)))
+            diagnostics.append(OpenParameters(name=name, span=source.span(variadic)))
     parameters = {p.arg: p for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
     if len(parameters) > MAX_PARAMETERS:
         span = source.span(function).head(3)
-        found.append(SearchEnded(function=function.name, trials=0, span=span))
+        diagnostics.append(SearchEnded(function=function.name, trials=0, span=span))
     for name, usage in used.items():
         if declared(module, function, name) is not None:
             continue
         mutated = mutating_method(usage)
         refusal = purity.static_attribute([], mutated[1]) if mutated is not None else None
         if mutated is not None and refusal is not None:
-            found.append(refusal.at(source.span(mutated[2])))
+            diagnostics.append(refusal.at(source.span(mutated[2])))
         elif is_mapping(usage) or (usage.attributes and not is_text(usage)):
             attributes = tuple(attribute for attribute in usage.attributes if attribute != "append")
             how = "dict" if is_mapping(usage) else "object"
-            found.append(
+            diagnostics.append(
                 ObjectParameter(
                     name=name, how=how, attributes=attributes, span=source.span(parameters[name])
                 )
             )
         elif isinstance(closure.defaults.get(name), Poison | External | dict | list):
-            found.append(
+            diagnostics.append(
                 ObjectParameter(
                     name=name, how="default", attributes=(), span=source.span(parameters[name])
                 )
             )
-    return found
+    return diagnostics
