@@ -113,10 +113,10 @@ _facts: dict[Any, TensorFacts] = {}
 
 def facts(type: Any) -> TensorFacts:  # noqa: A002
     """The dtype and shape of a tensor type; a key reads as the u32 array that it is."""
-    found = _facts.get(type)
-    if found is None:
-        found = _facts[type] = TensorFacts(type)
-    return found
+    cached = _facts.get(type)
+    if cached is None:
+        cached = _facts[type] = TensorFacts(type)
+    return cached
 
 
 @once
@@ -210,12 +210,12 @@ _parsed: dict[str, Any] = {}
 
 def parsed(text: str) -> Any:
     """An attribute from its text form."""
-    found = _parsed.get(text)
-    if found is None:
+    cached = _parsed.get(text)
+    if cached is None:
         if len(_parsed) > _LIMIT:
             _parsed.clear()
-        found = _parsed[text] = mlir.Attribute.parse(text, context())
-    return found
+        cached = _parsed[text] = mlir.Attribute.parse(text, context())
+    return cached
 
 
 def layout(axes: Sequence[int]) -> Any:

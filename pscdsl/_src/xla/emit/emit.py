@@ -122,23 +122,23 @@ class ModuleEmitter:
 
     def place(self, span: Span) -> Any:
         """A span as a location; spans live as long as the functions that hold them."""
-        found = self._places.get(id(span))
-        if found is None:
-            found = self._places[id(span)] = c.place(span)
-        return found
+        cached = self._places.get(id(span))
+        if cached is None:
+            cached = self._places[id(span)] = c.place(span)
+        return cached
 
     def callee(
         self, function: Function, sizes: dict[str, int], in_loop: bool, nested: bool
     ) -> Callee:
         """The symbol of a function at certain sizes, and its result types."""
         key = (function, tuple(sorted(sizes.items())), in_loop, nested)
-        found = self._callees.get(key)
-        if found is None:
+        cached = self._callees.get(key)
+        if cached is None:
             name = self._named(re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function")
             results = self._declare(function, sizes, name, "private", (), in_loop, nested)
             symbol = c.mlir.FlatSymbolRefAttr.get(name, c.context())
-            found = self._callees[key] = (symbol, results)
-        return found
+            cached = self._callees[key] = (symbol, results)
+        return cached
 
     def apart(self, block: Block, operands: Sequence[H], here: Emitter) -> tuple[Any, Made]:
         """The symbol of a function that computes a block of operands like these, and that itself.
@@ -147,12 +147,12 @@ class ModuleEmitter:
         """
         bounds = tuple([here.bounds(x) for x in operands])
         key = content(block, here.tensor), bounds, here.in_loop, here.nested
-        found = self._apart.get(key)
-        if found is None:
+        cached = self._apart.get(key)
+        if cached is None:
             name = self._named("part")
             made = here.inner().function(block, name, bounds)
-            found = self._apart[key] = c.mlir.FlatSymbolRefAttr.get(name, c.context()), made
-        return found
+            cached = self._apart[key] = c.mlir.FlatSymbolRefAttr.get(name, c.context()), made
+        return cached
 
     def _named(self, base: str) -> str:
         """A name that no other function has."""
