@@ -154,8 +154,10 @@ class ArrayProgram:
         """The program over a batch, the first axis of batched operands; and which results are."""
 
         def make() -> tuple[ArrayProgram, Mask]:
-            block, kept = batch_block(self.function.facts, self.function.body, batched, size)
-            return self._like(block), kept
+            block, batched_results = batch_block(
+                self.function.facts, self.function.body, batched, size
+            )
+            return self._like(block), batched_results
 
         return self._once(("batched", batched, size), make)
 
@@ -177,10 +179,10 @@ class ArrayProgram:
         return ArrayProgram(simplify(as_function(self.function, block)), self.sizes)
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = make()
-        return found  # type: ignore[return-value] # pyright: ignore[reportReturnType]
+        cached = self._made.get(key)
+        if cached is None:
+            cached = self._made[key] = make()
+        return cached  # type: ignore[return-value] # pyright: ignore[reportReturnType]
 
     def _at_sizes(self, type: ArrayType) -> ArrayType:  # noqa: A002
         shape = tuple([evaluate(size, self.sizes) for size in type.shape])

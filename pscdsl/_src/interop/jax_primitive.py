@@ -94,8 +94,8 @@ def primitive() -> Any:
         known += [
             cotangent for cotangent, is_given in zip(cotangents, given, strict=True) if is_given
         ]
-        found = iter(made.bind(*known, program=program.transposed(linear, given)))
-        return [next(found) if is_linear else None for is_linear in linear]
+        remaining = iter(made.bind(*known, program=program.transposed(linear, given)))
+        return [next(remaining) if is_linear else None for is_linear in linear]
 
     ad.primitive_transposes[made] = transpose
 
