@@ -44,10 +44,10 @@ class Span:
 
     def frames(self) -> tuple[Span, ...]:
         """This place and the calls that led to it, innermost first."""
-        found: list[Span] = [self]
-        while (site := found[-1].call_site) is not None:
-            found.append(site)
-        return tuple(found)
+        spans: list[Span] = [self]
+        while (site := spans[-1].call_site) is not None:
+            spans.append(site)
+        return tuple(spans)
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"

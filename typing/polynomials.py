@@ -138,12 +138,12 @@ def common_factors(monomials: Iterable[Monomial]) -> Monomial:
         if not shared:
             break
         left = list(monomial)
-        kept: list[Factor] = []
+        factors: list[Factor] = []
         for factor in shared:
             if factor in left:
                 left.remove(factor)
-                kept.append(factor)
-        shared = tuple(kept)
+                factors.append(factor)
+        shared = tuple(factors)
     return shared
 
 

@@ -107,7 +107,7 @@ class RecordSpec:
 
     def __str__(self) -> str:
         if self.spelled:
-            return f"{self.record.name}({', '.join(f'{n}: {each}' for n, each in self.fields)})"
+            return f"{self.record.name}({', '.join(f'{n}: {tree}' for n, tree in self.fields)})"
         arguments = self.arguments or ", ".join(map(str, self.types))
         return f"{self.record.name}[{arguments}]" if arguments else self.record.name
 
@@ -218,8 +218,8 @@ def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
 
 def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
     """How many parts a specification has, those that are shared counted wherever they stand."""
-    found: dict[int, int] = {} if known is None else known
-    if id(spec) not in found:
+    extents: dict[int, int] = {} if known is None else known
+    if id(spec) not in extents:
         parts: list[Spec] = []
         if isinstance(spec, TupleSpec):
             parts = list(spec.items)
@@ -227,8 +227,8 @@ def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
             parts = [part for _, part in spec.fields]
         elif isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
             parts = [spec.item]
-        found[id(spec)] = 1 + sum(extent(part, found) for part in parts)
-    return found[id(spec)]
+        extents[id(spec)] = 1 + sum(extent(part, extents) for part in parts)
+    return extents[id(spec)]
 
 
 def arrays_of(spec: Spec) -> Iterator[ArraySpec]:
@@ -288,7 +288,7 @@ class Choice:
         parts = [f"{name}={value}" for name, value in (*self.dtypes, *self.ranks)]
         parts += [f"{name}={tree}" for name, tree in self.trees]
         parts += [f"len({path})={value}" for path, value in self.lengths]
-        known = ((path, each.value) for path, each in self.statics)
+        known = ((path, static.value) for path, static in self.statics)
         parts += [
             f"{path}={static_text(value)}" for path, value in known if not isinstance(value, Dim)
         ]
@@ -361,9 +361,9 @@ class Signature:
 
     def unbound(self) -> tuple[str, ...]:
         """The type variables that the result has, and no parameter."""
-        given = {each.name for p in self.parameters for each in trees_of(p.spec)}
+        given = {tree.name for p in self.parameters for tree in trees_of(p.spec)}
         result = () if self.result is None else trees_of(self.result)
-        return tuple(dict.fromkeys(each.name for each in result if each.name not in given))
+        return tuple(dict.fromkeys(tree.name for tree in result if tree.name not in given))
 
     def choices(self) -> list[Choice] | None:
         """The choices that are tried when the signature is checked alone.
@@ -384,33 +384,33 @@ class Signature:
 
     def _columns(self) -> list[Column] | None:
         """What is open, with what is tried for it; None if it cannot be enumerated."""
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):
                 if isinstance(part, ArraySpec):
                     if isinstance(part.dtype, DTypeClass):
                         name_ = part.dtype.name
-                        found[name_] = ("dtypes", name_, part.dtype.usual_first())
+                        columns[name_] = ("dtypes", name_, part.dtype.usual_first())
                     for dim in part.dims:
                         if isinstance(dim, Variadic):
                             group = group_name(dim)
-                            found[group] = ("ranks", group, tuple(range(MAX_RANK + 1)))
+                            columns[group] = ("ranks", group, tuple(range(MAX_RANK + 1)))
                 elif isinstance(part, TreeSpec):
                     if isinstance(part.dtype, DTypeClass):
                         class_ = part.dtype
-                        found[class_.name] = ("dtypes", class_.name, class_.usual_first())
-                    found[f"tree {part.name}"] = ("trees", part.name, part.samples())
+                        columns[class_.name] = ("dtypes", class_.name, class_.usual_first())
+                    columns[f"tree {part.name}"] = ("trees", part.name, part.samples())
                 elif isinstance(part, RepeatedSpec):
-                    found[f"len({where})"] = ("lengths", where, tuple(range(MAX_LENGTH + 1)))
+                    columns[f"len({where})"] = ("lengths", where, tuple(range(MAX_LENGTH + 1)))
                 elif isinstance(part, OptionalSpec):
-                    found[f"{where} is None"] = ("given", where, (True, False))
+                    columns[f"{where} is None"] = ("given", where, (True, False))
                 elif isinstance(part, MapSpec) or (
                     isinstance(part, StaticSpec) and part.samples is None
                 ):
                     return None
                 elif isinstance(part, StaticSpec):
-                    found[where] = ("statics", where, part.samples or ())
-        return list(found.values())
+                    columns[where] = ("statics", where, part.samples or ())
+        return list(columns.values())
 
     def result_type(self, choice: Choice, like: Type | None = None) -> Type:
         """The declared result under a choice; `like` as in `Instantiation.type_of`."""
@@ -444,24 +444,24 @@ class Signature:
 
     def open_parts(self) -> dict[str, str]:
         """What parameters leave open besides sizes: its name, and which kind of thing it is."""
-        found: dict[str, str] = {}
+        kinds: dict[str, str] = {}
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):
                 if isinstance(part, ArraySpec):
                     if isinstance(part.dtype, DTypeClass):
-                        found[part.dtype.name] = "dtype"
+                        kinds[part.dtype.name] = "dtype"
                     groups = (group_name(dim) for dim in part.dims if isinstance(dim, Variadic))
-                    found.update((group, "rank") for group in groups)
+                    kinds.update((group, "rank") for group in groups)
                 elif isinstance(part, TreeSpec):
                     if isinstance(part.dtype, DTypeClass):
-                        found[part.dtype.name] = "dtype"
+                        kinds[part.dtype.name] = "dtype"
                 elif isinstance(part, RepeatedSpec):
-                    found[f"len({where})"] = "length"
+                    kinds[f"len({where})"] = "length"
                 elif isinstance(part, StaticSpec):
-                    found[where] = "static"
+                    kinds[where] = "static"
                 elif isinstance(part, OptionalSpec):
-                    found[f"{where} is None"] = "absence"
-        return found
+                    kinds[f"{where} is None"] = "absence"
+        return kinds
 
     def enumerated(self) -> tuple[str, ...]:
         """What was tried one by one, in words."""
@@ -469,8 +469,8 @@ class Signature:
 
     def examples(self) -> tuple[str, ...]:
         """What was tried by examples alone, in words: there are more that could be given."""
-        found = self._enumerated()
-        return tuple(dict.fromkeys(text for _, text, complete in found if not complete))
+        enumerated = self._enumerated()
+        return tuple(dict.fromkeys(text for _, text, complete in enumerated if not complete))
 
     def unrolled_examples(self) -> tuple[str, ...]:
         """Static values that a program may have as many operations of as the value says."""
@@ -484,11 +484,11 @@ class Signature:
 
     def rank_examples(self) -> tuple[str, ...]:
         """The groups of axes whose number was tried by examples, in words."""
-        found = self._enumerated()
+        enumerated = self._enumerated()
         return tuple(
             dict.fromkeys(
                 text
-                for part, text, complete in found
+                for part, text, complete in enumerated
                 if isinstance(part, ArraySpec) and not complete
             )
         )
@@ -575,11 +575,11 @@ class Instantiation:
         What the choice does not decide (in a result) is taken from `like`, the type that was
         found there; it is then up to the caller to compare the two.
         """
-        parts = tuple(each for _, each in children(like)) if like is not None else ()
+        parts = tuple(tree for _, tree in children(like)) if like is not None else ()
 
         def inside(inner: Spec, step: str, index: int) -> Type:
-            found = parts[index] if index < len(parts) else None
-            return self.type_of(inner, where + step, found)
+            part = parts[index] if index < len(parts) else None
+            return self.type_of(inner, where + step, part)
 
         if isinstance(spec, ArraySpec):
             return self.array(spec, like if isinstance(like, ArrayType) else None)
@@ -602,8 +602,8 @@ class Instantiation:
             known = chosen(self.statics, where, like)
             return known if isinstance(known, StaticType) else StaticType(None)
         if isinstance(spec, OptionalSpec):
-            given = chosen(self.given, where, like is not None and like != NONE)
-            return self.type_of(spec.item, where, like) if given else NONE
+            is_given = chosen(self.given, where, like is not None and like != NONE)
+            return self.type_of(spec.item, where, like) if is_given else NONE
         if isinstance(spec, TreeSpec) and spec.name in self.trees:
             batch = spec.batch
             tree = self.trees[spec.name]
@@ -649,11 +649,11 @@ def exclusion(failing: Sequence[Choice], right: Sequence[Choice]) -> str:
     In the words of the kernel: `len(xs) >= 1`; empty if there is none.
     """
     out = [dict(_numbers(choice)) for choice in failing]
-    kept = [dict(_numbers(choice)) for choice in right]
+    numbers = [dict(_numbers(choice)) for choice in right]
     for number in out[0]:
         if all(number in each for each in out):
             bound = max(each[number] for each in out) + 1
-            if any(each.get(number, 0) >= bound for each in kept):
+            if any(each.get(number, 0) >= bound for each in numbers):
                 return f"{number} >= {bound}"
     return ""
 
