@@ -118,8 +118,8 @@ def multi_head(
     values = np.einsum("...sm,mhk->...hsk", memory, p.value)
     if turn is not None:
         queries, keys = turn(queries), turn(keys)
-    found = attend(queries, keys, values, mask, causal)
-    return np.einsum("...htk,hkd->...td", found, p.out)
+    attended = attend(queries, keys, values, mask, causal)
+    return np.einsum("...htk,hkd->...td", attended, p.out)
 
 
 def attend(

@@ -23,8 +23,8 @@ def bernoulli_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Fl
     """
     number = _like(k, probability)
     outside = (k < 0) | (k > 1)
-    found = psc.special.xlogy(number, probability)
-    return np.where(outside, -np.inf, found + psc.special.xlog1py(1 - number, -probability))
+    log_success = psc.special.xlogy(number, probability)
+    return np.where(outside, -np.inf, log_success + psc.special.xlog1py(1 - number, -probability))
 
 
 def binomial_log_mass(
@@ -34,8 +34,8 @@ def binomial_log_mass(
     outside = (k < 0) | (k > n)
     possible = np.where(outside, 0, k)
     ones, zeros = _like(possible, probability), _like(n - possible, probability)
-    found = log_beta_weight(ones, zeros, probability) - np.log(ones + zeros + 1)
-    return np.where(outside, -np.inf, found)
+    log_mass = log_beta_weight(ones, zeros, probability) - np.log(ones + zeros + 1)
+    return np.where(outside, -np.inf, log_mass)
 
 
 def binomial_cdf(
@@ -44,8 +44,8 @@ def binomial_cdf(
     """The probability of at most k."""
     below = np.clip(k, 0, n - 1)
     ones, zeros = _like(below + 1, probability), _like(n - below, probability)
-    found = psc.special.betaincc(ones, zeros, probability)
-    return np.where(k < 0, 0, np.where(k >= n, 1, found))
+    cdf = psc.special.betaincc(ones, zeros, probability)
+    return np.where(k < 0, 0, np.where(k >= n, 1, cdf))
 
 
 def negative_binomial_log_mass(
@@ -58,34 +58,34 @@ def negative_binomial_log_mass(
     outside = k < 0
     number = _like(np.where(outside, 0, k), probability)
     ratio = np.log(count / (count + number))
-    found = log_beta_weight(count, number, probability) + ratio - np.log(count + number + 1)
-    return np.where(outside, -np.inf, found)
+    log_mass = log_beta_weight(count, number, probability) + ratio - np.log(count + number + 1)
+    return np.where(outside, -np.inf, log_mass)
 
 
 def geometric_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Float["*r"]:
     """The log-probability that trial k, counted from 1, is the first to succeed."""
     number = _like(k, probability)
-    found = psc.special.xlog1py(number - 1, -probability) + np.log(probability)
-    return np.where(k < 1, -np.inf, found)
+    log_mass = psc.special.xlog1py(number - 1, -probability) + np.log(probability)
+    return np.where(k < 1, -np.inf, log_mass)
 
 
 def poisson_log_mass(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
     """The log-probability of k independent events, with `mean` events on average (Poisson 1837)."""
     outside = k < 0
-    found = log_poisson_weight(_like(np.where(outside, 0, k), mean), mean)
-    return np.where(outside, -np.inf, found)
+    log_mass = log_poisson_weight(_like(np.where(outside, 0, k), mean), mean)
+    return np.where(outside, -np.inf, log_mass)
 
 
 def poisson_cdf(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
     """The probability of at most k."""
-    found = psc.special.gammaincc(_like(np.maximum(k, 0), mean) + 1, mean)
-    return np.where(k < 0, 0, found)
+    cdf = psc.special.gammaincc(_like(np.maximum(k, 0), mean) + 1, mean)
+    return np.where(k < 0, 0, cdf)
 
 
 def poisson_survival(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
     """The probability of more than k, with relative accuracy where it is small."""
-    found = psc.special.gammainc(_like(np.maximum(k, 0), mean) + 1, mean)
-    return np.where(k < 0, 1, found)
+    survival = psc.special.gammainc(_like(np.maximum(k, 0), mean) + 1, mean)
+    return np.where(k < 0, 1, survival)
 
 
 @psc.kernel
@@ -100,8 +100,8 @@ def categorical_log_mass(
     """
     n = log_probabilities.shape[-1]
     place = np.clip(k, 0, n - 1)
-    found = np.take_along_axis(log_probabilities, place[..., None], axis=-1)[..., 0]
-    return np.where((k < 0) | (k >= n), -np.inf, found)
+    log_mass = np.take_along_axis(log_probabilities, place[..., None], axis=-1)[..., 0]
+    return np.where((k < 0) | (k >= n), -np.inf, log_mass)
 
 
 @psc.kernel

@@ -38,8 +38,8 @@ def log_normal_log_density(
     """The log-density of numbers whose logarithms are normal with this mean and deviation."""
     outside = x <= 0
     logarithm = np.log(np.where(outside, 1, x))
-    found = normal_log_density(logarithm, mean, deviation) - logarithm
-    return np.where(outside, -np.inf, found)
+    log_density = normal_log_density(logarithm, mean, deviation) - logarithm
+    return np.where(outside, -np.inf, log_density)
 
 
 def log_normal_cdf(
@@ -158,8 +158,8 @@ def gamma_log_density(
 ) -> Float["*r"]:
     """The log-density of the gamma with mean `shape / rate`; exact for large shapes, too."""
     outside = x < 0
-    found = log_poisson_weight(shape - 1, rate * np.where(outside, 1, x))
-    return np.where(outside, -np.inf, found + np.log(rate))
+    log_weight = log_poisson_weight(shape - 1, rate * np.where(outside, 1, x))
+    return np.where(outside, -np.inf, log_weight + np.log(rate))
 
 
 def gamma_cdf(
@@ -182,8 +182,8 @@ def inverse_gamma_log_density(
     """The log-density of `scale / y`, where y is gamma with this shape and rate 1."""
     outside = x <= 0
     positive = np.where(outside, 1, x)
-    found = log_poisson_weight(shape, scale / positive) + np.log(shape) - np.log(positive)
-    return np.where(outside, -np.inf, found)
+    log_density = log_poisson_weight(shape, scale / positive) + np.log(shape) - np.log(positive)
+    return np.where(outside, -np.inf, log_density)
 
 
 def beta_log_density(x: Float["*s"], a: Float["*p"] | float, b: Float["*q"] | float) -> Float["*r"]:

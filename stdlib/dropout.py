@@ -26,5 +26,5 @@ def channel_dropout(key: Key, x: Float["n c *space"], rate: Float = 0.5) -> Floa
     Cost: 2*c*n*space + 124*c*n + 1 flops.
     """
     n, c = x.shape[:2]
-    kept = psc.random.bernoulli(key, 1 - rate, (n, c))
-    return np.where(kept.reshape(n, c, *(1 for _ in x.shape[2:])), x / (1 - rate), 0)
+    mask = psc.random.bernoulli(key, 1 - rate, (n, c))
+    return np.where(mask.reshape(n, c, *(1 for _ in x.shape[2:])), x / (1 - rate), 0)

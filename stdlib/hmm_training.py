@@ -77,12 +77,12 @@ def improve(p: HMM["s o"], sequences: Int["n t"]) -> tuple[HMM["s o"], Float]:
 
     Cost: at most 37*n*s*s*t + n*o*s + 96*n*s*t + 26*o*s + 11*s*s flops.
     """
-    each = psc.vmap(expected_counts, in_axes=(None, 0))(p, sequences)
+    expected = psc.vmap(expected_counts, in_axes=(None, 0))(p, sequences)
     counts = Counts(
-        each.start.sum(axis=0),
-        each.transition.sum(axis=0),
-        each.emission.sum(axis=0),
-        each.log_likelihood.sum(),
+        expected.start.sum(axis=0),
+        expected.transition.sum(axis=0),
+        expected.emission.sum(axis=0),
+        expected.log_likelihood.sum(),
     )
     return most_likely(counts, p), counts.log_likelihood
 

@@ -75,8 +75,8 @@ def orthogonal(key: Key, shape: Shape, gain: float = 1.0, dtype: Any = np.float3
     assert len(shape) >= 2, "a matrix, or the window of a convolution"
     drawn = widened(psc.random.normal(key, shape, dtype))
     u, _, v = np.linalg.svd(drawn.reshape(shape[0], -1), full_matrices=False)
-    found: Any = gain * (u @ v)
-    return found.reshape(shape).astype(dtype)
+    matrix: Any = gain * (u @ v)
+    return matrix.reshape(shape).astype(dtype)
 
 
 def scaled_uniform(key: Key, shape: Shape, variance: Any, dtype: Any = np.float32) -> Float["..."]:

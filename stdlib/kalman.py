@@ -174,7 +174,7 @@ def smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
     flops.
     """
     assert np.finfo(p.start_mean.dtype).bits >= 32
-    found = kalman_filter(p, observations)
+    forward = kalman_filter(p, observations)
 
     def step(later: Gaussian["s"], filtered: Gaussian["s"]) -> tuple[Gaussian["s"], Gaussian["s"]]:
         gain = smoother_gain(p, filtered.covariance)
@@ -185,8 +185,10 @@ def smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
         state = Gaussian(mean, symmetric(covariance))
         return state, state
 
-    last = Gaussian(found.mean[-1], found.covariance[-1])
-    _, before = psc.scan(step, last, Gaussian(found.mean[:-1], found.covariance[:-1]), reverse=True)
+    last = Gaussian(forward.mean[-1], forward.covariance[-1])
+    _, before = psc.scan(
+        step, last, Gaussian(forward.mean[:-1], forward.covariance[:-1]), reverse=True
+    )
     mean = np.concatenate([before.mean, last.mean[None]])
     covariance = np.concatenate([before.covariance, last.covariance[None]])
     return Gaussians(mean, covariance)

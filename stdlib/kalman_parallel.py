@@ -77,7 +77,7 @@ def parallel_smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t
     flops.
     """
     assert np.finfo(p.start_mean.dtype).bits >= 32
-    found = parallel_filter(p, observations)
+    forward = parallel_filter(p, observations)
 
     def back(mean: Float["s"], covariance: Float["s s"]) -> _Back["s"]:
         gain = smoother_gain(p, covariance)
@@ -85,11 +85,11 @@ def parallel_smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t
         spread = rest @ covariance @ rest.T + gain @ p.transition_noise @ gain.T
         return _Back(gain, rest @ mean, symmetric(spread))
 
-    steps = psc.vmap(back)(found.mean[:-1], found.covariance[:-1])
+    steps = psc.vmap(back)(forward.mean[:-1], forward.covariance[:-1])
     # After the last time nothing is known.
     e = np.concatenate([steps.e, np.zeros_like(p.transition)[None]])
-    g = np.concatenate([steps.g, found.mean[-1:]])
-    l = np.concatenate([steps.l, found.covariance[-1:]])  # noqa: E741
+    g = np.concatenate([steps.g, forward.mean[-1:]])
+    l = np.concatenate([steps.l, forward.covariance[-1:]])  # noqa: E741
     every = psc.associative_scan(_joined_back, _Back(e, g, l), reverse=True)
     return Gaussians(every.g, every.l)
 

@@ -82,8 +82,8 @@ def lbfgs(
         return loss(restored(x))
 
     def at(x: Any) -> tuple[Any, Any]:
-        found: tuple[Any, Any] = psc.value_and_grad(of_vector)(x)
-        return found
+        value_and_gradient: tuple[Any, Any] = psc.value_and_grad(of_vector)(x)
+        return value_and_gradient
 
     def unfinished(run: Any) -> Any:
         return (np.abs(run.gradient).max() > tolerance) & ~run.stuck
@@ -93,20 +93,20 @@ def lbfgs(
         # Without curvature the first length is that of a step of length at most 1.
         known = run.curvature.scales[-1] > 0
         length = np.where(known, 1, np.minimum(1, 1 / np.abs(run.gradient).sum()))
-        found = line_search(
+        result = line_search(
             at, run.x, direction, run.value, run.gradient, length, search == "wolfe"
         )
-        moved = found.low.length * direction
-        change = found.low.gradient - run.gradient
-        flatter = np.abs(found.low.gradient).max() < np.abs(run.gradient).max()
+        moved = result.low.length * direction
+        change = result.low.gradient - run.gradient
+        flatter = np.abs(result.low.gradient).max() < np.abs(run.gradient).max()
         return _Descent(
             run.x + moved,
-            found.low.value,
-            found.low.gradient,
+            result.low.value,
+            result.low.gradient,
             remembered(run.curvature, moved, change),
-            ~((found.low.value < run.value) | flatter),
+            ~((result.low.value < run.value) | flatter),
             run.steps + 1,
-            run.evaluations + found.evaluations,
+            run.evaluations + result.evaluations,
         )
 
     value, gradient = at(first)
@@ -139,8 +139,8 @@ def remembered(
 
 def _shifted(rows: Any, row: Any) -> Any:
     """The rows without the first, and with another one at the end."""
-    found: Any = np.concatenate([rows[1:], row[None]])
-    return found
+    shifted: Any = np.concatenate([rows[1:], row[None]])
+    return shifted
 
 
 @psc.kernel

@@ -46,8 +46,8 @@ def solve_cg(
 
     Cost: 2*n*n + 16*n + 15 flops, with one step of its loop.
     """
-    found = conjugate_gradients(lambda v: a @ v, b, None, tolerance, max_steps)
-    return Solution(found.x, found.residual, found.steps)
+    solution = conjugate_gradients(lambda v: a @ v, b, None, tolerance, max_steps)
+    return Solution(solution.x, solution.residual, solution.steps)
 
 
 @psc.kernel

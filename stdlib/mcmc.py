@@ -143,9 +143,9 @@ def hamiltonian(
     density: Any = psc.value_and_grad(of_vector)
 
     def step(here: Point["d"], key: Key) -> tuple[Point["d"], tuple[Any, Any, Any]]:
-        found = _hamiltonian_step(density, here, key, step_size, inverse_mass, moves)
-        at = found.point
-        return at, (at.position, at.log_density, found.acceptance)
+        transition = _hamiltonian_step(density, here, key, step_size, inverse_mass, moves)
+        at = transition.point
+        return at, (at.position, at.log_density, transition.acceptance)
 
     _, (positions, densities, acceptance) = psc.scan(
         step, _at(density, vector), psc.random.split(key, steps)
@@ -179,9 +179,9 @@ def warm_up(
     def step(state: _WarmUp["d"], row: tuple[i32, Key]) -> tuple[_WarmUp["d"], None]:
         i, key = row
         size = np.exp(state.averaging.log_step)
-        found = _hamiltonian_step(density, state.at, key, size, state.variance, moves)
-        averaging = _averaged(state.averaging, target - found.acceptance)
-        seen = _spread_with(state.spread, found.point.position)
+        transition = _hamiltonian_step(density, state.at, key, size, state.variance, moves)
+        averaging = _averaged(state.averaging, target - transition.acceptance)
+        seen = _spread_with(state.spread, transition.point.position)
         spread = _chosen((i >= quarter) & (i < steps - quarter), seen, state.spread)
 
         change = i == steps - quarter - 1
@@ -191,15 +191,15 @@ def warm_up(
         again = _averaging_from(np.exp(averaging.log_average) / np.sqrt(new.min()))
         averaging = _chosen(change, again, averaging)
         variance = np.where(change, new, state.variance)
-        return _WarmUp(found.point, averaging, spread, variance), None
+        return _WarmUp(transition.point, averaging, spread, variance), None
 
     one = np.ones_like(vector)
     nothing = _Spread(np.zeros_like(one[0]), np.zeros_like(one), np.zeros_like(one))
     begin = _WarmUp(_at(density, vector), _averaging_from(one[0] * step_size), nothing, one)
     rows = (np.arange(steps), psc.random.split(key, steps))
-    found, _ = psc.scan(step, begin, rows)
-    size = np.exp(found.averaging.log_average)
-    return Tuned(shaped(found.at.position), size, shaped(found.variance))
+    last, _ = psc.scan(step, begin, rows)
+    size = np.exp(last.averaging.log_average)
+    return Tuned(shaped(last.at.position), size, shaped(last.variance))
 
 
 def leapfrog(

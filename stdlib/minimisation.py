@@ -86,9 +86,9 @@ def golden_section(
             rising = _Section(at.left, at.right, far, at.high, at.at_right, f(far))
             return chosen(at.at_left < at.at_right, falling, rising), steps + 1
 
-        found, steps = psc.while_loop(unfinished, step, (start, np.int32(0)), max_steps=max_steps)
-        x = chosen(found.at_left < found.at_right, found.left, found.right)
-        return x, (steps, np.logical_not(wide(found)))
+        section, steps = psc.while_loop(unfinished, step, (start, np.int32(0)), max_steps=max_steps)
+        x = chosen(section.at_left < section.at_right, section.left, section.right)
+        return x, (steps, np.logical_not(wide(section)))
 
     def tangent(linear: Callable[[Any], Any], y: Any) -> Any:
         return y / linear(np.ones_like(y))
@@ -190,11 +190,13 @@ def nelder_mead(
         best, good, better = value < at.values[0], value < at.values[-2], value < value_there
         share = np.where(best, stretch, np.where(better, contract, -contract))
         other = middle + share.astype(flat.dtype) * (middle - worst)
-        kept = good & np.logical_not(best)
-        value_of_other = psc.cond(kept, lambda: value, lambda: value_at(other))
+        reflected = good & np.logical_not(best)
+        value_of_other = psc.cond(reflected, lambda: value, lambda: value_at(other))
         as_good = chosen(better, value_of_other <= value, value_of_other < value_there)
         improved = chosen(best, value_of_other < value, as_good)
-        x, value = chosen(improved & np.logical_not(kept), (other, value_of_other), (turned, value))
+        x, value = chosen(
+            improved & np.logical_not(reflected), (other, value_of_other), (turned, value)
+        )
 
         def replaced() -> _Simplex["n"]:
             return _Simplex(psc.update(at.corners, -1, x), psc.update(at.values, -1, value))
@@ -209,8 +211,8 @@ def nelder_mead(
         moved = np.where(x == 0, 0.00025, 1.05 * x)
         corners = np.concatenate([x[None], np.where(np.eye(count, dtype=np.bool_), moved, x)])
         first = _sorted(_Simplex(corners, psc.vmap(value_at)(corners)))
-        found, steps = psc.while_loop(unfinished, step, (first, np.int32(0)), max_steps=max_steps)
-        return found.corners[0], (steps, near(found))
+        simplex, steps = psc.while_loop(unfinished, step, (first, np.int32(0)), max_steps=max_steps)
+        return simplex.corners[0], (steps, near(simplex))
 
     def tangent(hessian: Callable[[Any], Any], y: Any) -> Any:
         eps = float(np.finfo(y.dtype).eps)

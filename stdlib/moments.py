@@ -139,8 +139,8 @@ def weighted_correlation(x: Float["n d"], weights: Float["n"]) -> Float["d d"]:
     wide, shares = widened(x), _shares(weights)
     apart = wide - shares @ wide
     standard = apart / np.sqrt(shares @ (apart * apart))
-    found = standard.T @ (shares[:, None] * standard)
-    return np.clip(found, -1, 1).astype(x.dtype)
+    correlation = standard.T @ (shares[:, None] * standard)
+    return np.clip(correlation, -1, 1).astype(x.dtype)
 
 
 def _shares(weights: Float["n"]) -> Any:

@@ -50,8 +50,10 @@ def dirichlet_log_density(x: Float["*batch d"], concentration: Float["d"]) -> Fl
     """
     outside = (x < 0).any(axis=-1)
     constant = psc.special.gammaln(concentration).sum() - psc.special.gammaln(concentration.sum())
-    found = psc.special.xlogy(concentration - 1, np.where(x < 0, 1, x)).sum(axis=-1) - constant
-    return np.where(outside, -np.inf, found)
+    log_density = (
+        psc.special.xlogy(concentration - 1, np.where(x < 0, 1, x)).sum(axis=-1) - constant
+    )
+    return np.where(outside, -np.inf, log_density)
 
 
 def _mahalanobis(x: Float["*batch d"], mean: Float["d"], root: Float["d d"]) -> Float["*batch"]:

@@ -85,17 +85,17 @@ def newton_cg(
 
         def step(at: _At["n"]) -> _At["n"]:
             _, product = psc.linearize(gradient, at.x)
-            found = _direction(product, at.gradient, max_products)
+            descent = _direction(product, at.gradient, max_products)
             length: Any = np.ones_like(at.gradient[0])
             if line_search:
-                length = _length(on_vectors, at.x, at.gradient, found.z)
-            x = at.x + length * found.z
-            products = at.products + found.steps
+                length = _length(on_vectors, at.x, at.gradient, descent.z)
+            x = at.x + length * descent.z
+            products = at.products + descent.steps
             return _At(x, gradient(x), at.steps + 1, products, length == 0)
 
         first = _At(x, gradient(x), np.int32(0), np.int32(0), False)
-        found = psc.while_loop(unfinished, step, first, max_steps=max_steps)
-        return found.x, (found.steps, found.products)
+        final = psc.while_loop(unfinished, step, first, max_steps=max_steps)
+        return final.x, (final.steps, final.products)
 
     def tangent(hessian: Callable[[Any], Any], y: Any) -> Any:
         return conjugate_gradients(hessian, y, None, tolerance, 10 * max_products).x
@@ -142,5 +142,5 @@ def _length(
         fallen = loss(x + length * direction) <= here + 1e-4 * length * slope + slack
         return np.logical_not(fallen) & (length > least)
 
-    found: Any = psc.while_loop(too_far, lambda length: length / 2, np.ones_like(here))
-    return np.where(found > least, found, 0)
+    accepted: Any = psc.while_loop(too_far, lambda length: length / 2, np.ones_like(here))
+    return np.where(accepted > least, accepted, 0)

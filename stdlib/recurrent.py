@@ -191,17 +191,17 @@ def _sequence(
 
     def step(states: States, row: tuple[Any, Any]) -> tuple[States, Any]:
         from_inputs, here = row
-        found = cell(p, states, from_inputs)
+        new_states = cell(p, states, from_inputs)
         if here is not None:
-            pairs = zip(found, states, strict=True)
+            pairs = zip(new_states, states, strict=True)
             here = here[..., None]
-            found = tuple([_choice(here, new, old) for new, old in pairs])
-        return found, found[0].astype(xs.dtype)
+            new_states = tuple([_choice(here, new, old) for new, old in pairs])
+        return new_states, new_states[0].astype(xs.dtype)
 
     rows = (_from_inputs(p, xs), present)
-    wide = tuple(widened(each) for each in start)
+    wide = tuple(widened(state) for state in start)
     last, outputs = psc.scan(step, wide, rows, reverse=reverse)
-    return tuple(each.astype(xs.dtype) for each in last), outputs
+    return tuple(state.astype(xs.dtype) for state in last), outputs
 
 
 def _choice(condition: bool_["*c"], new: Float["*s"], old: Float["*s"]) -> Float["*s"]:
@@ -225,9 +225,11 @@ def _rnn(p: Any, states: States, from_inputs: Any) -> States:
 
 def _lstm(p: Any, states: States, from_inputs: Any) -> States:
     output, cell = states
-    taken, kept, new, shown = np.split(from_inputs + _from_state(p, output), 4, axis=-1)
-    cell = sigmoid(kept) * cell + sigmoid(taken) * np.tanh(new)
-    return sigmoid(shown) * np.tanh(cell), cell
+    input_gate, forget_gate, candidate, output_gate = np.split(
+        from_inputs + _from_state(p, output), 4, axis=-1
+    )
+    cell = sigmoid(forget_gate) * cell + sigmoid(input_gate) * np.tanh(candidate)
+    return sigmoid(output_gate) * np.tanh(cell), cell
 
 
 def _gru(p: Any, states: States, from_inputs: Any) -> States:

@@ -232,9 +232,9 @@ def fixed_point(
     x, (converged, steps) = psc.custom_root(
         lambda x: x - moved(x), flat, solve, tangent, has_aux=True
     )
-    found = restored(x)
-    distance = psc.tree.map(lambda new, old: new - old, f(found), found)
-    return Root(found, distance, converged, steps)
+    root = restored(x)
+    distance = psc.tree.map(lambda new, old: new - old, f(root), root)
+    return Root(root, distance, converged, steps)
 
 
 def _bracketed(
@@ -274,9 +274,9 @@ def _bracketed(
             moved = moved.replace(share=np.clip(next_share(moved), near, 1 - near))
             return chosen(at.done, at, moved), steps + 1
 
-        found, steps = psc.while_loop(unfinished, step, (start, np.int32(0)), max_steps=max_steps)
-        best = chosen(np.abs(found.fa) < np.abs(found.fb), found.a, found.b)
-        return chosen(changes, best, best * np.nan), (changes & found.done, steps)
+        bracket, steps = psc.while_loop(unfinished, step, (start, np.int32(0)), max_steps=max_steps)
+        best = chosen(np.abs(bracket.fa) < np.abs(bracket.fb), bracket.a, bracket.b)
+        return chosen(changes, best, best * np.nan), (changes & bracket.done, steps)
 
     return _rooted(f, low, high, solve)
 

@@ -181,8 +181,8 @@ def analytic(x: Float["*b n"]) -> Complex["*b n"]:
     twice = (places > 0) & (2 * places < n)
     once = (places == 0) | (2 * places == n)
     spectrum = np.fft.fft(x)
-    kept = np.where(twice, 2, np.where(once, 1, 0))
-    return np.fft.ifft(spectrum * kept.astype(spectrum.dtype))
+    factors = np.where(twice, 2, np.where(once, 1, 0))
+    return np.fft.ifft(spectrum * factors.astype(spectrum.dtype))
 
 
 @psc.kernel

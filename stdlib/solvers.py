@@ -129,8 +129,8 @@ def conjugate_gradients(
         z = conditioned(residual)
         square = _dot(residual, residual)
         start = _Search(x, residual, z, _dot(residual, z), square, np.int32(0))
-        found = psc.while_loop(unfinished, step, start, max_steps=max_steps)
-        return _scaled(found.x, scale), (np.sqrt(found.square) * scale, found.steps)
+        final = psc.while_loop(unfinished, step, start, max_steps=max_steps)
+        return _scaled(final.x, scale), (np.sqrt(final.square) * scale, final.steps)
 
     x, (residual, steps) = psc.custom_linear_solve(operator, b, solve, symmetric=True, has_aux=True)
     return Solution(x, residual, steps)
@@ -252,10 +252,10 @@ def _least_residual(
             j + 1,
         )
 
-    found = psc.while_loop(unfinished, step, start)
-    right = np.where(places < found.size, found.right[:-1], 0)
-    weights = psc.triangular_solve(widened(found.triangle), widened(right), lower=False)
-    return weights.astype(residual.dtype) @ found.basis[:-1], found.size
+    final = psc.while_loop(unfinished, step, start)
+    right = np.where(places < final.size, final.right[:-1], 0)
+    weights = psc.triangular_solve(widened(final.triangle), widened(right), lower=False)
+    return weights.astype(residual.dtype) @ final.basis[:-1], final.size
 
 
 def lanczos(
@@ -295,11 +295,11 @@ def eigenpairs(
     found first: look at `residuals`.  Where the basis ends early, because `start` has a part in few
     eigenvectors, the others are 0 with a vector of zeros.
     """
-    found = lanczos(operator, start, steps)
-    inner = found.beside[:-1]
-    matrix = np.diag(found.diagonal) + np.diag(inner, 1) + np.diag(inner, -1)
+    krylov = lanczos(operator, start, steps)
+    inner = krylov.beside[:-1]
+    matrix = np.diag(krylov.diagonal) + np.diag(inner, 1) + np.diag(inner, -1)
     values, weights = np.linalg.eigh(matrix)
-    return Eigenpairs(values, weights.T @ found.basis, np.abs(found.beside[-1] * weights[-1]))
+    return Eigenpairs(values, weights.T @ krylov.basis, np.abs(krylov.beside[-1] * weights[-1]))
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -318,8 +318,8 @@ def _scaled(x: Any, factor: Any) -> Any:
 def _largest(x: Any) -> Any:
     """The largest absolute value in a tree, or 1 if all are 0."""
     first, *rest = [np.abs(leaf).max() for leaf in psc.tree.leaves(x)]
-    for each in rest:
-        first = np.maximum(first, each)
+    for other in rest:
+        first = np.maximum(first, other)
     return np.where(first > 0, first, 1)
 
 
