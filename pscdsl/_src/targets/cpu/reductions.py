@@ -96,19 +96,19 @@ def fewer(
     primitive: Reduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
     """A reduction of fewer elements, those that are left of slices."""
-    (x,), (given,), (output,) = operands, inputs, outputs
+    (x,), (array,), (output,) = operands, inputs, outputs
     kind, axes = primitive.kind, primitive.axes
-    wide = given.with_dtype(accumulator(kind, given.dtype))
+    wide = array.with_dtype(accumulator(kind, array.dtype))
     partial = output.with_dtype(wide.dtype)
     if kind == "sum":
-        found, axes, wide = counted(hlo, hlo.convert(x, wide), axes, wide)
+        wider, axes, wide = counted(hlo, hlo.convert(x, wide), axes, wide)
     else:
-        found = hlo.convert(x, wide)
-    found, axes, wide = folded(hlo, kind, found, axes, wide)
+        wider = hlo.convert(x, wide)
+    wider, axes, wide = folded(hlo, kind, wider, axes, wide)
     if wide.dtype.is_float and (kind == "maximum" or kind == "minimum"):
-        result = extreme(hlo, kind, found, axes, wide, partial)
+        result = extreme(hlo, kind, wider, axes, wide, partial)
     else:
-        result = combined(hlo, kind, found, axes, wide, partial)
+        result = combined(hlo, kind, wider, axes, wide, partial)
     return (hlo.convert(result, output),)
 
 
@@ -117,8 +117,8 @@ def fewer_for_largest(
     primitive: Largest, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
     """The largest of fewer numbers."""
-    x, axes, given = folded(hlo, "maximum", operands[0], primitive.axes, inputs[0])
-    return (combined(hlo, "maximum", x, axes, given, outputs[0]),)
+    x, axes, array = folded(hlo, "maximum", operands[0], primitive.axes, inputs[0])
+    return (combined(hlo, "maximum", x, axes, array, outputs[0]),)
 
 
 def folded(
@@ -153,9 +153,9 @@ def counted(
         return x, tuple(axes), given
     small = given.with_dtype(U8)
     folds = _Folds(hlo, "add", 0, rows, LEFT, FEWER_SLICES, most=_BYTE // int(high))
-    found, axes, small = folds.of(hlo.convert(x, small), small, len(axes), count)
+    small_x, axes, small = folds.of(hlo.convert(x, small), small, len(axes), count)
     given = small.with_dtype(given.dtype)
-    return hlo.convert(found, given), axes, given
+    return hlo.convert(small_x, given), axes, given
 
 
 def _rows(hlo: TargetHlo, axes: Sequence[int], given: ArrayType) -> tuple[int, int]:
@@ -190,15 +190,15 @@ class _Folds:
 
     def of(self, x: H, given: ArrayType, axes: int, count: int) -> tuple[H, Axes, ArrayType]:
         """The array with fewer elements along its last axes, the last axis, and its type."""
-        kept = given.shape[: given.rank - axes]
+        shape = given.shape[: given.rank - axes]
         rows = () if self.rows == 1 else (self.rows,)
         x = self.hlo.reshape(x, given.with_shape((*rows, count)))
         inside = 1
         while (whole := self._next(count, inside)) > 1:
             x, count = self._fold(x, given, rows, count, whole)
             inside *= whole
-        left = given.with_shape((*kept, count))
-        return self.hlo.reshape(x, left), (len(kept),), left
+        left = given.with_shape((*shape, count))
+        return self.hlo.reshape(x, left), (len(shape),), left
 
     def _next(self, count: int, inside: int) -> int:
         """How many slices are combined next."""
@@ -248,14 +248,14 @@ def extreme_beside_sum(
     primitive: Reduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
     """An extreme of floats, and the sum that says whether there is a NaN."""
-    (x,), (given,), (output,) = operands, inputs, outputs
+    (x,), (array,), (output,) = operands, inputs, outputs
     kind = primitive.kind
     if (kind != "maximum" and kind != "minimum") or not _gains(
-        hlo, primitive.axes, x, given, output
+        hlo, primitive.axes, x, array, output
     ):
         return None
-    x, axes, given = with_one_last_axis(hlo, x, primitive.axes, given)
-    return (_beside_sum(hlo, kind, x, axes, given, output),)
+    x, axes, array = with_one_last_axis(hlo, x, primitive.axes, array)
+    return (_beside_sum(hlo, kind, x, axes, array, output),)
 
 
 def _gains(
@@ -332,12 +332,12 @@ def place_by_blocks(
     primitive: ArgReduce, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
     """The place in a long vector, or in long rows, by blocks of it."""
-    (given,), (output,) = inputs, outputs
-    if not _gains_by_blocks(primitive, here, given):
+    (array,), (output,) = inputs, outputs
+    if not _gains_by_blocks(primitive, here, array):
         return None
     if prod(numbers(output.shape)) == 1:
         return defined(_in_vector, primitive, inputs)
-    if _block(numbers(given.shape)[primitive.axis]) is None:
+    if _block(numbers(array.shape)[primitive.axis]) is None:
         return None
     return defined(_in_rows, primitive, inputs)
 
@@ -347,12 +347,12 @@ def extreme_then_place(
     primitive: ArgReduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
     """The extreme, and the first place where it stands."""
-    (x,), (given,), (output,) = operands, inputs, outputs
-    if not _place_gains(primitive, hlo, given):
+    (x,), (array,), (output,) = operands, inputs, outputs
+    if not _place_gains(primitive, hlo, array):
         return None
-    counted = given.with_dtype(primitive.dtype)
+    counted = array.with_dtype(primitive.dtype)
     (counts,) = hlo.op("iota", (), (counted,), {"iota_dimension": primitive.axis})
-    return (_in_two_passes(primitive, hlo, x, counts, given, output),)
+    return (_in_two_passes(primitive, hlo, x, counts, array, output),)
 
 
 def _place_gains(place: ArgReduce, here: Context | TargetHlo, given: ArrayType) -> bool:
@@ -387,15 +387,15 @@ def _in_two_passes(
     (best,) = hlo.lower(
         Reduce(place.kind, (place.axis,)), (x,), (given,), (given.with_shape(output.shape),)
     )
-    kept = without(range(given.rank), (place.axis,))
-    chosen = hlo.compare("EQ", x, hlo.broadcast(best, given, kept))
+    other_axes = without(range(given.rank), (place.axis,))
+    chosen = hlo.compare("EQ", x, hlo.broadcast(best, given, other_axes))
     if given.dtype.is_float:
         chosen = hlo.binary("or", chosen, hlo.compare("NE", x, x))
     none = hlo.size(given.shape[place.axis]) - 1
     counted = given.with_dtype(place.dtype)
     counts = hlo.select(chosen, counts, hlo.full(none, counted))
-    (found,) = hlo.lower(Reduce("minimum", (place.axis,)), (counts,), (counted,), (output,))
-    return found
+    (first_place,) = hlo.lower(Reduce("minimum", (place.axis,)), (counts,), (counted,), (output,))
+    return first_place
 
 
 def _block(length: int) -> int | None:
@@ -408,15 +408,15 @@ def _block(length: int) -> int | None:
 def _in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
     """The places in rows of blocks."""
     (x,) = operands
-    length, kept = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
+    length, rest = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
     assert isinstance(length, int)
     size = _block(length)
     assert size is not None
-    blocks = Reshape((size_of(kept), length // size, size))(x)
+    blocks = Reshape((size_of(rest), length // size, size))(x)
     place = ArgReduce(primitive.kind, 1, primitive.dtype)
     first = place(Reduce(primitive.kind, (2,))(blocks))
     picked = Gather((1,), 1)(blocks, Reshape((*first.shape, 1))(first))
-    return (Reshape(kept)(add(multiply(first, size), place(picked))),)
+    return (Reshape(rest)(add(multiply(first, size), place(picked))),)
 
 
 def _in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
@@ -433,8 +433,8 @@ def _in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Valu
     place = ArgReduce(primitive.kind, 0, primitive.dtype)
     # What the last block brings along, to be as long as the others, is less extreme.
     start = minimum(multiply(place(extremes), BLOCK), length - BLOCK)
-    found = add(start, place(DynamicSlice((BLOCK,))(x, start)))
-    return (Reshape(kept)(found),)
+    position = add(start, place(DynamicSlice((BLOCK,))(x, start)))
+    return (Reshape(kept)(position),)
 
 
 # Sums of exponentials above one, with the largest terms left out only where they matter.
@@ -460,11 +460,11 @@ def plain_exponential_sum(
 ) -> Sequence[H] | None:
     """The sum of all terms, and again only where it is near 1."""
     x, shift = operands
-    (given, _), (output,) = inputs, outputs
-    if prod(hlo.shape(given.shape)) < (LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN):
+    (array, _), (output,) = inputs, outputs
+    if prod(hlo.shape(array.shape)) < (LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN):
         return None
-    terms = primitive.terms(hlo, x, shift, given)
-    (sums,) = hlo.lower(Reduce("sum", primitive.axes), (terms,), (given,), (output,))
+    terms = primitive.terms(hlo, x, shift, array)
+    (sums,) = hlo.lower(Reduce("sum", primitive.axes), (terms,), (array,), (output,))
     near = near_one(hlo, sums, output)
     if primitive.beside_shift:
         size = hlo.unary("abs", shift)
@@ -475,8 +475,8 @@ def plain_exponential_sum(
         return (less_one(hlo, sums, output),)
 
     def careful() -> Sequence[H]:
-        again = primitive.terms(hlo, x, shift, given)
-        return (primitive.above_one(hlo, again, sums, given, output),)
+        again = primitive.terms(hlo, x, shift, array)
+        return (primitive.above_one(hlo, again, sums, array, output),)
 
     return hlo.case(rare, (plain, careful), (output,))
 
@@ -488,8 +488,8 @@ def _any(hlo: TargetHlo, given: H, shape: tuple[int, ...]) -> H:
         flat = hlo.reshape(given, ArrayType(BOOL, (count,)))
         given = None
         for first in range(0, count, WINDOW):
-            found = hlo.slice(flat, (first,), (first + WINDOW,))
-            given = found if given is None else hlo.binary("or", given, found)
+            window = hlo.slice(flat, (first,), (first + WINDOW,))
+            given = window if given is None else hlo.binary("or", given, window)
         shape = (WINDOW,)
     return hlo.lower(
         Reduce("any", tuple(range(len(shape)))), (given,), (flag.with_shape(shape),), (flag,)
@@ -526,11 +526,11 @@ def prefix_loop(
     primitive: Cumulative, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
     """All prefixes along an axis, chunk by chunk."""
-    (x,), (given,) = operands, inputs
-    kind, axis, shape = primitive.kind, primitive.axis, hlo.shape(given.shape)
+    (x,), (array,) = operands, inputs
+    kind, axis, shape = primitive.kind, primitive.axis, hlo.shape(array.shape)
     if shape[axis] <= 1 or 0 in shape or not fits(hlo, shape, axis):
         return None
-    dtype, combine = accumulator(kind, given.dtype), combiner(hlo, kind)
+    dtype, combine = accumulator(kind, array.dtype), combiner(hlo, kind)
     loop = Prefixes(
         hlo,
         lambda x, y: combine((x,), (y,))[0],
@@ -539,7 +539,7 @@ def prefix_loop(
         wide_total(dtype) if kind == "sum" else dtype,
         primitive.reverse,
     )
-    return (loop.along(x, given, axis),)
+    return (loop.along(x, array, axis),)
 
 
 def fits(hlo: TargetHlo, shape: tuple[int, ...], axis: int) -> bool:
@@ -579,12 +579,12 @@ class Prefixes:
         flat = given.with_shape(lines)
         x = hlo.reshape(x, flat)
         if lines[1] <= (FEW if lines[2] >= LONG else CHUNK):
-            found = hlo.convert(self._chunk(x, flat)[0], flat)
+            prefixes = hlo.convert(self._chunk(x, flat)[0], flat)
         elif lines[0] == 1:
-            found = self._line(x, flat, hlo.full(0, ArrayType(I32)), hlo.full(0, flat))
+            prefixes = self._line(x, flat, hlo.full(0, ArrayType(I32)), hlo.full(0, flat))
         else:
-            found = self._lines(x, flat)
-        return hlo.reshape(found, given)
+            prefixes = self._lines(x, flat)
+        return hlo.reshape(prefixes, given)
 
     def _lines(self, x: H, flat: ArrayType) -> H:
         def step(state: Sequence[H]) -> Sequence[H]:
@@ -628,12 +628,12 @@ class Prefixes:
         starts = (*at, hlo.full(0, ArrayType(I32)))
         sizes = {"slice_sizes": hlo.i64_array((1, length, inner))}
         (piece,) = hlo.op("dynamic_slice", (x, *starts), (part,), sizes)
-        found, last = self._chunk(piece, part)
+        prefixes, last = self._chunk(piece, part)
         wide, one = part.with_dtype(self.dtype), ArrayType(self.total, (1, 1, inner))
         earlier = hlo.convert(total, one.with_dtype(self.dtype))
         earlier = hlo.broadcast(hlo.reshape(earlier, wide.with_shape((1, inner))), wide, (0, 2))
-        found = hlo.convert(self.combine(earlier, found), part)
-        (out,) = hlo.op("dynamic_update_slice", (out, found, *starts), (flat,))
+        prefixes = hlo.convert(self.combine(earlier, prefixes), part)
+        (out,) = hlo.op("dynamic_update_slice", (out, prefixes, *starts), (flat,))
         return out, self.combine(total, hlo.convert(last, one))
 
     def _chunk(self, x: H, given: ArrayType) -> tuple[H, H]:

@@ -53,12 +53,12 @@ class Prepared:
         names: dict[Atom, Atom] = dict(zip(self.captured, held, strict=True))
         equations = [
             Equation(
-                each.primitive,
-                tuple([names.get(atom, atom) for atom in each.inputs]),
-                each.outputs,
-                each.span,
+                equation.primitive,
+                tuple([names.get(atom, atom) for atom in equation.inputs]),
+                equation.outputs,
+                equation.span,
             )
-            for each in self.before
+            for equation in self.before
         ]
         last = first + len(self.captured)
         results = tuple([Var(type_) for type_ in outputs])
@@ -77,7 +77,7 @@ def prepared(
     if not rows:
         return None
     added = [row[-1].outputs[0] for row in rows]
-    inside = [Var(each.type, each.hint) for each in added]
+    inside = [Var(var.type, var.hint) for var in added]
     names: dict[Atom, Atom] = dict(zip(added, inside, strict=True))
     params = (*body.params[:captured], *inside, *body.params[captured:])
     changed = [
@@ -90,7 +90,7 @@ def prepared(
         for equation in equations
     ]
     new = Block(params, tuple(changed), body.results)
-    return Prepared(new, body.params[:captured], [each for row in rows for each in row], added)
+    return Prepared(new, body.params[:captured], [var for row in rows for var in row], added)
 
 
 TURNED_FACTORS = Form(
@@ -124,11 +124,13 @@ def turned_before_scan(
     """A scan whose body multiplies with matrices that are turned before it."""
     steps = 0 if primitive.counted else primitive.length
     many = isinstance(steps, int) and steps >= MANY_STEPS
-    found = with_turned_factors(primitive.body, primitive.captured, many_steps=many)
-    if found is None:
+    turned = with_turned_factors(primitive.body, primitive.captured, many_steps=many)
+    if turned is None:
         return None
-    captured = primitive.captured + len(found.added)
-    return found.around(replace(primitive, body=found.body, captured=captured), inputs, outputs, 0)
+    captured = primitive.captured + len(turned.added)
+    return turned.around(
+        replace(primitive, body=turned.body, captured=captured), inputs, outputs, 0
+    )
 
 
 @TURNED_FACTORS.rewrite
@@ -136,12 +138,12 @@ def turned_before_while(
     primitive: While, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
     """A loop with a condition whose body multiplies with matrices that are turned before it."""
-    found = with_turned_factors(primitive.body, primitive.body_captured, many_steps=False)
-    if found is None:
+    turned = with_turned_factors(primitive.body, primitive.body_captured, many_steps=False)
+    if turned is None:
         return None
-    captured = primitive.body_captured + len(found.added)
-    loop = replace(primitive, body=found.body, body_captured=captured)
-    return found.around(loop, inputs, outputs, primitive.cond_captured)
+    captured = primitive.body_captured + len(turned.added)
+    loop = replace(primitive, body=turned.body, body_captured=captured)
+    return turned.around(loop, inputs, outputs, primitive.cond_captured)
 
 
 @TURNED_FACTORS.rewrite
@@ -203,7 +205,7 @@ def with_turned_factors(body: Block, captured: int, *, many_steps: bool) -> Prep
                 turned[factor, order] = Equation(Transpose(order), (factor,), (var,))
             factors[place] = turned[factor, order].outputs[0]
         equations[at] = Equation(dot, tuple(factors), equation.outputs, equation.span)
-    return prepared(body, captured, equations, [[each] for each in turned.values()])
+    return prepared(body, captured, equations, [[equation] for equation in turned.values()])
 
 
 def is_long(dot: DotGeneral, inputs: Types) -> bool:
@@ -273,11 +275,13 @@ def symmetric_in_scan(
     primitive: Scan, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
     """A scan whose body multiplies with sums of matrices and their transposes."""
-    found = with_symmetric_factors(primitive.body, primitive.captured)
-    if found is None:
+    symmetric = with_symmetric_factors(primitive.body, primitive.captured)
+    if symmetric is None:
         return None
-    captured = primitive.captured + len(found.added)
-    return found.around(replace(primitive, body=found.body, captured=captured), inputs, outputs, 0)
+    captured = primitive.captured + len(symmetric.added)
+    return symmetric.around(
+        replace(primitive, body=symmetric.body, captured=captured), inputs, outputs, 0
+    )
 
 
 @SYMMETRIC_FACTORS.rewrite
@@ -285,12 +289,12 @@ def symmetric_in_while(
     primitive: While, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
     """A loop with a condition whose body multiplies with such sums."""
-    found = with_symmetric_factors(primitive.body, primitive.body_captured)
-    if found is None:
+    symmetric = with_symmetric_factors(primitive.body, primitive.body_captured)
+    if symmetric is None:
         return None
-    captured = primitive.body_captured + len(found.added)
-    loop = replace(primitive, body=found.body, body_captured=captured)
-    return found.around(loop, inputs, outputs, primitive.cond_captured)
+    captured = primitive.body_captured + len(symmetric.added)
+    loop = replace(primitive, body=symmetric.body, body_captured=captured)
+    return symmetric.around(loop, inputs, outputs, primitive.cond_captured)
 
 
 def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
@@ -300,13 +304,13 @@ def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
     sums: dict[Var, list[Equation]] = {}
     equations: list[Equation] = []
     for equation in body.equations:
-        found = _sum(equation, made, held)
-        if found is None:
+        product = _sum(equation, made, held)
+        if product is None:
             equations.append(equation)
             continue
-        if found.matrix not in sums:
-            sums[found.matrix] = _with_transpose(found.matrix)
-        equations += _replaced(equation, found, sums[found.matrix][-1].outputs[0])
+        if product.matrix not in sums:
+            sums[product.matrix] = _with_transpose(product.matrix)
+        equations += _replaced(equation, product, sums[product.matrix][-1].outputs[0])
     return prepared(body, captured, equations, sums.values())
 
 
@@ -323,20 +327,20 @@ def _sum(each: Equation, made: Mapping[Var, Equation], held: Container[Atom]) ->
 
 
 def _product(atom: Atom, made: Mapping[Var, Equation], held: Container[Atom]) -> _Product | None:
-    found, scale = _unscaled(atom, made)
-    each = made.get(found) if isinstance(found, Var) else None
-    if each is None or not isinstance(dot := each.primitive, DotGeneral):
+    source, scale = _unscaled(atom, made)
+    equation = made.get(source) if isinstance(source, Var) else None
+    if equation is None or not isinstance(dot := equation.primitive, DotGeneral):
         return None
     if dot.batched != ((), ()) or dot.result is not None:
         return None
-    places = [place for place, x in enumerate(each.inputs) if x.type.rank == 2]
+    places = [place for place, x in enumerate(equation.inputs) if x.type.rank == 2]
     if len(places) != 1 or len(dot.contract[0]) != 1:
         return None
     (place,) = places
-    matrix = each.inputs[place]
+    matrix = equation.inputs[place]
     if matrix not in held or not isinstance(matrix, Var) or not matrix.type.dtype.is_float:
         return None
-    vector, inner = _unscaled(each.inputs[1 - place], made)
+    vector, inner = _unscaled(equation.inputs[1 - place], made)
     if not isinstance(vector, Var) or (scale is not None and inner is not None):
         return None
     return _Product(vector, matrix, dot.contract[place][0], inner if scale is None else scale)
@@ -344,10 +348,10 @@ def _product(atom: Atom, made: Mapping[Var, Equation], held: Container[Atom]) ->
 
 def _unscaled(atom: Atom, made: Mapping[Var, Equation]) -> tuple[Atom, Atom | None]:
     """An atom without a factor of rank 0, and that factor."""
-    each = made.get(atom) if isinstance(atom, Var) else None
-    if each is None or each.primitive is not multiply:
+    equation = made.get(atom) if isinstance(atom, Var) else None
+    if equation is None or equation.primitive is not multiply:
         return atom, None
-    x, y = each.inputs
+    x, y = equation.inputs
     if y.type.rank == 0 < x.type.rank:
         return x, y
     return (y, x) if x.type.rank == 0 < y.type.rank else (atom, None)
