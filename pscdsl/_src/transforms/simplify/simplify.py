@@ -125,6 +125,8 @@ def _live(layout: Layout, wanted: Mapping[Group, Sequence[bool]]) -> dict[Group,
 
     A carry is needed if it is wanted, or if something is computed from it that is needed.
     """
+    if all(map(all, wanted.values())):
+        return {group: [True] * group.count for each in layout.regions for group in each.gives}
     made: list[dict[Atom, Equation]] = []
     members: list[dict[Atom, Member]] = []
     sources: dict[Member, list[tuple[int, Atom]]] = {}
