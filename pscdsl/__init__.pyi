@@ -39,7 +39,7 @@ from pscdsl.arrays import (
     u32 as u32,
     u64 as u64,
 )
-from pscdsl._src.artefacts.contents import ArtefactError as ArtefactError
+from pscdsl._src.artefacts.format import ArtefactError as ArtefactError
 from pscdsl._src.kernels.lowered import compile_all as compile_all
 from pscdsl._src.kernels.frozen_constants import constant as constant
 from pscdsl._src.language.control import (
@@ -69,11 +69,11 @@ from pscdsl._src.extensions.custom import (
     primitive as primitive,
     register_translation_rule as register_translation_rule,
 )
-from pscdsl._src.extensions.custom_derivatives import (
+from pscdsl._src.extensions.functions import (
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
 )
-from pscdsl._src.kernels.derivatives.directional import (
+from pscdsl._src.kernels.directional import (
     jvp as jvp,
     linear_transpose as linear_transpose,
     linearize as linearize,
@@ -83,8 +83,8 @@ from pscdsl._src.calls.errors import (
     ArgumentError as ArgumentError,
     CheckError as CheckError,
 )
-from pscdsl._src.kernels.derivatives.gradient_checks import check_grads as check_grads
-from pscdsl._src.ir.hlo import Hlo as Hlo
+from pscdsl._src.kernels.gradient_checks import check_grads as check_grads
+from pscdsl._src.ir.primitive import Hlo as Hlo
 from pscdsl._src.xla.device import (
     Device as Device,
     UnsupportedDeviceError as UnsupportedDeviceError,
@@ -115,11 +115,11 @@ from pscdsl._src.kernels.transformations import (
     value_and_grad as value_and_grad,
     vmap as vmap,
 )
-from pscdsl._src.extensions.pure import (
+from pscdsl._src.extensions.functions import (
     PureFunction as PureFunction,
     pure as pure,
 )
-from pscdsl._src.xla.versions import UntriedVersionWarning as UntriedVersionWarning
+from pscdsl._src.xla.runtime.boot import UntriedVersionWarning as UntriedVersionWarning
 
 __all__: list[str]
 __version__: str

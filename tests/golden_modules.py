@@ -21,8 +21,7 @@ from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.emission import emitted
-from pscdsl._src.transforms.simplify.extremes import with_largest
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify, with_largest
 from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing.diagnostics import Failure
 

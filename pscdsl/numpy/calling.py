@@ -1,12 +1,14 @@
-"""Library functions whose arrays may be given as lists, as in `np.convolve(x, [1, 2, 1])`."""
+"""How library functions are called: static arguments, lists as arrays, what is not taken."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Final, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -14,17 +16,205 @@ from pscdsl._src.ir.builder import Builder, Value, Weak, promote, weakened
 from pscdsl._src.ir.numpy_dtypes import meant_by
 from pscdsl._src.ir.program import Literal, Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function
-from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.shaping import Constant
 from pscdsl.numpy.shorthand import cast, joined, listed, reshaped
 from pscdsl.typing.array_types import Shape
+from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer, NoSuchDType
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import PiecesDoNotFit
+from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.shapes import (
+    AxisOutOfRange,
+    DataDependentShape,
+    PiecesDoNotFit,
+    RepeatedAxis,
+    UnprovenSize,
+)
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import KEY, DType, Kind, accepts_weak, is_dtype_name
 from pscdsl.typing.dtypes import dtype as named
-from pscdsl.typing.python_containers import NDArray, is_dtype
+from pscdsl.typing.python_containers import NDArray, is_dtype, is_sequence, is_tuple
+
+# Static arguments: axes, sizes and shapes, items of lists; never computed numbers.
+
+
+# What static arguments are: items of lists and tuples, numbers known while checking.
+
+
+def as_items(x: object) -> Sequence[Any]:
+    """The items of a list or tuple; anything else is one item."""
+    return x if is_sequence(x) else (x,)
+
+
+def is_known_float(x: object) -> TypeGuard[float]:
+    """Whether an argument is a floating-point number that is known while checking."""
+    return isinstance(x, float | np.floating)
+
+
+def as_known_integer(x: object) -> Size | None:
+    """An integer that is known while checking, maybe in terms of sizes; None for anything else."""
+    if isinstance(x, Dim):
+        return x
+    if isinstance(x, int | np.integer) and not isinstance(x, bool):
+        return int(x)  # pyright: ignore[reportUnknownArgumentType]
+    return None
+
+
+# Axis arguments: from NumPy's spelling to axes counted from the front.
+
+
+Axes: TypeAlias = "int | Sequence[int] | None"
+
+
+def normalize_axis(axis: object, rank: int, function: str) -> int:
+    """One axis, counted from the front; a Failure if an array of this rank does not have it."""
+    if isinstance(axis, bool):
+        _refuse(axis, function)
+    try:
+        number = operator.index(axis)  # type: ignore[arg-type]
+    except TypeError:
+        _refuse(axis, function)
+    if not -rank <= number < rank:
+        raise Failure(AxisOutOfRange(function=function, axis=number, rank=rank))
+    return number + rank if number < 0 else number
+
+
+def normalize_axes(axes: object, rank: int, function: str) -> tuple[int, ...]:
+    """Axes in the order given, counted from the front; `None` stands for all of them."""
+    if axes is None:
+        return tuple(range(rank))
+    if not is_sequence(axes):
+        return (normalize_axis(axes, rank, function),)
+    found = tuple([normalize_axis(axis, rank, function) for axis in axes])
+    for position, axis in enumerate(found):
+        if axis in found[:position]:
+            raise Failure(RepeatedAxis(function=function, axis=axis))
+    return found
+
+
+def _refuse(axis: object, function: str) -> NoReturn:
+    problem = f"takes an axis that is a static integer, not {describe(axis)}"
+    raise Failure(BadArguments(function=function, problem=problem))
+
+
+# Sizes and shapes as arguments: static integers and symbolic sizes, never computed ones.
+
+
+class Counted(Weak):
+    """An integer in the program that is known to be a size: it can stand for that in a shape."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, here: Builder, size: Size) -> None:
+        number = here.weak(size)
+        super().__init__(here, number.kind, (), number.at, scalar=True)
+        self.size = size
+
+
+def counted(here: Builder | None, sizes: object) -> Counted | None:
+    """The product of a tuple of sizes, as `np.prod` gives it; None if it is something else."""
+    if here is None or not is_tuple(sizes) or not sizes:
+        return None
+    if all(isinstance(x, Dim) or type(x) is int for x in sizes):
+        return Counted(here, math.prod(sizes))
+    return None
+
+
+def as_size(x: object, function: str) -> Size:
+    """An integer that is known while checking, maybe in terms of sizes; of any sign."""
+    if isinstance(x, Dim):
+        return x
+    if isinstance(x, Counted):
+        return x.size
+    if isinstance(x, Weak) and x.made_of_sizes:
+        raise Failure(
+            DataDependentShape(
+                what=f"the result of `{function}`",
+                by="a number made of sizes, which is no size",
+                instead="sizes are made of sizes by `+`, `-`, `*`, `//` and `%`; "
+                "another one is passed as `k: psc.Static[int]`",
+            )
+        )
+    if isinstance(x, Value | Weak):
+        raise Failure(
+            DataDependentShape(
+                what=f"the result of `{function}`",
+                instead="sizes are static integers, such as a parameter `k: psc.Static[int]`, "
+                "or sizes of arrays such as `x.shape[0]`",
+            )
+        )
+    try:
+        if not isinstance(x, bool):
+            return operator.index(x)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise Failure(
+        BadArguments(function=function, problem=f"takes integers as sizes, not {describe(x)}")
+    )
+
+
+LARGEST = 2**40
+"""No machine has arrays with more elements than this."""
+
+
+def as_count(x: object, function: str, facts: Assumptions) -> Size:
+    """A size that is not negative, for all that the signature admits."""
+    size = as_size(x, function)
+    if isinstance(size, int) and size > LARGEST:
+        raise Failure(TooLarge(what=f"an array with {size} elements along an axis"))
+    claim = Fact("<=", 0, size)
+    if not facts.proves(claim):
+        raise Failure(UnprovenSize.of(facts, f"a size in `{function}`", claim))
+    return size
+
+
+def as_shape(x: object, function: str, facts: Assumptions) -> Shape:
+    """A shape: one size, or several."""
+    if not is_sequence(x):
+        return (as_count(x, function, facts),)
+    return tuple([as_count(size, function, facts) for size in x])
+
+
+def as_integer(x: object, function: str) -> int:
+    """An integer that is a number while checking."""
+    size = as_size(x, function)
+    if isinstance(size, int):
+        return size
+    problem = f"takes an integer, not {describe(size)}"
+    raise Failure(BadArguments(function=function, problem=problem))
+
+
+MOST_TIMES = 1000
+"""Nothing that becomes equations for each time is done more often."""
+
+
+def as_times(x: object, function: str, most: int = MOST_TIMES) -> int:
+    """How often something is done while checking."""
+    times = as_integer(x, function)
+    if times > most:
+        raise Failure(TooLarge(what=f"the program of `{function}` {times} times"))
+    return times
+
+
+# Shapes of arrays that are put together.
+
+
+def require_fitting(name: str, pieces: Sequence[Value], along: int | None = None) -> None:
+    """Refuse arrays whose shapes differ, other than in the size along an axis."""
+    facts, first = pieces[0].builder.facts, pieces[0]
+    for each in pieces[1:]:
+        shapes = (first.shape, each.shape)
+        if each.ndim != first.ndim:
+            why = f"they have {first.ndim} and {each.ndim} axes"
+            raise Failure(PiecesDoNotFit(function=name, shapes=shapes, why=why))
+        for axis, sizes in enumerate(zip(*shapes, strict=True)):
+            if axis != along and not facts.equal(*sizes):
+                raise Failure(PiecesDoNotFit.of(facts, name, shapes, axis, sizes))
+
+
+# Library functions whose arrays may be given as lists, as in `np.convolve(x, [1, 2, 1])`.
+
 
 # Arrays whose dtype may stay open: what creation functions give, and functions of them.
 
@@ -291,3 +481,134 @@ def _require_one_shape(parts: Sequence[Value], name: str) -> None:
         for axis, sizes in enumerate(zip(shape, each.shape, strict=True)):
             if not facts.equal(*sizes):
                 raise Failure(PiecesDoNotFit.of(facts, name, shapes, axis, sizes))
+
+
+# What NumPy has and kernels do not: keywords, layouts in memory, sizes that the data say.
+
+
+# Keywords of NumPy's functions that there are none of here, and what is written instead.
+
+
+_OF_UFUNCS: Final = frozenset("where casting order dtype subok signature".split())
+_OF_AXES: Final = frozenset("axes axis keepdims".split())
+"""Those of functions that work along axes, such as `np.matmul`."""
+_NEUTRAL: Final[dict[str, str]] = {
+    **dict.fromkeys(("sum", "nansum", "count_nonzero"), "0"),
+    **dict.fromkeys(("prod", "nanprod"), "1"),
+    "all": "True",
+    "any": "False",
+    **dict.fromkeys(("max", "amax", "nanmax"), "-np.inf"),
+    **dict.fromkeys(("min", "amin", "nanmin"), "np.inf"),
+}
+"""What leaves the result of a reduction as it is."""
+_LEFT_OUT: Final = frozenset("casting subok signature like device copy overwrite_input".split())
+_COUNTING: Final[dict[str, str]] = {
+    "reshape": "`np.reshape(x.T, shape[::-1]).T` counts the first axis fastest",
+    **dict.fromkeys(("ravel", "flatten"), "`x.T.ravel()` counts the first axis fastest"),
+}
+"""What `order="F"` is about values, and how that is written."""
+_FIELDS: Final[dict[str, str]] = dict.fromkeys(
+    ("sort", "argsort", "partition", "argpartition"), "an array has no fields: leave it out"
+)
+_OF_METHODS: Final = {"numpy.astype": ("order", "casting", "subok")}
+"""What the method has besides the keywords of the function."""
+_USUAL: Final = frozenset("order dtype casting subok copy where keepdims axis like device".split())
+"""Keywords of NumPy's functions, of which some do not say what they take."""
+
+
+def refuse_missing(function: Meaning, called: str, given: Mapping[str, Any]) -> None:
+    """A Failure for a keyword that NumPy's function of this name has, and ours has not."""
+    parameters = function.signature.parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return  # it says itself why it is refused
+    for keyword, value in given.items():
+        if keyword not in parameters and keyword in _of_numpy(called):
+            problem = f"has no keyword `{keyword}` here, which NumPy's function has"
+            instead = _instead(called.removeprefix("numpy."), keyword, value)
+            raise Failure(BadArguments(function=called, problem=problem, instead=instead))
+
+
+def _of_numpy(called: str) -> Iterable[str]:
+    """The keywords of NumPy's function of a name."""
+    found: Any = np
+    for part in called.split(".")[1:]:
+        found = getattr(found, part, getattr(np.ndarray, part, None))
+    if isinstance(found, np.ufunc):
+        return _OF_UFUNCS | _OF_AXES if found.signature else _OF_UFUNCS
+    try:
+        return (*inspect.signature(found).parameters, *_OF_METHODS.get(called, ()))
+    except (TypeError, ValueError):
+        return _USUAL
+
+
+def _instead(name: str, keyword: str, value: object) -> str:
+    if keyword == "where":
+        if name in ("mean", "average", "nanmean"):
+            return "`np.sum(np.where(mask, x, 0)) / np.sum(mask).astype(x.dtype)`"
+        if name in _NEUTRAL:
+            return f"`np.{name}(np.where(mask, x, {_NEUTRAL[name]}))`"
+        return f"`np.where(mask, np.{name}(…), other)`"
+    if keyword == "order":
+        counting = _COUNTING.get(name) if value in ("F", "f") else _FIELDS.get(name)
+        return counting or "an array has one order in memory here: leave it out"
+    if keyword == "dtype":
+        return "cast the arrays, as in `x.astype(dtype)`, or the result"
+    return "leave it out" if keyword in _LEFT_OUT else ""
+
+
+# Keywords that say how an array lies in memory: they have no meaning for values, and no effect.
+
+
+ORDERS = frozenset("C F A K c f a k".split())
+MAKING = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "array asarray asanyarray ascontiguousarray copy eye zeros ones empty full zeros_like "
+        "ones_like empty_like full_like astype"
+    ).split()
+)
+"""Functions whose `order=` is about memory alone."""
+COUNTING = frozenset(("numpy.reshape", "numpy.ravel", "numpy.flatten"))
+"""Functions whose `order=` says how elements are counted: "C" is how it is done here."""
+
+
+def values_only(name: str, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords of a call without an `order=` that does not change the result."""
+    order = kwargs.get("order", "")
+    if not isinstance(order, str) or not (
+        (name in MAKING and order in ORDERS) or (name in COUNTING and order in ("C", "c"))
+    ):
+        return kwargs
+    return {key: value for key, value in kwargs.items() if key != "order"}
+
+
+# NumPy's functions whose results have as many elements as the data say: each is refused.
+
+
+_MASK = "keep the shape: `np.where(condition, x, neutral)` puts a neutral value elsewhere"
+_SORTED = (
+    "sort with `np.sort(x)`, mark what differs from the element before, and keep the shape, "
+    "or count known values with `np.bincount(x, length=k)`"
+)
+_MEMBERS = "test for membership with `np.isin(x, y)`, and keep the shape"
+_PLACES = (
+    "use the mask itself, as in `np.where(condition, x, y)`; for the first place that holds, "
+    "`np.argmax(condition)`"
+)
+
+for _names, _replacement in (
+    ("nonzero flatnonzero argwhere", _PLACES),
+    ("extract compress", _MASK),
+    ("unique unique_values unique_counts unique_inverse unique_all", _SORTED),
+    ("union1d intersect1d setdiff1d setxor1d", _MEMBERS),
+    ("trim_zeros", _MASK),
+):
+
+    def _refused(name: str, instead: str) -> None:
+        @function(f"numpy.{name}")
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            """Refused: the shape of the result depends on the data."""
+            raise Failure(DataDependentShape(what=f"the result of `numpy.{name}`", instead=instead))
+
+    for _name in _names.split():
+        _refused(_name, _replacement)

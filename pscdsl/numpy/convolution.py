@@ -8,14 +8,12 @@ from typing import Any, NoReturn
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.convolution import Convolution
 from pscdsl._src.primitives.elementwise import divide
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Reduction, identity
 from pscdsl._src.primitives.shaping import Pad
-from pscdsl._src.primitives.windows import Padding, ReduceWindow
-from pscdsl.numpy.arguments import as_count, as_integer, as_size
-from pscdsl.numpy.calling import of_numbers
+from pscdsl._src.primitives.windows import Convolution, Padding, ReduceWindow
+from pscdsl.numpy.calling import as_count, as_integer, as_size, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.products import Labelled, conjugated, contract
 from pscdsl.numpy.reductions import accumulator, require_elements

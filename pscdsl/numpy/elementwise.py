@@ -1,14 +1,12 @@
-"""Elementwise functions that are one primitive each, as tables of names.
-
-A function like `exp` computes integers and bools in the floating-point dtype that `inexact` names.
-"""
+"""Elementwise functions: tables of those that are one primitive each, and those made of several."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf, nan
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,13 +16,21 @@ from pscdsl._src.ir.program import Literal, Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special
+from pscdsl._src.primitives.custom_derivatives import Values, with_own_tangents
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.while_loop import While
 from pscdsl.numpy.calling import of_arrays, of_numbers
 from pscdsl.numpy.shorthand import cast, filled, where
-from pscdsl.typing.codes.element_types import DtypeNotAccepted
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, NegativePowerOfInteger
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import BOOL, F64, I64, KEY, U64, Kind, inexact
+from pscdsl.typing.dtypes import BOOL, F64, I8, I16, I32, I64, KEY, U8, U16, U32, U64, Kind, inexact
+
+# Elementwise functions that are one primitive each, as tables of names.
+#
+# A function like `exp` computes integers and bools in the floating-point dtype that `inexact`
+# names.
 
 
 def to_inexact(x: Value) -> Value:
@@ -337,3 +343,377 @@ def iscomplexobj(x: object) -> bool:
 def isrealobj(x: object) -> bool:
     """Whether the dtype is not complex; known while checking."""
     return not iscomplexobj(x)
+
+
+# Elementwise arithmetic made of several primitives: powers, logarithms of sums, divisors.
+
+
+# The logarithm of a sum of two exponentials, with derivatives that share what it computes.
+#
+# With `m = exp(-abs(x1 - x2))` the value is `max(x1, x2) + log1p(m)`, and the larger term has the
+# share `1 / (1 + m)` of the sum, the smaller one the share `m / (1 + m)`. The derivatives are the
+# shares p and q, theirs are p*q and -p*q, all of them right to a few units in the last place
+# however far apart the terms are.
+
+
+Number: TypeAlias = int | float
+
+
+def log_of_sum(x1: Value, x2: Value) -> Value:
+    """`log(exp(x1) + exp(x2))` of floating-point arrays of one shape, or of rank 0."""
+    terms = _Terms(_finite(literal(x1)), _finite(literal(x2)))
+    return terms.logarithm(*terms.operands(x1, x2))
+
+
+class _Terms:
+    """Two terms, of which those that are numbers are known, and no operands of what is computed."""
+
+    def __init__(self, *numbers: Number | None) -> None:
+        if all(number is not None for number in numbers):
+            numbers = (None,) * len(numbers)
+        self.numbers = numbers
+        self.logarithm = partial(with_own_tangents, "logaddexp", self._value, self._rule)
+
+    def operands(self, *terms: Value) -> list[Value]:
+        """The terms that are not known constants."""
+        return [x for x, number in zip(terms, self.numbers, strict=True) if number is None]
+
+    def _both(self, given: Values) -> list[Value]:
+        left = iter(given)
+        here, dtype = given[0].builder.program.current, given[0].dtype
+        return [
+            next(left) if number is None else here.literal(number, dtype) for number in self.numbers
+        ]
+
+    def _value(self, *given: Value) -> Value:
+        x1, x2 = self._both(given)
+        # Not `maximum`, which XLA takes apart from the rest where the results are added up.
+        larger = where(e.greater_equal(x1, x2), x1, x2)
+        result: Value = larger + e.log1p(self._smaller(x1, x2))
+        return result
+
+    def _smaller(self, x1: Value, x2: Value) -> Value:
+        """The smaller term as a part of the larger one; 0 beside an infinity, and of two."""
+        gap = -e.absolute(x2 if literal(x1) == 0 else x1 if literal(x2) == 0 else x1 - x2)
+        if all(number is None for number in self.numbers):
+            alike = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
+            gap = where(alike, x1.builder.program.current.literal(-math.inf, gap.dtype), gap)
+        return e.exp(gap)  # type: ignore[no-any-return]
+
+    def _share(self, place: int, *given: Value) -> Value:
+        """The part that one term is of the sum; of two that are infinite the first is all."""
+
+        def value(*given: Value) -> Value:
+            x1, x2 = self._both(given)
+            smaller = self._smaller(x1, x2)
+            one = x1.builder.program.current.literal(1, smaller.dtype)
+            terms = (one, smaller) if place == 0 else (smaller, one)
+            term = where(e.greater_equal(x1, x2), *terms)
+            share: Value = term * e.divide(one, smaller + 1)
+            return share
+
+        def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
+            share = self._share(place, *given)
+            slope = share * self._share(1 - place, *given)
+            slopes = (slope, -slope) if place == 0 else (-slope, slope)
+            return share, self._tangent(tangents, slopes)
+
+        return with_own_tangents("logaddexp", value, rule, *given)
+
+    def _rule(self, given: Values, tangents: Values) -> tuple[Value, Value]:
+        shares = self._share(0, *given), self._share(1, *given)
+        return self.logarithm(*given), self._tangent(tangents, shares)
+
+    def _tangent(self, tangents: Values, slopes: Values) -> Value:
+        """The sum of the tangents of what is not known, each times its slope."""
+        parts: list[Value] = [t * x for t, x in zip(tangents, self.operands(*slopes), strict=True)]
+        return parts[0] + parts[1] if len(parts) == 2 else parts[0]
+
+
+def _finite(number: Scalar | None) -> Number | None:
+    """A real number that is finite."""
+    real = isinstance(number, int | float) and math.isfinite(number)
+    return number if real else None  # type: ignore[return-value]
+
+
+SINC_TERMS = 9
+"""Of the series of `sin(x) / x` up to 1: what is left is below 2**-56."""
+LARGEST_MULTIPLIED = 8
+"""Up to this exponent a power of an inexact array is a product: exact, fast, and differentiable."""
+
+
+@of_arrays("numpy.power", "numpy.pow", together=("x1", "x2"), weak=("x1", "x2"))
+def power(x1: Value, x2: Value, /) -> Value:
+    """`x1 ** x2`; an integer is not raised to a negative power that is known while checking."""
+    require("numpy.power", x1, "numeric")
+    exponent = literal(x2)
+    known = None if exponent is None else _known_power(x1, exponent)
+    if known is not None:
+        return known
+    result: Value = e.power(x1, x2)
+    return result
+
+
+@of_arrays("numpy.float_power", together=("x1", "x2"), weak=("x1", "x2"))
+def float_power(x1: Value, x2: Value, /) -> Value:
+    """`x1 ** x2` in floating point."""
+    result: Value = power(to_inexact(x1), to_inexact(x2))
+    return result
+
+
+def _known_power(x: Value, exponent: Scalar) -> Value | None:
+    if isinstance(exponent, complex):
+        if exponent.imag:
+            return None
+        exponent = exponent.real
+    if math.isnan(exponent):
+        return None
+    if x.dtype.is_integer:
+        if exponent < 0:
+            raise Failure(NegativePowerOfInteger(base=x.type, exponent=int(exponent)))
+        return _product(x, int(exponent))
+    if abs(exponent) == 0.5:
+        root: Value = (e.sqrt if exponent > 0 else e.rsqrt)(x)
+        return root
+    if abs(exponent) > LARGEST_MULTIPLIED or exponent != int(exponent):
+        return None
+    if exponent >= 0:
+        return _product(x, int(exponent))
+    inverse: Value
+    if exponent == -1:
+        inverse = e.divide(1, x)
+    elif x.dtype.is_complex:  # divided twice: a power may leave the range that its inverse is in
+        first = -int(exponent) // 2
+        inverse = e.divide(1, _product(x, -int(exponent) - first))
+        inverse = e.divide(inverse, _product(x, first))
+    else:
+        inverse = e.power(x, int(exponent))
+    return inverse
+
+
+def _product(x: Value, count: int) -> Value:
+    """A value multiplied with itself, in few steps."""
+    if count == 0:
+        return filled(x, 1)
+    result: Value | None = None
+    while True:
+        if count % 2:
+            result = x if result is None else e.multiply(result, x)
+        count //= 2
+        if not count:
+            assert result is not None
+            return result
+        x = e.multiply(x, x)
+
+
+@of_arrays("numpy.divmod", together=("x1", "x2"), weak=("x1", "x2"))
+def divmod_(x1: Value, x2: Value, /) -> tuple[Value, Value]:
+    """`(x1 // x2, x1 % x2)`."""
+    require("numpy.divmod", x1, "real")
+    return e.floor_divide(x1, x2), e.remainder(x1, x2)
+
+
+@of_arrays("numpy.modf", together=("x",))
+def modf(x: Value, /) -> tuple[Value, Value]:
+    """The fractional and the integer part, both with the sign of `x`."""
+    x = to_inexact(x)
+    require("numpy.modf", x, "floating")
+    zero, size = filled(x, 0.0), e.negative(x)
+    # By rounding down on either side, zeros have the sign of `x` and a derivative.
+    below = e.negative(e.subtract(size, e.floor(size)))
+    fraction = where(e.less(x, 0), below, e.subtract(x, e.floor(x)))
+    infinite = e.equal(e.absolute(x), math.inf)
+    fraction = where(infinite, e.copysign(zero, x), fraction)
+    return where(e.equal(x, 0), x, fraction), e.copysign(e.truncate(x), x)
+
+
+@of_arrays("numpy.reciprocal", together=("x",))
+def reciprocal(x: Value, /) -> Value:
+    """`1 / x`, of floating-point and complex arrays."""
+    require("numpy.reciprocal", x, "inexact")
+    result: Value = e.reciprocal(x) if x.dtype.is_complex else e.divide(1, x)
+    return result
+
+
+@of_arrays("numpy.exp2", together=("x",))
+def exp2(x: Value, /) -> Value:
+    """2 to the power of each element."""
+    x = to_inexact(x)
+    if x.dtype.is_complex:  # as in NumPy; the product by a complex number makes NaN of an infinity
+        turned = [e.multiply(part(x), math.log(2)) for part in (e.real, e.imag)]
+        return e.exp(e.make_complex(*turned))  # type: ignore[no-any-return]
+    result: Value = e.power(2, x)
+    return result
+
+
+@of_arrays("numpy.log2", together=("x",))
+def log2(x: Value, /) -> Value:
+    """The logarithm to base 2."""
+    return _logarithm(x, 2)
+
+
+@of_arrays("numpy.log10", together=("x",))
+def log10(x: Value, /) -> Value:
+    """The logarithm to base 10."""
+    return _logarithm(x, 10)
+
+
+def _logarithm(x: Value, base: int) -> Value:
+    result: Value = e.log(to_inexact(x))
+    scale = math.log(base)
+    if not result.dtype.is_complex:
+        return e.divide(result, scale)  # type: ignore[no-any-return]
+    # Part by part, and multiplied as in NumPy: a complex quotient makes NaN of an infinite part.
+    factor = {2: 1.4426950408889634, 10: 0.4342944819032518}[base]
+    parts = [e.multiply(part(result), factor) for part in (e.real, e.imag)]
+    return e.make_complex(*parts)  # type: ignore[no-any-return]
+
+
+@of_arrays("numpy.logaddexp", together=("x1", "x2"), weak=("x1", "x2"))
+def logaddexp(x1: Value, x2: Value, /) -> Value:
+    """`log(exp(x1) + exp(x2))` without overflow."""
+    x1, x2 = together(to_inexact(x1), to_inexact(x2))
+    require("numpy.logaddexp", x1, "floating")
+    return log_of_sum(x1, x2)
+
+
+@of_arrays("numpy.logaddexp2", together=("x1", "x2"), weak=("x1", "x2"))
+def logaddexp2(x1: Value, x2: Value, /) -> Value:
+    """`log2(2**x1 + 2**x2)` without overflow."""
+    scale = math.log(2)
+    result: Value = logaddexp(to_inexact(x1) * scale, to_inexact(x2) * scale) / scale
+    return result
+
+
+@of_arrays("numpy.hypot", together=("x1", "x2"), weak=("x1", "x2"))
+def hypot(x1: Value, x2: Value, /) -> Value:
+    """`sqrt(x1**2 + x2**2)` without overflow."""
+    x1, x2 = to_inexact(x1), to_inexact(x2)
+    require("numpy.hypot", x1, "floating")
+    x1, x2 = together(x1, x2)
+    # Chosen, with their signs: `maximum` at ties and `absolute` at 0 have no second derivative.
+    first = e.greater_equal(e.absolute(x1), e.absolute(x2))
+    large, small = where(first, x1, x2), where(first, x2, x1)
+    size = e.absolute(large)
+    one, infinity = (large.builder.literal(number, large.dtype) for number in (1.0, math.inf))
+    plain = e.bitwise_or(e.equal(size, 0), e.equal(size, infinity))
+    ratio = e.divide(small, where(plain, one, large))
+    length = e.multiply(size, e.sqrt(e.multiply(ratio, ratio) + 1))
+    either = e.bitwise_or(e.equal(size, infinity), e.equal(e.absolute(small), infinity))
+    return where(either, infinity, length)
+
+
+@of_arrays("numpy.heaviside", together=("x1", "x2"), weak=("x1", "x2"))
+def heaviside(x1: Value, x2: Value, /) -> Value:
+    """0 below zero, 1 above, `x2` at zero."""
+    x1, x2 = together(to_inexact(x1), to_inexact(x2))
+    require("numpy.heaviside", x1, "floating")
+    zero, one = (x1.builder.literal(number, x1.dtype) for number in (0, 1))
+    step = where(e.greater(x1, 0), one, where(e.less(x1, 0), zero, x1))
+    return where(e.equal(x1, 0), x2, step)
+
+
+@of_arrays("numpy.sinc", together=("x",))
+def sinc(x: Value) -> Value:
+    """`sin(pi*x) / (pi*x)`, 1 at zero; by its series there, to have derivatives."""
+    angle = e.multiply(to_inexact(x), math.pi)
+    near = e.less(e.absolute(angle), 1.0)
+    small = where(near, angle, angle.builder.literal(0, angle.dtype))
+    squared = e.multiply(small, small)
+    series: Value = filled(angle, 1.0)
+    for k in range(SINC_TERMS, 0, -1):
+        series = 1 - squared * (1 / (2 * k * (2 * k + 1))) * series
+    safe = where(near, angle.builder.literal(1, angle.dtype), angle)
+    return where(near, series, e.divide(e.sin(safe), safe))
+
+
+@of_arrays("numpy.deg2rad", "numpy.radians", together=("x",))
+def deg2rad(x: Value, /) -> Value:
+    """Degrees as radians."""
+    return _scaled("numpy.deg2rad", x, math.pi / 180)
+
+
+@of_arrays("numpy.rad2deg", "numpy.degrees", together=("x",))
+def rad2deg(x: Value, /) -> Value:
+    """Radians as degrees."""
+    return _scaled("numpy.rad2deg", x, 180 / math.pi)
+
+
+def _scaled(name: str, x: Value, factor: float) -> Value:
+    x = to_inexact(x)
+    require(name, x, "floating")
+    result: Value = e.multiply(x, factor)
+    return result
+
+
+@of_arrays("numpy.ldexp", together=("x1",), alone=("x2",))
+def ldexp(x1: Value, x2: Value, /) -> Value:
+    """`x1 * 2**x2`; the factor is split so that it stays within the range of the dtype."""
+    require("numpy.ldexp", x2, "integer")
+    if x2.dtype is U64:  # which NumPy does not cast to i64
+        accepts = "signed integer or 8- to 32-bit unsigned integer"
+        raise Failure(DtypeNotAccepted(function="numpy.ldexp", given=x2.type, accepts=accepts))
+    x1 = to_inexact(x1)
+    require("numpy.ldexp", x1, "floating")
+    for step in _shares(x2, 4):
+        x1 = e.multiply(x1, e.power(2, cast(step, x1.dtype)))
+    return x1
+
+
+def _shares(x: Value, count: int) -> Sequence[Value]:
+    """An integer as a sum of nearly equal ones."""
+    shares: list[Value] = []
+    for left in range(count, 0, -1):
+        share: Value = e.floor_divide(x, left)
+        shares.append(share)
+        x = e.subtract(x, share)
+    return shares
+
+
+@of_arrays("numpy.bitwise_count", together=("x",))
+def bitwise_count(x: Value, /) -> Value:
+    """How many bits of `abs(x)` are 1, as u8."""
+    require("numpy.bitwise_count", x, "integer")
+    return cast(e.count_bits(e.absolute(x)), U8)
+
+
+@of_arrays("numpy.gcd", together=("x1", "x2"), weak=("x1", "x2"))
+def gcd(x1: Value, x2: Value, /) -> Value:
+    """The greatest common divisor, by a loop."""
+    require("numpy.gcd", x1, "integer")
+    return cast(_euclid(*together(_magnitude(x1), _magnitude(x2))), x1.dtype)
+
+
+@of_arrays("numpy.lcm", together=("x1", "x2"), weak=("x1", "x2"))
+def lcm(x1: Value, x2: Value, /) -> Value:
+    """The least common multiple."""
+    require("numpy.lcm", x1, "integer")
+    first, second = together(_magnitude(x1), _magnitude(x2))
+    share: Value = e.floor_divide(first, _euclid(first, second))
+    return cast(e.multiply(share, second), x1.dtype)
+
+
+def _magnitude(x: Value) -> Value:
+    """The absolute values, unsigned: that of the least integer has no other place."""
+    unsigned = {I8: U8, I16: U16, I32: U32, I64: U64}.get(x.dtype)
+    return x if unsigned is None else cast(e.absolute(x), unsigned)
+
+
+def _euclid(a: Value, b: Value) -> Value:
+    """The greatest common divisors of unsigned integers."""
+    shape = a.shape or b.shape
+    a, b = broadcast_to(a, shape), broadcast_to(b, shape)
+    program = a.builder.program
+    with program.inside() as cond:
+        x, y = cond.parameter(a.type), cond.parameter(b.type)
+        going = e.not_equal(y, 0)
+        if y.ndim:
+            going = Reduce("any", tuple(range(y.ndim)))(going)
+        cond_block, _ = cond.finish((x, y), (going,))
+    with program.inside() as body:
+        x, y = body.parameter(a.type), body.parameter(b.type)
+        done = e.equal(y, 0)
+        rest = e.remainder(x, y)
+        body_block, _ = body.finish((x, y), (where(done, x, y), where(done, y, rest)))
+    result, _ = While(cond_block, body_block, 0, 0).bind(a, b)
+    return result

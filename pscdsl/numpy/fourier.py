@@ -13,12 +13,22 @@ from typing import Any, Final, TypeAlias
 from pscdsl._src.ir.builder import Builder, Value, Weak, weakened
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.fft import MOST_AXES, Fft, FftKind
-from pscdsl._src.primitives.shaping import Pad
+from pscdsl._src.primitives.shaping import Iota, Pad
 from pscdsl._src.primitives.special import i0
-from pscdsl.numpy.arguments import as_count, as_items, as_size, normalize_axes, normalize_axis
-from pscdsl.numpy.calling import as_operand, is_array, met, of_arrays, of_numbers, require_number
+from pscdsl.numpy.calling import (
+    as_count,
+    as_items,
+    as_operand,
+    as_size,
+    is_array,
+    met,
+    normalize_axes,
+    normalize_axis,
+    of_arrays,
+    of_numbers,
+    require_number,
+)
 from pscdsl.numpy.creation import array
 from pscdsl.numpy.elementwise import REAL, conjugate, require, to_inexact
 from pscdsl.numpy.shorthand import cast, joined, largest, least, part, simplified, transposed, where

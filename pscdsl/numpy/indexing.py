@@ -12,12 +12,17 @@ from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.creation import Constant
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
-from pscdsl._src.primitives.indexing import Gather
-from pscdsl._src.primitives.shaping import Slice
-from pscdsl.numpy.arguments import as_count, as_items, as_known_integer, as_size
-from pscdsl.numpy.calling import Known, as_operand, lifted
+from pscdsl._src.primitives.indexing import DynamicSlice, Gather
+from pscdsl._src.primitives.shaping import Constant, Slice
+from pscdsl.numpy.calling import (
+    Known,
+    as_count,
+    as_items,
+    as_known_integer,
+    as_operand,
+    as_size,
+    lifted,
+)
 from pscdsl.numpy.shorthand import (
     cast,
     joined,

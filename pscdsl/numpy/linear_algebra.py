@@ -10,27 +10,22 @@ from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.linalg import (
+from pscdsl._src.primitives import matrices as m
+from pscdsl._src.primitives.factorisations import (
+    EPSILON,
     Cholesky,
     Determinant,
-    Eig,
-    Eigh,
-    LeastSquares,
     LogDeterminant,
     Lu,
     LuSolve,
-    PseudoInverse,
     Qr,
-    Svd,
     TriangularSolve,
 )
-from pscdsl._src.primitives.linalg import matrices as m
-from pscdsl._src.primitives.linalg.determinants import EPSILON
-from pscdsl._src.primitives.linalg.matrices import ACCEPTED
+from pscdsl._src.primitives.matrices import ACCEPTED
 from pscdsl._src.primitives.reductions import Reduce, Reduction
-from pscdsl.numpy import arithmetic, diagonals, products
-from pscdsl.numpy.arguments import Axes, normalize_axes
-from pscdsl.numpy.calling import as_array, as_operand, in_dtype, of_numbers
+from pscdsl._src.primitives.spectra import Eig, Eigh, LeastSquares, PseudoInverse, Svd
+from pscdsl.numpy import creation, elementwise, products
+from pscdsl.numpy.calling import Axes, as_array, as_operand, in_dtype, normalize_axes, of_numbers
 from pscdsl.numpy.elementwise import literal, require, to_inexact
 from pscdsl.numpy.logic import items
 from pscdsl.numpy.products import typical
@@ -557,7 +552,7 @@ def _vector_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdim
         return cast(extremum(size, "maximum" if order > 0 else "minimum", axes, keepdims), dtype)
     if order == 1:
         return cast(total(size, axes, keepdims), dtype)
-    powers = total(arithmetic.power(size, size.builder.literal(order, size.dtype)), axes, keepdims)
+    powers = total(elementwise.power(size, size.builder.literal(order, size.dtype)), axes, keepdims)
     return cast(root(powers, 1 / order), dtype)
 
 
@@ -572,7 +567,7 @@ def squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
 def root(x: Value, exponent: float) -> Value:
     """A power of a sum; with the gradient 0 where the sum is 0."""
     if exponent < 0:
-        return arithmetic.power(x, x.builder.literal(exponent, x.dtype))  # type: ignore[no-any-return]
+        return elementwise.power(x, x.builder.literal(exponent, x.dtype))  # type: ignore[no-any-return]
     nothing = e.equal(x, 0)
     some = where(nothing, filled(x, 1, ()), x)
     found = e.sqrt(some) if exponent == 0.5 else e.power(some, exponent)
@@ -726,7 +721,7 @@ def matrix_transpose(x: Value, /) -> Value:
 def diagonal(x: Value, /, *, offset: Any = 0) -> Value:
     """A diagonal of matrices in the last two axes."""
     require_axes("numpy.linalg.diagonal", x)
-    return _call(diagonals.diagonal, x, offset, -2, -1)
+    return _call(creation.diagonal, x, offset, -2, -1)
 
 
 @of_numbers("numpy.linalg.trace", together=("x",))

@@ -13,18 +13,22 @@ from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import function
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
-from pscdsl.numpy.arguments import (
+from pscdsl._src.primitives.indexing import DynamicSlice
+from pscdsl.numpy.calling import (
+    as_array,
     as_count,
+    as_dtype,
     as_items,
+    as_operand,
     as_shape,
     as_size,
     as_times,
+    lifted,
     normalize_axes,
     normalize_axis,
+    of_arrays,
     require_fitting,
 )
-from pscdsl.numpy.calling import as_array, as_dtype, as_operand, lifted, of_arrays
 from pscdsl.numpy.creation import asarray
 from pscdsl.numpy.indexing import Cut, cut_between
 from pscdsl.numpy.logic import items

@@ -1,17 +1,205 @@
-"""Operators, properties and methods of arrays, by the functions that they stand for."""
+"""Operators, properties and methods of arrays, and the methods of NumPy's ufuncs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.ir.program import Scalar
+from pscdsl._src.language.meanings import MEANINGS, Meaning, describe, function
+from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce
+from pscdsl._src.primitives.scan import Scan
 from pscdsl.numpy import elementwise as e
-from pscdsl.numpy.arithmetic import power
+from pscdsl.numpy import reductions
+from pscdsl.numpy.calling import Axes, as_array, normalize_axes, normalize_axis, of_numbers
+from pscdsl.numpy.elementwise import REAL, power, require
 from pscdsl.numpy.products import matmul
+from pscdsl.numpy.reductions import finished, running
+from pscdsl.numpy.shorthand import cast, moved, reshaped, transposed, truth
 from pscdsl.typing.array_types import size_of
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import BOOL, I8, DType
+
+# Functions over axes: the methods of NumPy's ufuncs, and functions applied along an axis.
+
+
+# The methods of NumPy's ufuncs: `np.maximum.reduce`, `np.add.accumulate`, `np.multiply.outer`.
+#
+# As in NumPy, a method goes along the first axis where no other is named.
+
+
+Bits: TypeAlias = Literal["and", "or", "xor"]
+
+OUTER = (
+    "add subtract multiply divide true_divide floor_divide remainder mod power float_power "
+    "maximum minimum fmax fmin equal not_equal less less_equal greater greater_equal "
+    "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor arctan2 hypot "
+    "logaddexp"
+)
+"""The functions of two arrays that can be applied to every pair of elements."""
+
+
+def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
+    @of_numbers(f"numpy.{name}.reduce", together=("array",), scalars=("initial",))
+    def reduce(
+        array: Value,
+        axis: Axes = 0,
+        dtype: DType | None = None,
+        *,
+        keepdims: bool = False,
+        initial: Value | Scalar | None = None,
+    ) -> Any:
+        """All elements along axes combined."""
+        return whole(array, axis, dtype, keepdims=keepdims, initial=initial)
+
+    @of_numbers(f"numpy.{name}.accumulate", together=("array",))
+    def accumulate(array: Value, axis: int = 0, dtype: DType | None = None) -> Value:
+        """Each element along an axis combined with all before it."""
+        place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
+        return running(array, kind, place, dtype, f"numpy.{name}.accumulate")
+
+
+def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
+    @of_numbers(f"numpy.{name}.reduce", together=("array",), scalars=("initial",))
+    def reduce(
+        array: Value,
+        axis: Axes = 0,
+        *,
+        keepdims: bool = False,
+        initial: Value | Scalar | None = None,
+    ) -> Any:
+        """The largest or smallest along axes."""
+        return whole(array, axis, keepdims=keepdims, initial=initial)
+
+    @of_numbers(f"numpy.{name}.accumulate", together=("array",))
+    def accumulate(array: Value, axis: int = 0) -> Value:
+        """The largest or smallest up to each element along an axis."""
+        require(f"numpy.{name}.accumulate", array, REAL)
+        place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
+        return _running_extremum(array, kind, place)
+
+
+def _running_extremum(x: Value, kind: Extreme, axis: int) -> Value:
+    return (
+        cast(Cumulative(kind, axis)(cast(x, I8)), BOOL)
+        if x.dtype is BOOL
+        else (Cumulative(kind, axis)(x))
+    )
+
+
+def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
+    @of_numbers(f"numpy.{name}.reduce", alone=("array",))
+    def reduce(here: Builder, array: Value, axis: Axes = 0, *, keepdims: bool = False) -> Any:
+        """Whether all or any along axes are other than zero."""
+        return whole.apply(here, (array, axis), {"keepdims": keepdims})
+
+    @of_numbers(f"numpy.{name}.accumulate", alone=("array",))
+    def accumulate(here: Builder, array: Value, axis: int = 0) -> Value:
+        """Whether all or any up to each element along an axis are other than zero."""
+        place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
+        return _running_extremum(truth(array), kind, place)
+
+
+def _bits(name: str, kind: Bits) -> None:
+    @of_numbers(f"numpy.{name}.reduce", together=("array",))
+    def reduce(array: Value, axis: Axes = 0, *, keepdims: bool = False) -> Value:
+        """The bits of all elements along axes combined."""
+        require(f"numpy.{name}.reduce", array, "integer or bool")
+        axes = normalize_axes(axis, array.ndim, f"numpy.{name}.reduce")
+        if not axes:
+            return array
+        return finished(Reduce(kind, axes)(array), array.shape, axes, keepdims)
+
+
+def _outer(name: str) -> None:
+    @of_numbers(f"numpy.{name}.outer", together=("A", "B"))
+    def outer(here: Builder, A: Value, B: Value) -> Any:
+        """The function of each element of A with each of B."""
+        pairwise = MEANINGS[f"numpy.{name}"]
+        assert isinstance(pairwise, Meaning)
+        return pairwise.apply(here, (reshaped(A, A.shape + (1,) * B.ndim), B), {})
+
+
+_total("add", reductions.sum, "sum")
+_total("multiply", reductions.prod, "product")
+_extremum("maximum", reductions.max, "maximum")
+_extremum("minimum", reductions.min, "minimum")
+_truth("logical_and", reductions.all, "minimum")
+_truth("logical_or", reductions.any, "maximum")
+_bits("bitwise_and", "and")
+_bits("bitwise_or", "or")
+_bits("bitwise_xor", "xor")
+for _name in OUTER.split():
+    _outer(_name)
+
+
+# Functions applied along axes of an array.
+
+
+def _applied(name: str, func: Any, here: Builder, args: Sequence[Any], kwargs: Any) -> Value:
+    """What a function returns, as one array."""
+    if not hasattr(func, "apply"):
+        raise Failure(
+            BadArguments(function=name, problem=f"takes a function, not {describe(func)}")
+        )
+    result = func.apply(here, tuple(args), kwargs)
+    if isinstance(result, Weak):
+        return result.default()
+    if isinstance(result, Scalar | Dim):
+        return here.weak(result).default()
+    return as_array(result, name, "the result of the function")
+
+
+@function("numpy.apply_along_axis", together=("arr",))
+def apply_along_axis(
+    here: Builder, func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Value:
+    """A function of vectors, applied to each vector along an axis, one after the other."""
+    name = "numpy.apply_along_axis"
+    x = as_array(arr, name, "arr")
+    place = normalize_axis(axis, x.ndim, name)
+    program = x.builder.program
+    if x.ndim == 1:
+        return _applied(name, func1d, program.current, (x, *args), kwargs)
+    rest = (*x.shape[:place], *x.shape[place + 1 :])
+    count, size = size_of(rest), x.shape[place]
+    rows = reshaped(moved(x, place, x.ndim - 1), (count, size))
+    with program.inside() as inner:
+        row = inner.parameter(x.type.with_shape((size,)), "row")
+        result = _applied(name, func1d, inner, (row, *args), kwargs)
+        block, captured = inner.finish((row,), (result,))
+    scan = Scan(block, captured=len(captured), carried=0, length=count)
+    stacked = scan.bind(*captured, rows)[0]
+    own, others = stacked.ndim - 1, len(rest)
+    stacked = reshaped(stacked, (*rest, *stacked.shape[1:]))
+    before, after = range(place), range(place, others)
+    return transposed(stacked, (*before, *range(others, others + own), *after))
+
+
+@function("numpy.apply_over_axes", together=("a",))
+def apply_over_axes(here: Builder, func: Any, a: Any, axes: Any) -> Value:
+    """A function of an array and an axis, applied for each axis in turn; axes are kept."""
+    name = "numpy.apply_over_axes"
+    x = as_array(a, name, "a")
+    for axis in normalize_axes(axes, x.ndim, name):
+        result = _applied(name, func, x.builder.program.current, (x, axis), {})
+        if result.ndim == x.ndim - 1:
+            result = reshaped(result, (*result.shape[:axis], 1, *result.shape[axis:]))
+        if result.ndim != x.ndim:
+            problem = (
+                f"takes a function that keeps axes or drops one, not {x.type} to {result.type}"
+            )
+            raise Failure(BadArguments(function=name, problem=problem))
+        x = result
+    return x
+
+
+# Operators, properties and methods of arrays, by the functions that they stand for.
+
 
 # Python's operators on traced arrays, by the names of their classes in `ast`.
 

@@ -17,11 +17,10 @@ from pscdsl._src.language.meanings import Meaning, describe, function, require_n
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.elementwise import bitwise_and, conjugate, equal, multiply, subtract
 from pscdsl._src.primitives.indexing import Gather
-from pscdsl._src.primitives.linalg.matrices import Diagonal
+from pscdsl._src.primitives.matrices import Diagonal
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl.numpy import diagonals, reductions
-from pscdsl.numpy.arguments import normalize_axes, normalize_axis
-from pscdsl.numpy.calling import of_numbers
+from pscdsl.numpy import creation, reductions
+from pscdsl.numpy.calling import normalize_axes, normalize_axis, of_numbers
 from pscdsl.numpy.elementwise import require
 from pscdsl.numpy.shorthand import (
     at,
@@ -452,7 +451,7 @@ def trace(
     a: Value, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: DType | None = None
 ) -> Value:
     """The sum along a diagonal; bool and small integers are summed in 32 bits."""
-    return _call(reductions.sum, _call(diagonals.diagonal, a, offset, axis1, axis2), -1, dtype)
+    return _call(reductions.sum, _call(creation.diagonal, a, offset, axis1, axis2), -1, dtype)
 
 
 def _call(meaning: Meaning, *args: Any) -> Value:

@@ -19,8 +19,7 @@ from pscdsl._src.primitives.elementwise import (
     subtract,
 )
 from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce, identity
-from pscdsl.numpy.arguments import Axes, counted, normalize_axes, normalize_axis
-from pscdsl.numpy.calling import of_numbers
+from pscdsl.numpy.calling import Axes, counted, normalize_axes, normalize_axis, of_numbers
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import (
     at_least,

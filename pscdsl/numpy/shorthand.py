@@ -8,11 +8,11 @@ from typing import Any
 
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.program import Scalar
-from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Convert, Select, not_equal
 from pscdsl._src.primitives.shaping import (
     Broadcast,
     Concatenate,
+    Iota,
     Reshape,
     Reverse,
     Slice,

@@ -13,8 +13,7 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Gather, Scatter
 from pscdsl._src.primitives.reductions import ArgReduce, Extreme, Reduce
 from pscdsl._src.primitives.sorting import SearchSorted, Side, Sort, TopK
-from pscdsl.numpy.arguments import as_count, as_size, normalize_axis
-from pscdsl.numpy.calling import as_array, in_dtype, of_numbers
+from pscdsl.numpy.calling import as_array, as_count, as_size, in_dtype, normalize_axis, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import extremum, finished, require_elements, total, without_nan
 from pscdsl.numpy.shorthand import (

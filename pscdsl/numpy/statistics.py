@@ -27,8 +27,7 @@ from pscdsl._src.primitives.elementwise import (
 )
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl.numpy.arguments import Axes, normalize_axes
-from pscdsl.numpy.calling import of_numbers
+from pscdsl.numpy.calling import Axes, normalize_axes, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.products import Labelled, conjugated, contract
 from pscdsl.numpy.reductions import accumulated, count_along, reduced_shape, require_elements, total

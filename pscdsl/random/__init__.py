@@ -19,9 +19,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from pscdsl._src.ir.evaluate import Evaluator
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.language.outside import outside
+from pscdsl._src.ir.program import Evaluator
+from pscdsl._src.language.control import outside
 from pscdsl._src.primitives.random import FoldIn, SeedKey, SplitKey
 from pscdsl.arrays import Key, bool_, f32, i32, u32
 

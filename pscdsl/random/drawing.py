@@ -14,11 +14,10 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import finfo, from_numpy, to_numpy
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.control import While
 from pscdsl._src.primitives.random import FoldIn, RandomBits, SeedKey, SplitKey
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl.numpy.arguments import as_shape
-from pscdsl.numpy.calling import as_dtype, as_operand, is_array
+from pscdsl._src.primitives.while_loop import While
+from pscdsl.numpy.calling import as_dtype, as_operand, as_shape, is_array
 from pscdsl.numpy.creation import asarray
 from pscdsl.numpy.shorthand import at, cast, where
 from pscdsl.typing.array_types import ArrayType, Shape

@@ -13,14 +13,9 @@ from pscdsl._src.ir.numpy_dtypes import finfo
 from pscdsl._src.language.meanings import Meaning
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special as s
-from pscdsl._src.primitives.control.custom_derivatives import (
-    StopGradient,
-    Values,
-    with_own_tangents,
-)
+from pscdsl._src.primitives.custom_derivatives import StopGradient, Values, with_own_tangents
 from pscdsl._src.primitives.reductions import ExponentialSum, Largest
-from pscdsl.numpy.arguments import Axes, as_times, normalize_axes
-from pscdsl.numpy.calling import of_numbers
+from pscdsl.numpy.calling import Axes, as_times, normalize_axes, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import extremum, finished, reduced_shape, require_elements, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, reshaped, where, wide

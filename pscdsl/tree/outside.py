@@ -12,10 +12,17 @@ import pyrsistent
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.boundary import host_view
 from pscdsl._src.calls.errors import ArgumentError
-from pscdsl._src.frontend.combinators.tree_functions import record_node
+from pscdsl._src.frontend.annotations import static_fields
 from pscdsl._src.frontend.modules.live import record_class
-from pscdsl._src.frontend.specs.annotations import static_fields
-from pscdsl._src.frontend.trees.walks import Flat, Node, flattened, rebuilt, same_shapes, together
+from pscdsl._src.frontend.trees import (
+    Flat,
+    Node,
+    flattened,
+    rebuilt,
+    record_node,
+    same_shapes,
+    together,
+)
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import kind_of
 from pscdsl._src.language.instances import absent, construct, reader

@@ -14,7 +14,7 @@ from pscdsl import f32, f64, i32
 from pscdsl._src.analysis.cost import cost
 from pscdsl._src.cli import main
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.dims import name
 
 

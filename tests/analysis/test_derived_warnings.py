@@ -17,7 +17,7 @@ from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function, walk
-from pscdsl._src.primitives.control.remat import Checkpoint
+from pscdsl._src.primitives.control import Checkpoint
 from pscdsl.typing.diagnostics import NOWHERE, Failure
 from tests.derivatives.programs import HEAD
 from tests.derivatives.subject import SUM_OF, Subject, over_batch

@@ -7,18 +7,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from pscdsl._src.analysis.numbers.intervals import Intervals, intervals
+from pscdsl._src.analysis.intervals import Intervals, intervals
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.ir.builder import Program, Value
-from pscdsl._src.ir.evaluate import Evaluator
 from pscdsl._src.ir.primitive import NDArray
-from pscdsl._src.ir.program import Atom, Block, Function, Var
+from pscdsl._src.ir.program import Atom, Block, Evaluator, Function, Var
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
-from pscdsl._src.primitives.indexing import Combine, Gather, Scatter
+from pscdsl._src.primitives.indexing import Combine, DynamicSlice, Gather, Scatter
 from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, Reduce, Reduction
-from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Reshape, Slice, without
+from pscdsl._src.primitives.shaping import (
+    Broadcast,
+    Concatenate,
+    Constant,
+    Iota,
+    Reshape,
+    SizeValue,
+    Slice,
+    without,
+)
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType

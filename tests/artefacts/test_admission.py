@@ -18,7 +18,7 @@ from pscdsl import f64
 from pscdsl._src.artefacts.format import packed, unpacked
 from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.xla import admission, lapack
-from pscdsl._src.xla.compilation.portable import VERSION
+from pscdsl._src.xla.compilation import VERSION
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime import boot
 

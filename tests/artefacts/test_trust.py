@@ -17,7 +17,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.artefacts.signing import user_key
+from pscdsl._src.artefacts.format import user_key
 from pscdsl._src.cli import main
 from tests.fuzz.artefacts import KEY as FUZZED
 from tests.fuzz.artefacts import exported, lying, outcome, without_key
@@ -161,7 +161,7 @@ def test_the_key_lies_among_the_users_settings(
 
 
 def test_processes_that_make_the_key_at_once_agree(home: Path) -> None:
-    script = "from pscdsl._src.artefacts.signing import user_key; print(user_key(make=True).hex())"
+    script = "from pscdsl._src.artefacts.format import user_key; print(user_key(make=True).hex())"
     command = [sys.executable, "-c", script]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     found = {each.communicate(timeout=100)[0].strip() for each in running}

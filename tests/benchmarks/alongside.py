@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from pscdsl import Record
-from pscdsl._src.xla.calls import trees
+from pscdsl._src.xla import binding
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.devices import put
 from tests.benchmarks.measure import Ratio, compare, seconds
@@ -86,7 +86,7 @@ def blocking(kernel: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
 
     def run() -> Any:
         found = kernel(*arguments)
-        boot.jax.batched_block_until_ready(trees.flatten(found)[0])
+        boot.jax.batched_block_until_ready(binding.flatten(found)[0])
         return found
 
     return run

@@ -24,12 +24,12 @@ from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation import disk as kept
-from pscdsl._src.xla.compilation import keys as conditions
-from pscdsl._src.xla.compilation.executable_store import NoKey, module_key, obtain, program_key
+from pscdsl._src.xla import disk as conditions
+from pscdsl._src.xla import disk as kept
 from pscdsl._src.xla.device import CPU, Device
+from pscdsl._src.xla.executable_store import NoKey, module_key, obtain, program_key
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.device_arrays import to_numpy
+from pscdsl._src.xla.runtime.devices import to_numpy
 from pscdsl._src.xla.runtime.executable import Refused
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.signatures import Choice
@@ -171,8 +171,8 @@ def test_what_refuses_a_program_is_part_of_its_key() -> None:
     read = set(conditions.emission_sources())
     rooms = folder / "_src"
     due = [
-        rooms / "analysis" / "numbers" / "made_of_sizes.py",
-        rooms / "transforms" / "written_out.py",
+        rooms / "analysis" / "intervals.py",
+        rooms / "transforms" / "simplify.py",
         rooms / "xla" / "emit" / "emit.py",
     ]
     met: set[Path] = set()
@@ -196,9 +196,7 @@ def test_every_file_of_ours_tells_when_it_changed() -> None:
     assert met == {str(path) for place in links for path in place.rglob("*.py")}
 
 
-CONDITIONS = (
-    "from pscdsl._src.xla.compilation.keys import backend, emission; print(backend(), emission())"
-)
+CONDITIONS = "from pscdsl._src.xla.disk import backend, emission; print(backend(), emission())"
 
 
 def run(code: str, *arguments: str, **environment: str) -> str:
@@ -426,7 +424,7 @@ def test_processes_share_programs_that_call_lapack(tmp_path: Path) -> None:
 
 
 def test_the_users_folder_is_used_by_default(tmp_path: Path) -> None:
-    code = "import pscdsl._src.xla.calls.fast_path as f; assert f.fast_path_works()"
+    code = "import pscdsl._src.xla.dispatch as f; assert f.fast_path_works()"
     kept = {k: v for k, v in os.environ.items() if k != "PSCDSL_CACHE"}
     variables = {**kept, "PYTHONPATH": ROOT, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=variables, check=True, timeout=100)

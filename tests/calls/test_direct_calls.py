@@ -16,9 +16,8 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f32, f64
 from pscdsl._src.language.records import plain_fields
-from pscdsl._src.xla.calls.fast_path import fast_path_works
-from pscdsl._src.xla.runtime.device_arrays import to_numpy
-from pscdsl._src.xla.runtime.devices import put
+from pscdsl._src.xla.dispatch import fast_path_works
+from pscdsl._src.xla.runtime.devices import put, to_numpy
 
 
 class Pair(psc.Record):

@@ -11,8 +11,7 @@ import pscdsl as psc
 from pscdsl import Float, f32
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.xla.runtime.device_arrays import to_numpy
-from pscdsl._src.xla.runtime.devices import put
+from pscdsl._src.xla.runtime.devices import put, to_numpy
 
 pytestmark = pytest.mark.jaxlib
 

@@ -14,7 +14,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, Int, f32
-from pscdsl._src.xla.calls import trees
+from pscdsl._src.xla import binding
 from pscdsl._src.xla.runtime.boot import ArrayImpl
 from pscdsl._src.xla.runtime.devices import put
 
@@ -281,7 +281,7 @@ def called(kernel: Any, args: tuple[Any, ...], rng: random.Random) -> Call:
 
 def answer(kernel: Any, call: Call) -> Any:
     """The result, with its dtypes, or the class and the words of an error."""
-    leaves, structure = trees.flatten(tuple(call))  # of copies, as a call may take their memory
+    leaves, structure = binding.flatten(tuple(call))  # of copies, as a call may take their memory
     args, kwargs = structure.unflatten(
         [put(np.asarray(x)) if type(x) is ArrayImpl else x for x in leaves]
     )
@@ -290,7 +290,7 @@ def answer(kernel: Any, call: Call) -> Any:
         result: Any = kernel(*args, **kwargs)
     except (TypeError, ValueError, ArithmeticError) as error:
         return type(error), str(error).split("\n")[0]
-    parts: list[Any] = [each for each in trees.flatten(result)[0] if not isinstance(each, int)]
+    parts: list[Any] = [each for each in binding.flatten(result)[0] if not isinstance(each, int)]
     return [(str(x.dtype), str(np.asarray(x).tolist())) for x in parts]  # -0.0 is not 0.0
 
 

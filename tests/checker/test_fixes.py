@@ -14,8 +14,8 @@ from pscdsl._src.checker.fixing import Fixed, fix_all
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.frontend.fixes import BUILDERS
 from pscdsl._src.frontend.modules.files import Files
+from pscdsl._src.frontend.purity import RENAMED, equivalent
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.values.purity import RENAMED, equivalent
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import NotCallable, UnknownName
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue

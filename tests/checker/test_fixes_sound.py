@@ -15,7 +15,7 @@ from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import evaluate
 
 PATH = os.path.realpath("program.py")
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pscdsl._src.checker.check import check_paths, check_source
-from pscdsl._src.checker.suppressions import Examined, silence, suppressions
+from pscdsl._src.checker.selection import Examined, silence, suppressions
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.diagnostics import Span
 

@@ -19,9 +19,8 @@ from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.ir.evaluate import evaluate
-from pscdsl._src.ir.program import Function
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.ir.program import Function, evaluate
+from pscdsl._src.transforms.simplify import simplify
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 SIZES = {"n": 3, "m": 2, "k": 4, "b": 5}
@@ -84,7 +83,7 @@ class Program:
     def compiled(self, operands: Sequence[NDArray]) -> list[NDArray]:
         """The results as XLA computes them."""
         from pscdsl._src.targets.pipeline import lower_module
-        from pscdsl._src.xla.compilation.compile import compile_module
+        from pscdsl._src.xla.compilation import compile_module
 
         here = {name: SIZES[name] for name in self.function.dims}
         executable = compile_module(lower_module(self.simple, here))

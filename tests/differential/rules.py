@@ -12,15 +12,15 @@ from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from pscdsl._src.primitives import scalar_functions, transcendental
-from pscdsl._src.primitives.formulas import exponentials as formulas
-from pscdsl._src.xla import exactness, exponentials, signed_zeros
+from pscdsl._src.primitives import exponentials as computed
+from pscdsl._src.primitives import formulas, transcendental
+from pscdsl._src.xla import exactness
 
 Replacement: TypeAlias = tuple[object, str, Any]
 """A module, a name of it, and what that stands for instead."""
 
 _options: Final = exactness.options
-_guard: Final = exponentials.guard
+_guard: Final = exactness.guard
 
 
 def _with_option(name: str, value: object) -> Replacement:
@@ -66,20 +66,20 @@ RULES: Final[Mapping[str, Replacement]] = {
     "simplifier": _with_option(exactness.DISABLED, exactness.MOVER),
     "excess precision": _with_option(exactness.EXCESS, None),
     "sums of products": _with_option(exactness.LIBRARY, None),
-    "known NaN": (exponentials, "guard", _without_nan),
-    "added exponentials": (exponentials, "guard", _without_sums),
-    "signed zeros": (signed_zeros, "keep", _kept_as_it_is),
+    "known NaN": (exactness, "guard", _without_nan),
+    "added exponentials": (exactness, "guard", _without_sums),
+    "signed zeros": (exactness, "keep", _kept_as_it_is),
     "cube roots": (transcendental, "_one_step_nearer", _root_itself),
     "hyperbolic functions": (
         *(transcendental, "exponentials"),
         SimpleNamespace(
             sinh=_from_library("sinh"),
             cosh=_from_library("cosh"),
-            log1p=formulas.log1p,
-            atanh=formulas.atanh,
+            log1p=computed.log1p,
+            atanh=computed.atanh,
         ),
     ),
-    "integer divisors": (scalar_functions, "_divisor", _divisor_itself),
+    "integer divisors": (formulas, "_divisor", _divisor_itself),
 }
 """By name, what to put in place of each."""
 

@@ -63,7 +63,7 @@ def compiled_as(mode: Mode) -> Generator[None]:
     def options(loop_bytes: int | None, chosen: Mapping[str, Any], device: Device) -> Any:
         return compile_options(loop_bytes, {**chosen, **more}, device)
 
-    with patch("pscdsl._src.xla.compilation.compile.compile_options", options):
+    with patch("pscdsl._src.xla.compilation.compile_options", options):
         yield
 
 

@@ -15,9 +15,8 @@ import pytest
 from pscdsl._src.checker.check import check_source, load_definition
 from pscdsl._src.discover.verdicts import Verdict
 from pscdsl._src.frontend.definitions import Definition, Excluded
-from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.program import Function
+from pscdsl._src.ir.program import Function, evaluate
 from pscdsl._src.kernels.kernel import load_kernel
 from pscdsl.typing.array_types import ArrayType, StaticType, TupleType, Type, leaves
 from pscdsl.typing.diagnostics import Severity

@@ -11,7 +11,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f32
 from pscdsl._src.checker.check import check_source
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import evaluate
 from tests.support import projects
 
 pytestmark = pytest.mark.quick_code

@@ -14,7 +14,7 @@ import pytest
 import pscdsl as psc
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.cli import main
-from pscdsl._src.frontend.interpreter.subscripts import WRITTEN
+from pscdsl._src.frontend.interpreter.operators import WRITTEN
 from pscdsl._src.ir import numpy_dtypes
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing import dtypes

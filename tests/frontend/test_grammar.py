@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from pscdsl._src.frontend.interpreter import expressions, statements
-from pscdsl._src.frontend.interpreter.ledger import EMPTY, SET_BY_THE_PARSER, due, handled
-from pscdsl._src.frontend.values.closed import BINARY, COMPARE, UNARY
+from pscdsl._src.frontend.interpreter.frames import EMPTY, SET_BY_THE_PARSER, due, handled
+from pscdsl._src.frontend.purity import BINARY, COMPARE, UNARY
 from pscdsl.numpy import methods
 
 INSIDE = {"FormattedValue", "TemplateStr", "Interpolation", "TypeAlias"}

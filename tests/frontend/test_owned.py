@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.checker.check import check_source
-from pscdsl._src.ir.evaluate import Evaluator
+from pscdsl._src.ir.program import Evaluator
 from tests.support.linear_programs import elaborated
 
 HEAD = """\
@@ -139,12 +139,12 @@ def test_what_is_accepted_is_what_numpy_does(update: str, at_the_end: bool) -> N
 
 
 def test_the_comparison_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pscdsl._src.frontend.interpreter import assignment
+    from pscdsl._src.frontend.interpreter import expressions
 
     def nobody(*_: object) -> str:
         return ""
 
-    monkeypatch.setattr(assignment, "held_elsewhere", nobody)
+    monkeypatch.setattr(expressions, "held_elsewhere", nobody)
     with pytest.raises(AssertionError, match="seen = a"):
         accepted(program("x + 1", "seen = a", "a += 1"))
     with pytest.raises(AssertionError, match="a = x"):

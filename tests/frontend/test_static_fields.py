@@ -12,9 +12,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.xla.calls.fast_path import fast_path_works
-from pscdsl._src.xla.runtime.device_arrays import to_numpy
-from pscdsl._src.xla.runtime.devices import put
+from pscdsl._src.xla.dispatch import fast_path_works
+from pscdsl._src.xla.runtime.devices import put, to_numpy
 from pscdsl.typing.static_values import exact
 from tests.calls.test_direct_calls import frames
 

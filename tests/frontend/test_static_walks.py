@@ -35,7 +35,7 @@ from pscdsl._src.frontend.interpreter.python_library import FUNCTIONS
 from pscdsl._src.frontend.modules.known import known_attribute, known_module
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.values.values import Once, Poison
+from pscdsl._src.frontend.values import Once, Poison
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Var
 from pscdsl._src.language.meanings import MEANINGS

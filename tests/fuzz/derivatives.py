@@ -15,14 +15,20 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pscdsl._src.analysis.verify import verify
-from pscdsl._src.interpreters.batching import batch_block, over_batch
-from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp, jvp_block
-from pscdsl._src.interpreters.replay import closed, zeros
+from pscdsl._src.interpreters.replay import (
+    Mask,
+    batch_block,
+    closed,
+    has_tangent,
+    jvp,
+    jvp_block,
+    over_batch,
+    zeros,
+)
 from pscdsl._src.ir.builder import Builder, Value
-from pscdsl._src.ir.evaluate import evaluate
-from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.ir.program import Block, Function, evaluate
 from pscdsl._src.transforms.linearize import linearize
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import name
 from tests.fuzz.laws import Broken
@@ -88,7 +94,7 @@ class Examination:
     def compiled(self, run: Run, function: Function, sizes: Mapping[str, int]) -> Run:
         """A run that is done by XLA as well, the first time."""
         from pscdsl._src.targets.pipeline import lower_module
-        from pscdsl._src.xla.compilation.compile import compile_module
+        from pscdsl._src.xla.compilation import compile_module
 
         done: list[bool] = []
 

@@ -22,10 +22,9 @@ from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.program import Function
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.ir.program import Function, evaluate
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic, Severity
@@ -237,7 +236,7 @@ def compiled(
 ) -> Sequence[NDArray]:
     """The results of the compiled program."""
     from pscdsl._src.targets.pipeline import lower_module
-    from pscdsl._src.xla.compilation.compile import compile_module
+    from pscdsl._src.xla.compilation import compile_module
 
     try:
         executable = compile_module(lower_module(function, sizes))

@@ -32,13 +32,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.statements import Widened
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.values.values import (
-    EnumMember,
-    Poisoned,
-    RecordValue,
-    Undecided,
-    is_poisoned,
-)
+from pscdsl._src.frontend.values import EnumMember, Poisoned, RecordValue, Undecided, is_poisoned
 from pscdsl._src.ir.builder import Program
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure

@@ -19,7 +19,7 @@ import numpy as np
 import pscdsl as psc
 from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import Opaque, follow, from_text, recorded, to_text
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import evaluate
 from tests.identity.pairs import HELPER, MODULE, WHICH, Pair, Program, pair
 
 TIME = 1_700_000_000

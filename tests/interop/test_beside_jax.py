@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl._src.xla.runtime.device_arrays import is_result
+from pscdsl._src.xla.runtime.devices import is_result
 from tests.interop.array_kernels import kernel
 
 jax: Any = pytest.importorskip("jax")

@@ -18,7 +18,7 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import Float, Int, f32
 from pscdsl._src.xla.runtime.devices import put
-from pscdsl._src.xla.calls.fast_path import fast_path_works
+from pscdsl._src.xla.dispatch import fast_path_works
 assert fast_path_works()
 
 class Pair(psc.Record):

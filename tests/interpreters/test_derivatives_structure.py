@@ -9,7 +9,8 @@ import pytest
 
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.ir.program import Block, Equation, Function, walk
-from pscdsl._src.primitives.control import Call, Scan
+from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.scan import Scan
 from tests.derivatives.programs import HEAD, program
 
 pytestmark = pytest.mark.quick_code

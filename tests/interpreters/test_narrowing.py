@@ -14,12 +14,12 @@ import pytest
 import pscdsl as psc
 from pscdsl import bool_, f32, f64
 from pscdsl._src.analysis.verify import verify
-from pscdsl._src.ir.evaluate import evaluate
-from pscdsl._src.ir.program import Block, Equation, Function
+from pscdsl._src.ir.program import Block, Equation, Function, evaluate
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.primitives.control import Call, Scan
+from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.shaping import Concatenate
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.stdlib.hmm import backward, forward, log_likelihood
 
 

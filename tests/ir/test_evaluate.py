@@ -6,12 +6,22 @@ import numpy as np
 import pytest
 
 from pscdsl._src.ir.builder import Program
-from pscdsl._src.ir.evaluate import Evaluator, evaluate, evaluate_block, literal_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.program import Block, Equation, Function, Literal, Var
+from pscdsl._src.ir.program import (
+    Block,
+    Equation,
+    Evaluator,
+    Function,
+    Literal,
+    Var,
+    evaluate,
+    evaluate_block,
+    literal_array,
+)
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.control import Call, Scan
-from pscdsl._src.primitives.creation import SizeValue
+from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.scan import Scan
+from pscdsl._src.primitives.shaping import SizeValue
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions

@@ -16,8 +16,8 @@ from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint, own_fun
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives.control import Call
-from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import TABLE, add, multiply
+from pscdsl._src.primitives.shaping import Constant
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing.array_types import ArrayType

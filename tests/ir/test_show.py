@@ -14,10 +14,13 @@ from pscdsl._src.analysis.show import show, show_equation
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
-from pscdsl._src.primitives.creation import Constant
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.primitives.control import Call, Switch
+from pscdsl._src.primitives.scan import Scan
+from pscdsl._src.primitives.shaping import Constant
+from pscdsl._src.primitives.while_loop import While
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import RecordName, RecordType
 from pscdsl.typing.dtypes import F32, F64
 from tests.support.law_rows import array_type

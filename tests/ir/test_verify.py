@@ -11,8 +11,9 @@ import pytest
 from pscdsl._src.analysis.verify import VerificationError, verify
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Scalar, Var
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.control import Call, Scan
-from pscdsl._src.primitives.creation import Iota, SizeValue
+from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.scan import Scan
+from pscdsl._src.primitives.shaping import Iota, SizeValue
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact

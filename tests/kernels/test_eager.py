@@ -18,7 +18,7 @@ from pscdsl import Key, f32, i32
 from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import Opaque
 from pscdsl._src.kernels import eager
-from pscdsl._src.xla.runtime.device_arrays import is_result
+from pscdsl._src.xla.runtime.devices import is_result
 from pscdsl.typing.python_containers import is_tuple
 from tests.support.hidden_writes import rebound
 

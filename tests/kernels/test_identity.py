@@ -521,7 +521,6 @@ ALLOWED = {
     "live.py": {"__defaults__", "__kwdefaults__", "modules", "__globals__", "__code__"},
     "loaded_classes.py": {"__code__", "__globals__"},
     "loaded_code.py": {"__globals__", "__code__", "modules"},
-    "live_texts.py": {"modules"},
     "code_texts.py": {"modules"},
     "purity.py": {"modules"},
     "rereading.py": {"modules"},

@@ -20,9 +20,8 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
 from pscdsl._src.cli import main
-from pscdsl._src.xla.calls.fast_path import fast_path_works
-from pscdsl._src.xla.runtime.device_arrays import to_numpy
-from pscdsl._src.xla.runtime.devices import put
+from pscdsl._src.xla.dispatch import fast_path_works
+from pscdsl._src.xla.runtime.devices import put, to_numpy
 from tests.calls.test_direct_calls import frames
 
 X = np.arange(1, 4, dtype=np.float32)

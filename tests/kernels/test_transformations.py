@@ -13,7 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64, i32
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import evaluate
 
 pytestmark = [pytest.mark.quick_code, pytest.mark.jaxlib]
 

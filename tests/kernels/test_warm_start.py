@@ -37,7 +37,7 @@ READING = {
     "pscdsl._src.frontend.interpreter.expressions",
     "pscdsl._src.ir.program",
     "pscdsl._src.primitives.elementwise",
-    "pscdsl._src.transforms.simplify.simplify",
+    "pscdsl._src.transforms.simplify",
     "pscdsl.numpy.elementwise",
 }
 X = np.arange(3, dtype=np.float32)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.frontend.modules.known import register_all
-from pscdsl._src.frontend.values.values import Poison
+from pscdsl._src.frontend.values import Poison
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from tests.frontend.test_static_walks import KINDS, SHARE, Elaboration
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pscdsl._src.ir.builder import Program
-from pscdsl._src.ir.evaluate import evaluate_block
+from pscdsl._src.ir.program import evaluate_block
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.updating import update

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pscdsl.numpy import methods
-from pscdsl.numpy.arguments import normalize_axes, normalize_axis
+from pscdsl.numpy.calling import normalize_axes, normalize_axis
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments

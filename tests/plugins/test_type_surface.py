@@ -23,9 +23,9 @@ from pyrsistent import PRecord, field
 
 import pscdsl as psc
 from pscdsl import Float, Key, Static, f32, i32
-from pscdsl._src.xla.runtime import device_arrays
+from pscdsl._src.xla.runtime import devices
 from pscdsl.numpy.methods import NAMES
-from pscdsl.typing.notation import ShapeSyntaxError
+from pscdsl.typing.signatures import ShapeSyntaxError
 from tests.support.documents import ROOT, blocks
 
 HERE = Path(__file__).parent / "type_surface"
@@ -242,8 +242,8 @@ def test_the_stub_has_every_operator_and_method() -> None:
     surface = classes["Surface"].body
     declared = {each.name for each in surface if isinstance(each, ast.FunctionDef)}
     operators = {
-        *(f"__{name}__" for name in (*device_arrays.COMPARISONS, *device_arrays.UNARY)),
-        *(f"__{side}{name}__" for name in device_arrays.ARITHMETIC for side in ("", "r")),
+        *(f"__{name}__" for name in (*devices.COMPARISONS, *devices.UNARY)),
+        *(f"__{side}{name}__" for name in devices.ARITHMETIC for side in ("", "r")),
     }
     assert not {*NAMES, *operators} - declared
     assert "Surface[Any]" in map(ast.unparse, classes["Array"].bases)

@@ -14,8 +14,8 @@ import pscdsl as psc
 from pscdsl import f64
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Block, Equation, Function, Var
-from pscdsl._src.primitives.control import AssociativeScan, MapReduce
-from pscdsl._src.primitives.control import map_reduce as module
+from pscdsl._src.primitives import associative as module
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
 from pscdsl._src.primitives.elementwise import add
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.emit.emit import module_text

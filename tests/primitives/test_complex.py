@@ -13,9 +13,9 @@ from pscdsl import c64, c128, f32, f64, i32
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import evaluate
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from tests.support.numpy_differential import agree, check, normal, refused
 from tests.support.numpy_harness import run

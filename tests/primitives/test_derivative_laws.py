@@ -18,15 +18,18 @@ import numpy as np
 import pytest
 
 from pscdsl._src.analysis.verify import verify
-from pscdsl._src.interpreters.batching import batch_block
 from pscdsl._src.interpreters.cut import split_block
-from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp_block
-from pscdsl._src.interpreters.transpose import transpose_block
-from pscdsl._src.ir.evaluate import evaluate
-from pscdsl._src.ir.program import Block, Equation, Function, Var
-from pscdsl._src.primitives.control import CustomVjp, While
-from pscdsl._src.primitives.control.custom_derivatives import StopGradient
-from pscdsl._src.primitives.control.switch import Lanes
+from pscdsl._src.interpreters.replay import (
+    Mask,
+    batch_block,
+    has_tangent,
+    jvp_block,
+    transpose_block,
+)
+from pscdsl._src.ir.program import Block, Equation, Function, Var, evaluate
+from pscdsl._src.primitives.control import Lanes
+from pscdsl._src.primitives.custom_derivatives import CustomVjp, StopGradient
+from pscdsl._src.primitives.while_loop import While
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure

@@ -13,16 +13,12 @@ import numpy as np
 import pytest
 
 from pscdsl._src.analysis.verify import verify
-from pscdsl._src.interpreters.batching import batch_block
 from pscdsl._src.interpreters.cut import Halves, split_block
-from pscdsl._src.interpreters.jvp import Mask, jvp_block
-from pscdsl._src.interpreters.replay import closed
-from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.interpreters.replay import Mask, batch_block, closed, jvp_block, transpose_block
 from pscdsl._src.ir.builder import Builder, Value
-from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.ir.program import Block, Function, evaluate
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.pointwise import Elementwise
 from pscdsl.typing.array_types import ArrayType

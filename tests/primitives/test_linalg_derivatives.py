@@ -16,7 +16,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import c128, f64
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation import compile_module
 from tests.numpy.test_linalg import definite, hermitian
 from tests.support.numpy_differential import normal
 

@@ -14,7 +14,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, f64
 from pscdsl._src.ir.program import Function, walk
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.stdlib.losses import logistic_loss
 
 INF, NAN = np.inf, np.nan

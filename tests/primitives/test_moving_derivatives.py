@@ -9,12 +9,10 @@ import pytest
 
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.interpreters.cut import split_block
-from pscdsl._src.interpreters.jvp import has_tangent, jvp_block
-from pscdsl._src.interpreters.transpose import transpose_block
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.interpreters.replay import has_tangent, jvp_block, transpose_block
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.ir.program import Block, Equation, Function, Var
+from pscdsl._src.ir.program import Block, Equation, Function, Var, evaluate
 from pscdsl._src.primitives.indexing import Gather, Scatter
 from pscdsl._src.primitives.shaping import Pad
 from pscdsl.typing.assumptions import Assumptions

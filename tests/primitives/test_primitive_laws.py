@@ -16,18 +16,15 @@ import numpy as np
 import pytest
 
 import pscdsl._src.primitives
-from pscdsl._src.ir.evaluate import Evaluator
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive, Types
-from pscdsl._src.ir.program import Block, Equation, Function, Var
-from pscdsl._src.primitives.control.custom_derivatives import BackwardOnly
+from pscdsl._src.ir.program import Block, Equation, Evaluator, Function, Var
+from pscdsl._src.primitives.custom_derivatives import BackwardOnly
 from pscdsl._src.primitives.elementwise import TABLE, Elementwise
 from pscdsl._src.primitives.special import SPECIAL
-from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.targets.portable import PORTABLE
+from pscdsl._src.targets.pipeline import PORTABLE, lower_module
 from pscdsl._src.xla import admission
-from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.portable import foreign, module_of, portable, targets
+from pscdsl._src.xla.compilation import compile_module, foreign, module_of, portable, targets
 from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType

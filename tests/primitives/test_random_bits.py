@@ -9,7 +9,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Key, f32, i32, i64, u8, u16, u32, u64
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import evaluate
 from pscdsl._src.primitives.random import NumPyWords, threefry
 
 pytestmark = pytest.mark.jaxlib

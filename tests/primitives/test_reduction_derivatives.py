@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pscdsl._src.interpreters.batching import batch_block
-from pscdsl._src.interpreters.jvp import jvp_block
+from pscdsl._src.interpreters.replay import batch_block, jvp_block
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Equation

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pscdsl._src.ir.program import Block, Equation, Var
-from pscdsl._src.primitives.control.base import Call, Control
-from pscdsl._src.primitives.control.regions import Layout, Role
-from pscdsl._src.transforms.simplify.simplify import Pruner
+from pscdsl._src.primitives.control import Call, Control
+from pscdsl._src.primitives.regions import Layout, Role
+from pscdsl._src.transforms.simplify import Pruner
 from pscdsl.typing.array_types import ArrayType
 from tests.primitives.test_primitive_laws import ROWS
 from tests.support.law_rows import Row

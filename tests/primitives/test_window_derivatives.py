@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pscdsl._src.interpreters.batching import batch_block
+from pscdsl._src.interpreters.replay import batch_block
 from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Block, Function
-from pscdsl._src.primitives.convolution import Convolution
-from pscdsl._src.primitives.windows import ReduceWindow
+from pscdsl._src.primitives.windows import Convolution, ReduceWindow
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import F32

@@ -18,7 +18,7 @@ from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives.elementwise import TABLE, Elementwise
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
-from pscdsl.numpy import keywords
+from pscdsl.numpy import calling
 from tests.primitives.test_primitive_laws import NOT_RUN, subclasses
 from tests.support.documents import blocks
 from tests.support.function_values import COMPLEX, REAL
@@ -98,7 +98,7 @@ def numpy_functions() -> str:
         module, _, name = path.rpartition(".")
         if not isinstance(meaning, Meaning):
             continue  # a dtype or a number
-        if meaning.body.__module__ == keywords.__name__:
+        if meaning.body.__module__ == calling.__name__:
             refused.append(name)
         elif module in groups:
             groups[module].append(name)

@@ -169,7 +169,7 @@ READING = {
     "pscdsl._src.frontend.interpreter.expressions",
     "pscdsl._src.ir.program",
     "pscdsl._src.primitives.elementwise",
-    "pscdsl._src.transforms.simplify.simplify",
+    "pscdsl._src.transforms.simplify",
     "pscdsl.numpy.elementwise",
 }
 """What kernels are read with, which is loaded when one has to be read."""

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import pscdsl as psc
-from pscdsl._src.xla import versions
-from pscdsl._src.xla.versions import NEWEST, OLDEST, warn_if_untried
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.boot import NEWEST, OLDEST, warn_if_untried
 
 pytestmark = pytest.mark.jaxlib
 
@@ -84,7 +84,7 @@ def test_others_give_one_that_says_what_to_do(version: str, age: str) -> None:
     said = str(given[0].message)
     assert said.startswith(f"jaxlib {version} is {age} than the versions that pscdsl is tried with")
     assert f"pip install 'jaxlib{bounds('jaxlib')}'" in said
-    assert Path(given[0].filename) != Path(versions.__file__)
+    assert Path(given[0].filename) != Path(boot.__file__)
 
 
 PROGRAM = """

@@ -9,8 +9,7 @@ from math import ceil
 from typing import Any
 
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl.typing.dims import Factor, Monomial, Size, apply, as_terms, from_terms, name
-from pscdsl.typing.polynomials import times
+from pscdsl.typing.dims import Factor, Monomial, Size, apply, as_terms, from_terms, name, times
 from tests.support.cost_lines import Instance, Line, counted_choices
 
 MOST_TERMS = 4

@@ -19,17 +19,10 @@ from typing import Any, Literal
 from pscdsl._src.analysis.cost import cost
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.assumptions import Assumptions
-from pscdsl.typing.dims import (
-    Size,
-    as_terms,
-    from_terms,
-    name,
-    parse,
-    substitute,
-)
+from pscdsl.typing.dims import Size, as_terms, from_terms, name, parse, substitute
 from pscdsl.typing.facts import Fact
 from pscdsl.typing.signatures import Choice, group_dims, static_sizes
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import AssociativeScan, MapReduce, Switch
+from pscdsl._src.primitives.control import Switch
 from pscdsl._src.primitives.elementwise import exp, less, maximum, minimum
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.typing.dims import parse

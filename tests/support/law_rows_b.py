@@ -14,22 +14,20 @@ from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import (
-    Call,
-    Checkpoint,
+from pscdsl._src.primitives.control import Call, Checkpoint, Lanes, Switch
+from pscdsl._src.primitives.custom_derivatives import (
     CustomJvp,
     CustomVjp,
     LinearSolve,
     Root,
-    Scan,
-    Switch,
-    While,
+    Rule,
+    StopGradient,
 )
-from pscdsl._src.primitives.control.custom_derivatives import Rule, StopGradient
-from pscdsl._src.primitives.control.switch import Lanes
-from pscdsl._src.primitives.convolution import Convolution
 from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.sorting import SearchSorted, Side, Sort, TopK
+from pscdsl._src.primitives.while_loop import While
+from pscdsl._src.primitives.windows import Convolution
 from pscdsl.typing import dtypes
 from pscdsl.typing.dims import Size, parse
 from pscdsl.typing.dtypes import ALL, BOOL, F32, DType

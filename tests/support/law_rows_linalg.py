@@ -9,22 +9,18 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.primitives.linalg import (
+from pscdsl._src.primitives.factorisations import (
     Cholesky,
     Cofactors,
     Determinant,
-    Eig,
-    Eigh,
-    LeastSquares,
     LogDeterminant,
     Lu,
     LuSolve,
-    PseudoInverse,
     Qr,
-    Svd,
     TriangularSolve,
+    factored,
 )
-from pscdsl._src.primitives.linalg.factorisations import factored
+from pscdsl._src.primitives.spectra import Eig, Eigh, LeastSquares, PseudoInverse, Svd
 from pscdsl.typing.dtypes import C64, C128, F32, F64, DType
 from tests.support.law_rows import Domain, NDArray, Row, array_types, between, finfo
 from tests.support.law_rows_structure import facts

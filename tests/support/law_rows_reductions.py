@@ -8,7 +8,6 @@ from typing import get_args
 
 import numpy as np
 
-from pscdsl._src.primitives.recurrences import LinearRecurrence
 from pscdsl._src.primitives.reductions import (
     Accumulation,
     ArgReduce,
@@ -16,6 +15,7 @@ from pscdsl._src.primitives.reductions import (
     ExponentialSum,
     Extreme,
     Largest,
+    LinearRecurrence,
     Reduce,
     Reduction,
     reducible,

@@ -9,16 +9,17 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl._src.primitives.indexing import Combine, Gather, Scatter
-from pscdsl._src.primitives.linalg.matrices import Diagonal
+from pscdsl._src.primitives.indexing import Combine, DynamicSlice, DynamicUpdate, Gather, Scatter
+from pscdsl._src.primitives.matrices import Diagonal
 from pscdsl._src.primitives.shaping import (
     Broadcast,
     Concatenate,
+    Constant,
+    Iota,
     Pad,
     Reshape,
     Reverse,
+    SizeValue,
     Slice,
     Transpose,
 )

@@ -17,9 +17,8 @@ import numpy as np
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.ir.evaluate import Evaluator
 from pscdsl._src.ir.primitive import NDArray
-from pscdsl._src.ir.program import Equation, Function
+from pscdsl._src.ir.program import Equation, Evaluator, Function
 from pscdsl._src.primitives.random import FoldIn, RandomBits, SplitKey
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY

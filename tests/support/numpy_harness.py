@@ -19,9 +19,8 @@ import numpy as np
 
 from pscdsl._src.frontend.modules.known import register_all
 from pscdsl._src.ir.builder import Program, Value, Weak
-from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
-from pscdsl._src.ir.program import Function
+from pscdsl._src.ir.program import Function, evaluate
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
@@ -63,7 +62,7 @@ class Built:
     def _executable(self) -> Any:
         """Compiled once, for all operands."""
         from pscdsl._src.targets.pipeline import lower_module
-        from pscdsl._src.xla.compilation.compile import compile_module
+        from pscdsl._src.xla.compilation import compile_module
 
         return compile_module(lower_module(self.function, self.sizes))
 

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.interpreters.cut import split_block
-from pscdsl._src.interpreters.jvp import jvp_block
-from pscdsl._src.interpreters.transpose import transpose_block
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.interpreters.replay import jvp_block, transpose_block
 from pscdsl._src.ir.primitive import NDArray, Primitive
-from pscdsl._src.ir.program import Block, Equation, Function, Var
+from pscdsl._src.ir.program import Block, Equation, Function, Var, evaluate
 from pscdsl.typing.assumptions import Assumptions
 from tests.support.law_rows import array_types
 

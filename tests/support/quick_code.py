@@ -31,4 +31,4 @@ def generate_quickly(patch: pytest.MonkeyPatch) -> None:
     def quick(loop_bytes: int | None, options: Mapping[str, Any], device: Device) -> Any:
         return compile_options(loop_bytes, {**QUICK, **options}, device)
 
-    patch.setattr("pscdsl._src.xla.compilation.compile.compile_options", quick)
+    patch.setattr("pscdsl._src.xla.compilation.compile_options", quick)

@@ -8,19 +8,29 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pscdsl._src.ir.builder import Program, Value
-from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import NDArray
-from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.ir.program import Block, Function, evaluate
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.control import AssociativeScan, Call, MapReduce, Scan, Switch, While
-from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
+from pscdsl._src.primitives.control import Call, Switch
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Slice, Transpose
+from pscdsl._src.primitives.scan import Scan
+from pscdsl._src.primitives.shaping import (
+    Broadcast,
+    Constant,
+    Iota,
+    Reshape,
+    Reverse,
+    SizeValue,
+    Slice,
+    Transpose,
+)
+from pscdsl._src.primitives.while_loop import While
 from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.targets.rewriting import Target
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.emit.emit import module_text
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType, Shape

@@ -7,10 +7,10 @@ from typing import Any
 
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
-from pscdsl._src.primitives.control import While
-from pscdsl._src.primitives.control.custom_derivatives import Rule
-from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.custom_derivatives import Rule
 from pscdsl._src.primitives.elementwise import Elementwise
+from pscdsl._src.primitives.shaping import Constant
+from pscdsl._src.primitives.while_loop import While
 from pscdsl.typing.dtypes import C64, C128, F64, DType
 
 BOUND = 9

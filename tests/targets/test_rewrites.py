@@ -18,14 +18,12 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32, f64, i8, i32
-from pscdsl._src.ir.evaluate import Evaluator, evaluate
 from pscdsl._src.ir.primitive import NDArray, Types
-from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.ir.program import Block, Evaluator, Function, evaluate
 from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.forms import Context, Pass, Rewrite
 from pscdsl._src.targets.gpu.table import CUDA
-from pscdsl._src.targets.pipeline import VERIFY, Pipeline
-from pscdsl._src.targets.portable import PORTABLE
+from pscdsl._src.targets.pipeline import PORTABLE, VERIFY, Pipeline
 from pscdsl._src.targets.rewriting import Target
 from pscdsl.typing.dims import Size
 

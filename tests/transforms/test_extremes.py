@@ -10,9 +10,8 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, f32
-from pscdsl._src.ir.evaluate import evaluate
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.program import Block, Equation, walk
+from pscdsl._src.ir.program import Block, Equation, evaluate, walk
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.primitives.reductions import Largest, Reduce

@@ -14,19 +14,38 @@ import pytest
 from pscdsl._src.analysis.show import show
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.ir.builder import Program, Value
-from pscdsl._src.ir.evaluate import Evaluator, evaluate, literal_array
 from pscdsl._src.ir.primitive import Evaluation, NDArray, Primitive, Types
-from pscdsl._src.ir.program import Equation, Function, Literal, Var, walk
+from pscdsl._src.ir.program import (
+    Equation,
+    Evaluator,
+    Function,
+    Literal,
+    Var,
+    evaluate,
+    literal_array,
+    walk,
+)
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import Call, Scan, Switch, While
-from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
+from pscdsl._src.primitives.control import Call, Switch
 from pscdsl._src.primitives.reductions import Cumulative
-from pscdsl._src.primitives.shaping import Broadcast, Pad, Reshape, Reverse, Slice, Transpose
+from pscdsl._src.primitives.scan import Scan
+from pscdsl._src.primitives.shaping import (
+    Broadcast,
+    Constant,
+    Iota,
+    Pad,
+    Reshape,
+    Reverse,
+    SizeValue,
+    Slice,
+    Transpose,
+)
+from pscdsl._src.primitives.while_loop import While
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.transforms.simplify.identities import NEUTRAL_RIGHT, same_as
-from pscdsl._src.transforms.simplify.simplify import simplify
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.transforms.forward import NEUTRAL_RIGHT, same_as
+from pscdsl._src.transforms.simplify import simplify
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions

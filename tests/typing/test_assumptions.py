@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pscdsl.typing.assumptions import Assumptions, Fact, Relation, Verdict, parse_fact
-from pscdsl.typing.counterexamples import refutation
+from pscdsl.typing.assumptions import Assumptions, Fact, Relation, Verdict, parse_fact, refutation
 from pscdsl.typing.dims import DimSyntaxError, Size, maximum, minimum, name, parse, show
 
 n, m, k = name("n"), name("m"), name("k")

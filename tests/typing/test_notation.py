@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pscdsl.typing.dims import name
-from pscdsl.typing.notation import Anonymous, DimSpec, ShapeSyntaxError, Variadic, parse_shape
+from pscdsl.typing.signatures import Anonymous, DimSpec, ShapeSyntaxError, Variadic, parse_shape
 
 n, d = name("n"), name("d")
 

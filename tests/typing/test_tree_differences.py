@@ -26,7 +26,7 @@ from pscdsl.typing.array_types import (
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import F32, F64
-from pscdsl.typing.tree_differences import (
+from pscdsl.typing.unify import (
     array_difference,
     broadcasts,
     conversion,

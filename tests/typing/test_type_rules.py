@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.elementwise import TABLE, Bitcast, Clamp, Select
-from pscdsl._src.primitives.indexing import Gather, Scatter
+from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
 from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, Reduce
 from pscdsl._src.primitives.shaping import (
     Broadcast,

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.xla.runtime.device_arrays import is_result
-from pscdsl._src.xla.runtime.devices import from_dlpack, put
+from pscdsl._src.xla.runtime.devices import from_dlpack, is_result, put
 from pscdsl.arrays import Array
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import DType

@@ -9,7 +9,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl._src.ir.evaluate import evaluate
+from pscdsl._src.ir.program import evaluate
 from pscdsl._src.kernels.kernel import Kernel
 
 pytestmark = pytest.mark.jaxlib

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl._src.xla.compilation.disk import from_text
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
+from pscdsl._src.xla.disk import from_text
 from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.devices import put
 

@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.xla.calls import fast_path, trees
-from pscdsl._src.xla.calls.binding import Parameter
-from pscdsl._src.xla.calls.dispatch import BoundExecutable, Dispatcher
+from pscdsl._src.xla import binding, dispatch
+from pscdsl._src.xla.binding import Parameter
 from pscdsl._src.xla.device import CPU
+from pscdsl._src.xla.dispatch import BoundExecutable, Dispatcher
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.device_arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.devices import put
+from pscdsl._src.xla.runtime.devices import to_numpy as contents
 from pscdsl._src.xla.runtime.executable import Executable, compile_options
 from pscdsl.typing.dtypes import F32
 
@@ -73,7 +73,7 @@ class Doubler:
         """The leaves that are not static, and their structure."""
         dynamic = tuple(a for i, a in enumerate(args) if i not in self.static)
         named = {k: v for k, v in kwargs.items() if k not in self.names}
-        return trees.flatten((dynamic, named))
+        return binding.flatten((dynamic, named))
 
     def specialise(self, args: Any, kwargs: Any) -> BoundExecutable:
         """The program for arguments of this kind."""
@@ -97,13 +97,13 @@ class Doubler:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways of calling."""
     if request.param == "python":
-        monkeypatch.setattr("pscdsl._src.xla.calls.dispatch.fast_path_works", lambda device: False)
+        monkeypatch.setattr("pscdsl._src.xla.dispatch.fast_path_works", lambda device: False)
     way: str = request.param
     return way
 
 
 def test_the_fast_path_works_here(way: str) -> None:
-    assert fast_path.fast_path_works()
+    assert dispatch.fast_path_works()
     assert bool(Doubler().dispatch._alive) == (way == "c++")
 
 
@@ -281,8 +281,8 @@ def test_records() -> None:
         return made[-1]
 
     for _ in range(2):
-        trees.register_class(Point, lambda p: ((p.x, p.y), None), build)
-    assert trees.is_registered(Point)
+        binding.register_class(Point, lambda p: ((p.x, p.y), None), build)
+    assert binding.is_registered(Point)
     f = Doubler()
     for _ in range(3):
         (out,) = f(Point(put(np.ones(2)), np.int32(1)))
@@ -301,7 +301,7 @@ def test_a_class_registered_while_specialising() -> None:
     original = f.specialise
 
     def specialise(args: Any, kwargs: Any) -> BoundExecutable:
-        trees.register_class(Late, lambda p: ((p.x,), None), lambda _, c: Late(*c))
+        binding.register_class(Late, lambda p: ((p.x,), None), lambda _, c: Late(*c))
         return original(args, kwargs)
 
     f.dispatch = Dispatcher(specialise)
@@ -428,11 +428,11 @@ def test_stale_entries_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:
     f = Doubler()
     narrow = np.ones(3, np.float32)
     f(narrow)
-    target = fast_path.HostValue(Aval((3,), to_numpy(F32)), CPU.placement)
-    with pytest.raises(fast_path.Stale):
+    target = dispatch.HostValue(Aval((3,), to_numpy(F32)), CPU.placement)
+    with pytest.raises(dispatch.Stale):
         target._to_xla_layout(None)
-    stale = fast_path._transfer
-    with pytest.raises(fast_path.Stale):
+    stale = dispatch._transfer
+    with pytest.raises(dispatch.Stale):
         stale(np.ones(3), None, target)
     monkeypatch.setattr(f.dispatch, "_assisting", lambda *args: stale(args[0], None, target))
     assert f(np.ones(3))[0].dtype == np.float64

@@ -11,7 +11,7 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot, executable
 from pscdsl._src.xla.runtime.executable import compile_options, known, knows

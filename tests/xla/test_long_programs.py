@@ -15,7 +15,7 @@ import pscdsl as psc
 from pscdsl import f32, i8, i32, i64
 from pscdsl._src.kernels.emission import emitted
 from pscdsl._src.targets.cpu import module_options
-from pscdsl._src.transforms.written_out import operations
+from pscdsl._src.transforms.simplify import operations
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl.typing.signatures import Choice
 

@@ -14,11 +14,9 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
-from pscdsl._src.primitives.control import Call, Control
-from pscdsl._src.primitives.control.base import function_cost
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
-from pscdsl._src.primitives.indexing import Gather, Scatter
-from pscdsl._src.primitives.linalg.matrices import Diagonal
+from pscdsl._src.primitives.control import Call, Control, function_cost
+from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
+from pscdsl._src.primitives.matrices import Diagonal
 from pscdsl._src.primitives.shaping import Reshape, Slice
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Function, Literal
-from pscdsl._src.primitives.control.custom_derivatives import Ruled
+from pscdsl._src.primitives.custom_derivatives import Ruled
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.typing.array_types import ArrayType

@@ -17,8 +17,8 @@ from typing import cast
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives.control import Call, Control
-from pscdsl._src.primitives.creation import Constant
 from pscdsl._src.primitives.elementwise import Elementwise
+from pscdsl._src.primitives.shaping import Constant
 from pscdsl.typing.array_types import paths, show_type
 from pscdsl.typing.dtypes import DEFAULT, Kind
 

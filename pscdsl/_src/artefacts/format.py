@@ -1,26 +1,18 @@
-r"""Artefacts as files: how one lies there, and how it is read and written.
-
-    8 bytes      \x89PSC\r\n\x1a\n: no text, and damaged by whatever changes the ends of lines
-    4 bytes      the version of this form, 2
-    8 bytes      the length of the head
-    32 bytes     SHA-256 of the 12 bytes before and of the head and the modules: of what is damaged
-    32 bytes     HMAC-SHA-256 of all before and after these, with the key of the exporting user
-    the head     JSON in UTF-8; see `written`
-    the modules  one after the other, as long as the head says
-
-Numbers are little-endian.  Nothing in it is a program for Python, and nothing is unpickled.
-"""
+"""Artefacts as files: what an exported kernel is, who signed it, how it is read and written."""
 
 from __future__ import annotations
 
 import hmac
 import json
+import os
 import struct
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
-from pscdsl._src.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
 from pscdsl._src.artefacts.json_forms import (
     array_form,
     array_of,
@@ -34,10 +26,214 @@ from pscdsl._src.artefacts.json_forms import (
     type_form,
     type_of,
 )
-from pscdsl._src.artefacts.signing import Trust, other_key, trusted_key
-from pscdsl.typing.array_types import ArrayType, leaves
+from pscdsl._src.support.paths import Folder, is_secret, real
+from pscdsl._src.support.tracebacks import UsersError
+from pscdsl.typing.array_types import ArrayType, Type, leaves
 from pscdsl.typing.assumptions import Assumptions, parse_fact
-from pscdsl.typing.signatures import Instantiation, Signature
+from pscdsl.typing.signatures import Choice, Instantiation, Signature
+
+# What an exported kernel is.
+#
+# Three functions are between this and everything else: `writing.written` makes bytes of an
+# artefact, `reading.read` an artefact of bytes, and `exporting.artefact` of `kernels` an artefact
+# of a kernel.
+
+
+Target: TypeAlias = Literal["any", "cpu"]
+"""Where modules are to run: wherever XLA does, or on CPUs by what was measured to be fast there."""
+TARGETS: Final[tuple[Target, ...]] = ("any", "cpu")
+
+
+class ArtefactError(UsersError, ValueError):
+    """A file is not an exported kernel, is damaged, or cannot be used here."""
+
+    __module__ = "pscdsl"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A program at certain sizes."""
+
+    sizes: Mapping[str, int]
+    code: bytes
+    """StableHLO as a portable artefact: one public function `main`, from arrays to arrays."""
+    calls: tuple[str, ...] = ()
+    """The custom calls in it, by their targets: what runs it has to know these."""
+    donate: tuple[int, ...] = ()
+    """The arrays, by their place, that give their memory to results."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel with all fixed that its signature leaves open, but for sizes."""
+
+    choice: Choice
+    dims: tuple[str, ...]
+    facts: Assumptions
+    """What sizes have to meet."""
+    inputs: tuple[ArrayType, ...]
+    """The arrays that `main` takes, in order, with names for sizes."""
+    result: Type
+    """The tree of the results, whose arrays `main` gives in order."""
+    fingerprint: str
+    """Equal for equal programs; empty if it holds what has none."""
+    modules: tuple[Module, ...]
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """An exported kernel."""
+
+    version: str
+    """Of the pscdsl that wrote it."""
+    stablehlo: str
+    """The version of StableHLO that the modules are written in."""
+    target: Target
+    signature: Signature
+    defaults: Mapping[str, object]
+    """Of parameters that have one that can be written down."""
+    donate: tuple[str, ...]
+    """The parameters that give their memory to results."""
+    source_hash: str
+    """SHA-256 of the source text of the kernel and all that it calls."""
+    programs: tuple[Program, ...]
+
+
+# Whom an artefact is taken from: keys, and the one that is the user's own.
+#
+# What is in an artefact goes through XLA's reader and compiler, which trust it, and becomes machine
+# code. No check of ours makes that safe. So it is signed with a key, and read only if the signature
+# is right: without the key nobody can make one.
+#
+# The user's key is made by the first export, and lies where no artefact, cache or checkout can
+# have put it: PSCDSL_KEY names the file, otherwise it is `key` in the user's folder for settings.
+
+
+Trust: TypeAlias = bytes | Literal["user", "anyone"]
+"""Whose artefacts are loaded: those signed with a key, with the user's own, or anybody's."""
+VARIABLE: Final = "PSCDSL_KEY"
+_BYTES: Final = 32
+"""Of a key that is made here."""
+_LEAST: Final = 16
+"""Bytes of a key that somebody gives: a shorter one could be guessed."""
+_MOST: Final = 1 << 12
+_HELP: Final = (
+    "What is loaded becomes machine code, so trust whom you would let run programs: "
+    '`trust=KEY` takes what was exported with `key=KEY`, `trust="anyone"` takes anything'
+)
+
+
+class NoKey(ArtefactError):
+    """The user has no key, or none that is safe; says why."""
+
+
+def signing_key(given: object) -> bytes:
+    """The key that an export signs with: the one that is given, or the user's if that is None."""
+    if given is not None:
+        return _checked(given, "key")
+    try:
+        return user_key(make=True)
+    except NoKey as problem:
+        raise ArtefactError(
+            f"there is no key to sign the artefact with: {problem}. Give one, "
+            f"`export(path, key=KEY)`, of {_LEAST} bytes or more, as `secrets.token_bytes(32)` "
+            f"makes it, or name a file for it in ${VARIABLE}"
+        ) from None
+
+
+def trusted_key(trust: object) -> bytes | None:
+    """The key with which an artefact has to be signed; None if it may be anybody's."""
+    if isinstance(trust, str):
+        if trust == "anyone":
+            return None
+        if trust == "user":
+            try:
+                return user_key()
+            except NoKey as problem:
+                raise ArtefactError(f"it is not known to be yours: {problem}. {_HELP}") from None
+    return _checked(trust, "trust")
+
+
+def other_key(trust: object) -> str:
+    """What to say of an artefact that is whole, but not signed with the key that is trusted."""
+    if isinstance(trust, str):
+        return f"it is not signed with your key, {_file()}, but with another one. {_HELP}"
+    return "it is not signed with the key that `trust` gives, but with another one"
+
+
+def _checked(key: object, name: str) -> bytes:
+    if not isinstance(key, bytes):
+        words = ', "user" or "anyone"' if name == "trust" else ""
+        raise ArtefactError(f"`{name}` is a key, as bytes{words}; it is {type(key).__name__}")
+    if len(key) < _LEAST:
+        raise ArtefactError(f"`{name}` is a key of {len(key)} bytes; it needs {_LEAST} or more")
+    return key
+
+
+def user_key(*, make: bool = False) -> bytes:
+    """The user's key, made if there is none and that is wanted; `NoKey` if there is no safe one."""
+    file = _file()
+    place = real(str(file))
+    if place is None:
+        raise NoKey(f"{file} cannot be followed")
+    try:
+        with Folder(os.path.dirname(place), make=make) as folder:
+            if not folder.is_private():
+                raise NoKey(f"{folder.path} is another user's, or others can write in it")
+            return _key(folder, os.path.basename(place), place, make)
+    except FileNotFoundError:
+        raise NoKey(f"there is no key yet, {file}; the first export makes it") from None
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, NoKey):
+            raise
+        told = getattr(problem, "strerror", None) or problem
+        done = "made or read" if make else "read"
+        raise NoKey(f"the key, {file}, cannot be {done}: {told}") from None
+
+
+def _key(folder: Folder, name: str, place: str, make: bool) -> bytes:
+    if make and folder.state(name) is None:
+        folder.create(name, os.urandom(_BYTES))
+    key, state = folder.read(name, _MOST), folder.state(name)
+    if state is None or not is_secret(state):
+        raise NoKey(f"others can read or write the key, {place}, or it is another user's")
+    if len(key) < _LEAST:
+        raise NoKey(f"the key, {place}, has {len(key)} bytes; it needs {_LEAST} or more")
+    return key
+
+
+def _file() -> Path:
+    """Where the user's key is."""
+    try:
+        given = os.environ.get(VARIABLE, "").strip()
+        return Path(given).expanduser() if given else _settings() / "pscdsl" / "key"
+    except RuntimeError:
+        raise NoKey("this user has no home") from None
+
+
+def _settings() -> Path:
+    """The user's folder for settings, as is customary on this system."""
+    if sys.platform == "win32":
+        roaming = os.environ.get("APPDATA")
+        return Path(roaming) if roaming else Path.home() / "AppData" / "Roaming"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    return Path(named) if os.path.isabs(named) else Path.home() / ".config"
+
+
+# Artefacts as files: how one lies there, and how it is read and written.
+#
+#     8 bytes      \x89PSC\r\n\x1a\n: no text, and damaged by whatever changes the ends of lines
+#     4 bytes      the version of this form, 2
+#     8 bytes      the length of the head
+#     32 bytes     SHA-256 of the 12 bytes before and of the head and the modules: of damage
+#     32 bytes     HMAC-SHA-256 of all before and after these, with the key of the exporting user
+#     the head     JSON in UTF-8; see `written`
+#     the modules  one after the other, as long as the head says
+#
+# Numbers are little-endian.  Nothing in it is a program for Python, and nothing is unpickled.
+
 
 SUFFIX: Final = ".psca"
 """What names of files end with, if nobody says otherwise."""

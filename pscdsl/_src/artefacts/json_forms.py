@@ -25,11 +25,11 @@ from pscdsl.typing.array_types import (
 )
 from pscdsl.typing.dims import Dim, parse
 from pscdsl.typing.dtypes import DType, dtype
-from pscdsl.typing.notation import DimSpec, parse_shape
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
+    DimSpec,
     DTypeClass,
     MapSpec,
     NoneSpec,
@@ -42,6 +42,7 @@ from pscdsl.typing.signatures import (
     StaticSpec,
     TreeSpec,
     TupleSpec,
+    parse_shape,
 )
 
 # Static values and defaults of parameters as JSON, each with its class: True is not 1.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from pscdsl._src.calls import boundary
     from pscdsl._src.calls.passing import Passing
-    from pscdsl._src.xla.calls.dispatch import BoundExecutable
     from pscdsl._src.xla.device import Device
+    from pscdsl._src.xla.dispatch import BoundExecutable
     from pscdsl.typing.array_types import Type
     from pscdsl.typing.assumptions import Assumptions
     from pscdsl.typing.signatures import Choice, Signature, Spec
@@ -169,7 +169,7 @@ class Called(Generic[P, R]):
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """An ArgumentError if a call failed because an argument's memory was given away."""
         # Loaded with the dispatcher, if there was a call.
-        from pscdsl._src.xla.calls.dispatch import explanation
+        from pscdsl._src.xla.dispatch import explanation
 
         problem = explanation(error, self.name, self.bound(args, kwargs), self._donated_names())
         if problem is not None:
@@ -201,7 +201,7 @@ class Called(Generic[P, R]):
         `constants` are not given to programs where a call leaves them out.
         """
         # jaxlib is loaded when something is called.
-        from pscdsl._src.xla.calls import binding, dispatch
+        from pscdsl._src.xla import binding, dispatch
 
         convention = self._calling_convention()
         positional = convention.parameters[: convention.positional]

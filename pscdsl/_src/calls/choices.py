@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pscdsl._src.frontend.definitions import Definition, Excluded
-from pscdsl._src.frontend.values.values import Poisoned, RecordValue
+from pscdsl._src.frontend.values import Poisoned, RecordValue
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.language.instances import assemble
 from pscdsl.typing.array_types import StaticType

@@ -8,8 +8,8 @@ from typing import Any
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import Called, CallingConvention
 from pscdsl._src.calls.errors import ArgumentError
-from pscdsl._src.xla.calls.dispatch import BoundExecutable
-from pscdsl._src.xla.calls.trees import register_class
+from pscdsl._src.xla.binding import register_class
+from pscdsl._src.xla.dispatch import BoundExecutable
 from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.array_types import StaticType, Type, nodes

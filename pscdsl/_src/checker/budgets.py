@@ -11,19 +11,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from pscdsl._src.analysis.cost import Cost, bytes_of, cost, moments, traffic
-from pscdsl._src.checker.suppressions import comments_of
+from pscdsl._src.checker.selection import comments_of
 from pscdsl._src.frontend.text.source import DIRECTIVE
+from pscdsl._src.frontend.transformations.derivatives import grad
 from pscdsl._src.frontend.transformations.derived import derived
-from pscdsl._src.frontend.transformations.gradients import grad
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives.control import Control
-from pscdsl._src.primitives.control.regions import Nesting
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.primitives.regions import Nesting
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import size_of
-from pscdsl.typing.assumptions import Verdict
+from pscdsl.typing.assumptions import Verdict, refutation
 from pscdsl.typing.codes.performance import BudgetExceeded
 from pscdsl.typing.codes.projects import BudgetNotProven, MalformedBudget
-from pscdsl.typing.counterexamples import refutation
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import DimSyntaxError, DimTooLarge, Size, evaluate, names, parse, substitute
 from pscdsl.typing.facts import Fact

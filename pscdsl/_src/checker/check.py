@@ -16,22 +16,23 @@ from typing import Literal
 import numpy as np
 
 from pscdsl._src.checker.budgets import over_budget, stray_comments, unproven
-from pscdsl._src.checker.suppressions import Examined, Suppression, silence, suppressions, together
+from pscdsl._src.checker.selection import Examined, Suppression, silence, suppressions, together
 from pscdsl._src.frontend.definitions import Definition, Excluded
-from pscdsl._src.frontend.factories import NotKnown, made_kernel
 from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.kernels import (
+    NotKnown,
     Unchecked,
     find_kernels,
+    made_kernel,
     misused_decorators,
     unchecked_kernels,
 )
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.text.display import split_cell
 from pscdsl._src.frontend.text.source import Source, shown_path
-from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.support.paths import resolved
-from pscdsl._src.transforms.written_out import require_compilable
+from pscdsl._src.transforms.simplify import require_compilable
 from pscdsl.typing.codes.limits import (
     ChoicesSampled,
     InternalError,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
-from pscdsl._src.frontend.fixes.editing import Encoded, Replacement, Text, moved, replaced, written
+from pscdsl._src.frontend.fixes.place import Encoded, Replacement, Text, moved, replaced, written
 from pscdsl._src.frontend.modules.files import Files, module_name
 from pscdsl._src.frontend.text.display import shown_path, split_lines
 from pscdsl._src.support.paths import resolved

@@ -1,22 +1,356 @@
-"""The selection of codes to report, by kinds of diagnostics and by patterns for paths."""
+"""Which findings are reported: by comments, by kinds of diagnostics, by patterns for paths."""
 
 from __future__ import annotations
 
+import ast
 import importlib
+import io
 import os
 import pkgutil
 import re
-from collections.abc import Iterator
+import tokenize
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 
 from pscdsl._src.frontend.text.display import split_cell
+from pscdsl._src.frontend.text.source import DIRECTIVE
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing import diagnostics
 from pscdsl.typing.codes.limits import KernelNotChecked
-from pscdsl.typing.codes.projects import UnusedSuppression
-from pscdsl.typing.diagnostics import Diagnostic, registered
+from pscdsl.typing.codes.projects import (
+    MalformedSuppression,
+    UnknownSuppressedCode,
+    UnusedSuppression,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Span, registered
+
+# Comments that silence findings: `# psc: ignore[PSC702]`, `# psc: ignore-file[PSC8]`.
+
+
+OWN = ("PSC920", "PSC921", "PSC922")
+"""What is found of the comments themselves: silenced only where it is named."""
+
+_CODES = re.compile(r"\[(?P<codes>[^\]]*)\](?P<reason>.*)", re.DOTALL)
+_LAYOUT = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE}
+_END = 2**31
+_WIDTH = 20
+_MOST = 20
+"""More comments of ours within one comment are not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """One comment: which codes it silences, and on which lines."""
+
+    span: Span
+    codes: tuple[str, ...] = ()
+    """Codes or their beginnings; empty for all."""
+    first: int = 1
+    last: int = _END
+    function: tuple[str, int] | None = None
+    """Path and line of the innermost `def` around the comment."""
+    problem: str = ""
+    """Why it cannot be read; it silences nothing then."""
+
+    @property
+    def file(self) -> str:
+        """The file in which it stands."""
+        return split_cell(self.span.path)[0]
+
+    @property
+    def whole_file(self) -> bool:
+        """Whether it is meant for every line."""
+        return self.last == _END
+
+    def names(self, code: str) -> tuple[str, ...]:
+        """The comment's codes that cover a code; an empty string for a comment without codes."""
+        if self.problem:
+            return ()
+        if not self.codes:
+            return () if code in OWN else ("",)
+        return tuple(each for each in self.codes if len(each) > 3 and code.startswith(each))
+
+
+def suppressions(
+    text: str, tree: ast.Module, locate: Callable[[int], tuple[str, int]]
+) -> tuple[Suppression, ...]:
+    """The suppressions of a module, in order; `locate` says where a row of the text is found."""
+    if "psc" not in text:
+        return ()
+    comments, lines = comments_of(text)
+    layout = _Layout(tree, lines, locate)
+    found: list[Suppression] = []
+    for row, column, comment in comments:
+        for directive in islice(DIRECTIVE.finditer(comment), _MOST):
+            start = column + directive.start() + 1
+            path, line = locate(row)
+            span = Span(path, line, start, line, start + len(directive[0].rstrip()))
+            read = _read(directive["verb"], directive["rest"], span)
+            if read is not None:
+                found.append(_placed(read, directive["verb"], row, layout))
+    return tuple(found)
+
+
+def comments_of(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
+    """Row, column and text of each comment of ours; first and last row of each logical line."""
+    comments: list[tuple[int, int, str]] = []
+    lines: list[tuple[int, int]] = []
+    first: int | None = None
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT and "psc" in token.string:
+                comments.append((*token.start, token.string))
+            elif token.type == tokenize.NEWLINE and first is not None:
+                lines.append((first, token.start[0]))
+                first = None
+            elif token.type not in _LAYOUT and first is None:
+                first = token.start[0]
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the parser accepted it; what was read so far counts
+    return comments, lines
+
+
+class _Layout:
+    """What stands on which rows of a module."""
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        lines: list[tuple[int, int]],
+        locate: Callable[[int], tuple[str, int]],
+    ) -> None:
+        self.locate = locate
+        self._lines = lines
+        self._firsts = [first for first, _ in lines]
+        self._functions: dict[int, int] = {}
+        for node in _functions(tree):  # outer functions come before those inside
+            for row in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                self._functions[row] = node.lineno
+        code = [statement for statement in tree.body if not _is_text(statement)][:1]
+        decorators = [each for s in code for each in getattr(s, "decorator_list", ())]
+        self.top = min((each.lineno for each in (*code, *decorators)), default=_END)
+        """The row of the first statement, the docstring left out."""
+
+    def line(self, row: int) -> tuple[int, int] | None:
+        """The first and the last row of the logical line on a row."""
+        before = bisect_right(self._firsts, row) - 1
+        return self._lines[before] if before >= 0 and row <= self._lines[before][1] else None
+
+    def function(self, row: int) -> tuple[str, int] | None:
+        """Where the `def` of the innermost function on a row is found."""
+        found = self._functions.get(row)
+        return None if found is None else self.locate(found)
+
+
+def _read(verb: str, rest: str, span: Span) -> Suppression | None:
+    """What a comment says, wherever it stands; nothing if it is no suppression at all."""
+    rest = rest.strip()
+    if verb == "budget":
+        return None
+    if verb not in ("ignore", "ignore-file"):
+        alike = get_close_matches(verb.lower(), ("ignore", "ignore-file", "noqa"), 1, 0.75)
+        if not alike and not rest.startswith("["):
+            return None
+        problem = f"`{verb[:_WIDTH]}` is neither `ignore` nor `ignore-file`"
+        return Suppression(span, problem=problem)
+    if not rest:
+        return Suppression(span)
+    bracket = _CODES.match(rest)
+    if bracket is None:
+        if rest.startswith("["):
+            return Suppression(span, problem="the bracket is not closed")
+        if rest.startswith(("--", "\N{EM DASH}")) and not re.search(r"PSC\d", rest):
+            return Suppression(span)
+        return Suppression(span, problem=f"codes stand in brackets after `{verb}`")
+    codes = tuple(code.strip().upper() for code in bracket["codes"].split(",") if code.strip())
+    if not codes:
+        return Suppression(span, problem="there is no code between the brackets")
+    if re.match(r"\s*[\[(,]|.*PSC\d", bracket["reason"]):
+        return Suppression(span, problem="all codes stand in one pair of brackets")
+    return Suppression(span, tuple(dict.fromkeys(codes)))
+
+
+def _placed(read: Suppression, verb: str, row: int, layout: _Layout) -> Suppression:
+    """A comment with the lines that it is meant for."""
+    line = layout.line(row)
+    if verb == "ignore-file":
+        if row < layout.top and line is None:
+            return read
+        problem = read.problem or "`ignore-file` stands above the first statement"
+        return Suppression(read.span, problem=problem)
+    rows = line if line is not None and row in line else (row, row)
+    first, last = (layout.locate(each)[1] for each in rows)
+    return Suppression(read.span, read.codes, first, last, layout.function(row), read.problem)
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is the docstring."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+# Which findings the comments silence, and which comments silence nothing.
+
+
+"""More unknown codes in one comment, or guesses in one check, are not worth their time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """The findings that are left, with those about the comments; and those that are silenced."""
+
+    kept: tuple[Diagnostic, ...]
+    suppressed: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What was looked at to its end, so that a comment there is known to silence nothing."""
+
+    functions: frozenset[tuple[str, int]] = frozenset()
+    """Path and line of the functions that kernels without errors consist of."""
+    unfinished: frozenset[str] = frozenset()
+    """The files with a kernel that has errors or was not checked."""
+    files: frozenset[str] = frozenset()
+    """The files that were checked, not only read for what others use of them."""
+
+    def includes(self, comment: Suppression) -> bool:
+        """Whether all that the comment could silence would have been found."""
+        if comment.function is None:
+            return comment.file not in self.unfinished
+        return comment.function in self.functions
+
+
+def together(parts: Iterable[Examined]) -> Examined:
+    """What several checks looked at."""
+    found = list(parts)
+    none: frozenset[str] = frozenset()
+    return Examined(
+        frozenset(place for part in found for place in part.functions),
+        none.union(*(part.unfinished for part in found)),
+        none.union(*(part.files for part in found)),
+    )
+
+
+def silence(
+    found: Iterable[Diagnostic], comments: Sequence[Suppression], examined: Examined
+) -> Silenced:
+    """Apply the comments to what was found, and add what is to be said of them."""
+    if not comments:
+        return Silenced(tuple(found), ())
+    index = _Index(comments)
+    kept, suppressed = index.divide(found)
+    asked = [comment for comment in comments if comment.file in examined.files]
+    own = [*_unreadable(asked), *_unused(asked, index.used, examined)]
+    more_kept, more_suppressed = index.divide(own)
+    return Silenced((*kept, *more_kept), (*suppressed, *more_suppressed))
+
+
+class _Index:
+    """The comments by the lines that they are meant for, and which of their codes were needed."""
+
+    def __init__(self, comments: Iterable[Suppression]) -> None:
+        self.used: set[tuple[Span, str]] = set()
+        self._files: dict[str, list[Suppression]] = {}
+        self._lines: dict[tuple[str, int], list[Suppression]] = {}
+        statements: dict[tuple[str, int], list[Suppression]] = {}
+        for comment in comments:
+            path = comment.span.path
+            if comment.whole_file:
+                self._files.setdefault(comment.file, []).append(comment)
+            elif comment.first == comment.last:
+                self._lines.setdefault((path, comment.first), []).append(comment)
+            else:
+                statements.setdefault((path, comment.first), []).append(comment)
+        self._statements = sorted(statements.items(), key=lambda item: item[0])
+        self._starts = [start for start, _ in self._statements]
+
+    def divide(self, found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """The findings that are left, and those that a comment silences."""
+        diagnostics: list[Diagnostic] = []
+        suppressed: list[Diagnostic] = []
+        for diagnostic in found:
+            places = {
+                (f.path, line) for f in diagnostic.span.frames() for line in (f.line, f.end_line)
+            }
+            uses = {
+                (comment.span, code)
+                for path, line in places
+                for comment in self._at(path, line)
+                for code in comment.names(diagnostic.code)
+            }
+            self.used |= uses
+            (suppressed if uses else diagnostics).append(diagnostic)
+        return diagnostics, suppressed
+
+    def _at(self, path: str, line: int) -> Iterator[Suppression]:
+        """The comments that are meant for a line; statements do not overlap."""
+        yield from self._files.get(split_cell(path)[0], ())
+        yield from self._lines.get((path, line), ())
+        before = bisect_right(self._starts, (path, line)) - 1
+        if before >= 0:
+            (found, _), comments = self._statements[before]
+            if found == path and line <= comments[0].last:
+                yield from comments
+
+
+def _unreadable(comments: Iterable[Suppression]) -> Iterator[Diagnostic]:
+    shown = 0
+    for comment in comments:
+        if comment.problem:
+            yield MalformedSuppression(reason=comment.problem, span=comment.span)
+        unknown = (code for code in comment.codes if not _exists(code))
+        for code in islice(unknown, _MOST):
+            near = get_close_matches(code, all_codes(), 1) if shown < _MOST else []
+            shown += 1
+            nearest = near[0] if near else ""
+            short = code if len(code) <= _WIDTH else f"{code[:_WIDTH]}…"
+            yield UnknownSuppressedCode(unknown=short, nearest=nearest, span=comment.span)
+
+
+def _unused(
+    comments: Iterable[Suppression],
+    used: Collection[tuple[Span, str]],
+    examined: Examined,
+) -> Iterator[Diagnostic]:
+    for comment in comments:
+        if comment.problem or not examined.includes(comment):
+            continue
+        if not comment.codes:
+            if (comment.span, "") not in used:
+                yield UnusedSuppression(codes=(), span=comment.span)
+            continue
+        idle = tuple(
+            code
+            for code in comment.codes
+            if (comment.span, code) not in used and _exists(code) and not _is_own(code)
+        )
+        if idle:
+            others = len(idle) < len(comment.codes)
+            yield UnusedSuppression(codes=idle, others=others, span=comment.span)
+
+
+def _is_own(code: str) -> bool:
+    """Whether it means findings about comments, which come after all others."""
+    return any(own.startswith(code) for own in OWN)
+
+
+def _exists(code: str) -> bool:
+    return len(code) > len("PSC") and is_known(code)
+
+
+# The selection of codes to report, by kinds of diagnostics and by patterns for paths.
+
 
 # Every kind of diagnostic there is, for `explain`, `--select` and the tests.
 

@@ -16,7 +16,7 @@ from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.text.display import printable_json
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.kernel import Kernel
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.signatures import Choice
 
 ROWS = ("flops", "bytes", "arguments", "results", "peak")

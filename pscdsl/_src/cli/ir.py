@@ -6,7 +6,7 @@ import argparse
 
 from pscdsl._src.cli import say
 from pscdsl._src.cli.kernel_arguments import chosen, reporting
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify
 
 
 def run(arguments: argparse.Namespace) -> int:

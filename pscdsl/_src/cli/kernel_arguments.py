@@ -12,8 +12,8 @@ from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.checker.check import check_paths, without_program
 from pscdsl._src.cli import Unusable, say
 from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.transformations.derivatives import grad, jacfwd
 from pscdsl._src.frontend.transformations.derived import Along, derived
-from pscdsl._src.frontend.transformations.gradients import grad, jacfwd
 from pscdsl._src.kernels.kernel import Kernel, load_kernel
 from pscdsl._src.support.paths import admitted
 from pscdsl.typing.array_types import leaves

@@ -1,22 +1,26 @@
-"""Candidates: a type for each parameter of a function, and facts about the sizes in them.
-
-A search begins with a fresh size for each axis.  What an elaboration then demands makes sizes
-equal, or becomes a precondition: a candidate says no more than was asked for.
-"""
+"""Candidates: a type for each parameter of a function, and the order in which these are tried."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
 
-from pscdsl._src.frontend.specs.annotations import renamed
+from pscdsl._src.discover.usage import Usage
+from pscdsl._src.frontend.annotations import renamed
+from pscdsl._src.frontend.values import Applicable
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Dim, Factor, Size, apply, as_terms, names, variable
 from pscdsl.typing.dtypes import CLASSES, dtype, is_dtype_name
-from pscdsl.typing.notation import DimSpec
+from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
+    MAX_RANK,
     ArraySpec,
+    DimSpec,
     DTypeClass,
+    NoneSpec,
     OptionalSpec,
     Parameter,
     RepeatedSpec,
@@ -26,6 +30,12 @@ from pscdsl.typing.signatures import (
     TupleSpec,
     arrays_of,
 )
+
+# Candidates: a type for each parameter of a function, and facts about the sizes in them.
+#
+# A search begins with a fresh size for each axis.  What an elaboration then demands makes sizes
+# equal, or becomes a precondition: a candidate says no more than was asked for.
+
 
 FLOAT, INT, BOOL = "Float", "Int", "Bool"
 _MARK = "__"
@@ -203,3 +213,308 @@ def generalised(size: Size, value: int, name: str) -> Size:
                 product = product * apply(factor.kind, args)
         total = total + product
     return size if total == size else total
+
+
+# What a parameter may be, in the order in which it is tried: all evidence taken together.
+
+
+# What annotations and docstrings say of parameters, in the ways that are usual for NumPy code.
+
+
+HintKind: TypeAlias = Literal[
+    "array", "scalar", "int", "bool", "str", "callable", "none", "dict", ""
+]
+
+MAX_TEXT = 20_000
+"""Longer docstrings are read up to here."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What a text says of one parameter."""
+
+    kind: HintKind = ""
+    dims: tuple[str, ...] | None = None
+    """Its shape, where one is given; names that are no identifiers are empty."""
+    strings: tuple[str, ...] = ()
+    dtype: str = ""
+    """`Int` or `Bool` where the text says that the elements are no floating-point numbers."""
+
+
+_ENTRY = re.compile(r"^(\s*)\**(\w+(?:\s*,\s*\**\w+)*)\s*:\s*(.+)$")
+_GOOGLE = re.compile(r"^\s*(\w+)\s*\(([^)]*(?:\([^)]*\)[^)]*)*)\)\s*:(.*)$")
+_SHAPE = re.compile(r"\(([\w\s,.*+-]*)\)")
+_CHOICES = re.compile(r"\{([^}]*)\}")
+_STRING = re.compile(r"""['"]([^'"]*)['"]""")
+_WORDS: tuple[tuple[str, HintKind], ...] = (
+    (r"callable|function", "callable"),
+    (r"dict\b|mapping", "dict"),
+    (r"ndarray|array|matrix|vector|tensor|image|sequence of float|list of float", "array"),
+    (r"\bint(eger)?\b", "int"),
+    (r"\bbool(ean)?\b", "bool"),
+    (r"\b(float|scalar|number|real)\b", "scalar"),
+    (r"\bstr(ing)?\b", "str"),
+)
+
+
+def docstring_hints(text: str) -> dict[str, Hint]:
+    """Hints by parameter, from a docstring in the style of numpydoc or of Google."""
+    found: dict[str, Hint] = {}
+    for line in text[:MAX_TEXT].splitlines():
+        if ":" not in line or len(line) > 300:
+            continue
+        if entry := _ENTRY.match(line):
+            for name in entry[2].split(","):
+                found.setdefault(name.strip(" *"), hint(entry[3]))
+        elif entry := _GOOGLE.match(line):
+            told, shape = hint(entry[2]), hint(f"array {entry[3]}")
+            if told.kind == "array" and told.dims is None:
+                told = replace(told, dims=shape.dims)
+            found.setdefault(entry[1], told)
+    return found
+
+
+def hint(text: str) -> Hint:
+    """What a description of a type says."""
+    choices = _CHOICES.search(text)
+    strings = tuple(_STRING.findall(choices[1])) if choices else ()
+    lowered = text.lower()
+    kind: HintKind = "str" if strings else _kind(lowered)
+    shape = _SHAPE.search(text)
+    dims = _dims(shape[1]) if shape and kind in ("array", "") else None
+    if dims is not None:
+        kind = "array"
+    dtype = ""
+    if kind == "array":
+        dtype = "Int" if re.search(r"\bint", lowered) else "Bool" if "bool" in lowered else ""
+    return Hint(kind, dims, strings, dtype)
+
+
+def _kind(text: str) -> HintKind:
+    for pattern, kind in _WORDS:
+        if re.search(pattern, text):
+            return kind
+    return ""
+
+
+def _dims(text: str) -> tuple[str, ...] | None:
+    """The names of sizes in `n, d`; None if it is no shape."""
+    words = [word.strip() for word in text.strip().rstrip(",").split(",")]
+    if words == [""] or not all(re.fullmatch(r"\w+", word) for word in words) or len(words) > 4:
+        return None
+    if "," not in text and not words[0].isdigit() and len(words[0]) > 10:
+        return None
+    return tuple(word if word.isidentifier() else "" for word in words)
+
+
+_ANNOTATIONS: dict[str, HintKind] = {
+    "float": "scalar",
+    "floating": "scalar",
+    "complex": "scalar",
+    "int": "int",
+    "bool": "bool",
+    "str": "str",
+    "Callable": "callable",
+    "ndarray": "array",
+    "NDArray": "array",
+    "ArrayLike": "array",
+    "dict": "dict",
+    "Dict": "dict",
+    "Mapping": "dict",
+}
+
+
+def annotation_hint(node: ast.expr | None) -> Hint:
+    """What an annotation that is none of ours says."""
+    kinds = list(_kinds(node))
+    named: list[HintKind] = [kind for kind in kinds if kind != "none"]
+    if not named:
+        return Hint()
+    kind: HintKind = "array" if "array" in named else named[0]
+    dtype = "Int" if kind == "array" and "int" in named else ""
+    return Hint(kind, dtype="Bool" if kind == "array" and "bool" in named else dtype)
+
+
+def _kinds(node: ast.expr | None) -> Iterator[HintKind]:
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            yield "none"
+        elif isinstance(node.value, str) and len(node.value) < 200:
+            try:
+                yield from _kinds(ast.parse(node.value.strip(), mode="eval").body)
+            except (SyntaxError, ValueError, RecursionError):
+                return
+    elif isinstance(node, ast.Name | ast.Attribute):
+        name = node.id if isinstance(node, ast.Name) else node.attr
+        name = re.sub(r"^(float|int|complex)(8|16|32|64|128)$", r"\1", name.removesuffix("_"))
+        if name in _ANNOTATIONS:
+            yield _ANNOTATIONS[name]
+    elif isinstance(node, ast.BinOp):
+        yield from _kinds(node.left)
+        yield from _kinds(node.right)
+    elif isinstance(node, ast.Subscript):
+        yield from _kinds(node.value)
+        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        for each in inner:
+            yield from _kinds(each)
+
+
+Kind = Literal["array", "dtype", "static", "none", "tuple", "function", "declared"]
+
+SCALARS = frozenset(
+    "alpha beta dt dx dy eps epsilon gamma h lam lambda_ lr mu rate scale sigma step t tau temp "
+    "temperature threshold tol x0 y0".split()
+)
+"""Names that are scalars more often than not."""
+MATRICES = frozenset("A B H M P Q R W X Y Z".split())
+"""Names that are matrices more often than not."""
+NO_DEFAULT = object()
+MAX_ITEMS = 8
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One thing that a parameter may be."""
+
+    kind: Kind
+    spec: Spec
+    cost: int
+
+
+class AnyFunction:
+    """Stands for a function that is given as an argument: its result is like its argument."""
+
+    name = "function"
+
+    def apply(self, here: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """The first argument."""
+        del here
+        given = (*args, *kwargs.values())
+        return given[0] if given else 0.0
+
+
+FUNCTION = StaticSpec("Callable", (AnyFunction(),))
+
+
+def alternatives(
+    name: str, usage: Usage, hint: Hint, default: Any = NO_DEFAULT, position: int = 0
+) -> tuple[Alternative, ...]:
+    """What a parameter may be, the likeliest first; never empty; `position` is its place."""
+    found = [*_alternatives(name, usage, hint, default, position)]
+    kept: dict[Spec, Alternative] = {}
+    for each in found:
+        kept.setdefault(each.spec, each)
+    return tuple(kept.values())
+
+
+def _alternatives(
+    name: str, usage: Usage, hint: Hint, default: Any, position: int
+) -> Iterator[Alternative]:
+    if usage.called or hint.kind == "callable" or isinstance(default, Applicable):
+        yield Alternative("function", FUNCTION, 0)
+    if default is None:
+        yield Alternative("none", NoneSpec(), 0)
+    static = list(_static(usage, hint, default, position))
+    if hint.kind in ("int", "bool", "str") or usage.static or usage.strings or usage.flag:
+        yield from static
+        static = []
+    elif default is not NO_DEFAULT and isinstance(default, bool | int | str):
+        yield from static
+        static = []
+    items = usage.items or [Usage() for _ in range(literal_length(default))]
+    if 0 < len(items) <= MAX_ITEMS and not usage.exactly:
+        yield from _tuples(name, items)
+    yield from _arrays(name, usage, hint, default)
+    if usage.looped:
+        yield from _repeated(name)
+    yield from static
+
+
+def literal_length(default: Any) -> int:
+    """How many items a default has that is a tuple; 0 for anything else."""
+    return len(default) if is_tuple(default) else 0
+
+
+def _static(usage: Usage, hint: Hint, default: Any, position: int) -> Iterator[Alternative]:
+    """Values known while checking: the default, what is compared with, or a small number."""
+    strings = list(dict.fromkeys([*usage.strings, *hint.strings]))
+    if isinstance(default, str):
+        strings = list(dict.fromkeys([default, *strings]))
+    if strings:
+        yield Alternative("static", StaticSpec("str", tuple(strings)), 0)
+    elif isinstance(default, bool):
+        yield Alternative("static", StaticSpec("bool", (default, not default)), 0)
+    elif isinstance(default, int):
+        samples = dict.fromkeys((default, 0, 1, 2, 3, 4))
+        yield Alternative("static", StaticSpec("int", tuple(samples)), 0)
+    elif default is None or default is NO_DEFAULT:
+        first = 2 + position % 3  # parameters differ, so that results tell them apart
+        integer = Alternative(
+            "static", StaticSpec("int", tuple(dict.fromkeys((first, 0, 1, 2, 3, 4)))), 1
+        )
+        boolean = Alternative("static", StaticSpec("bool", (False, True)), 1)
+        if hint.kind == "bool" or (usage.flag and hint.kind != "int" and not usage.static):
+            integer, boolean = boolean, integer
+        yield from (integer, boolean)
+
+
+def _tuples(name: str, items: Sequence[Usage]) -> Iterator[Alternative]:
+    """A tuple with an array for each item: as its own usage says, then all of one rank."""
+    told = [_item_rank(item) for item in items]
+    for cost, ranks in enumerate((told, *([rank] * len(items) for rank in range(3)))):
+        specs = tuple(
+            array(FLOAT, *(fresh(name, f"{index}_{axis}") for axis in range(rank)))
+            for index, rank in enumerate(ranks)
+        )
+        yield Alternative("tuple", TupleSpec(specs), cost)
+
+
+def _item_rank(usage: Usage) -> int:
+    """The likeliest rank of an item: a scalar where nothing says more."""
+    if usage.exactly is None and usage.least == 0 and not usage.turned and not usage.product:
+        return 0
+    return _ranks(usage.name, usage, Hint(), NO_DEFAULT)[0]
+
+
+def _repeated(name: str) -> Iterator[Alternative]:
+    for rank in range(3):
+        item = array(FLOAT, *(fresh(name, axis) for axis in range(rank)))
+        yield Alternative("tuple", RepeatedSpec(item), rank + 1)
+
+
+def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
+    dtype = BOOL if usage.mask else INT if usage.index else hint.dtype or FLOAT
+    others = [each for each in (FLOAT, INT, BOOL) if each != dtype]
+    for cost, rank in enumerate(_ranks(name, usage, hint, default)):
+        dims = tuple(fresh(name, axis) for axis in range(rank))
+        yield Alternative("array", array(dtype, *dims), cost)
+        for other in others:
+            yield Alternative("dtype", array(other, *dims), cost + 2)
+
+
+def _is_weight(name: str) -> bool:
+    """Whether a name is one of several matrices of weights: `w1`, `wq`."""
+    return len(name) == 2 and name[0] == "w"
+
+
+def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
+    """The ranks to try, the likeliest first."""
+    if usage.exactly is not None:
+        return [usage.exactly] if usage.exactly <= MAX_RANK + 1 else []
+    usual = [1, 2, 0, 3]
+    if usage.index and (len(name) == 1 or name.endswith(("index", "_i"))):
+        usual = [0, 1, 2, 3]
+    if hint.kind == "scalar" or (default is not None and isinstance(default, int | float)):
+        usual = [0, 1, 2]
+    elif usage.turned or (usage.product and (name[:1].isupper() or _is_weight(name))):
+        usual = [2, 1, 3]
+    elif usage.product:
+        usual = [1, 2, 3]
+    elif name in SCALARS and hint.kind == "":
+        usual = [0, 1, 2, 3]
+    elif name in MATRICES:
+        usual = [2, 1, 3, 0]
+    if hint.dims is not None:
+        usual = [len(hint.dims), *(rank for rank in usual if rank != len(hint.dims))]
+    ranks = [rank for rank in usual if rank >= usage.least]
+    return ranks or [usage.least]

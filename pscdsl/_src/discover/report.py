@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import keyword
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pscdsl._src.checker.report.machine_readable import finding_object
 from pscdsl._src.checker.report.terminal import render_one
+from pscdsl._src.discover.candidates import Candidate, Hint, owner
+from pscdsl._src.discover.usage import FunctionStatement, Usage
+from pscdsl._src.discover.widening import BATCH, is_open
 from pscdsl._src.frontend.text.display import (
     Sources,
     printable,
@@ -16,9 +24,215 @@ from pscdsl._src.frontend.text.display import (
     printable_path,
     shown_path,
 )
+from pscdsl._src.frontend.text.source import Source
+from pscdsl.typing.dims import Dim, Size, variable
+from pscdsl.typing.dtypes import BOOL
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    OptionalSpec,
+    RepeatedSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+    walk_paths,
+)
 
 if TYPE_CHECKING:
     from pscdsl._src.discover.verdicts import Discovery, Verdict
+
+
+# A candidate as text: the decorated definition that can be put in place of the function's own.
+
+
+# Names for the sizes of a signature: what the code or its docstring calls them, or letters.
+
+
+LETTERS = "n m k d p q r s t u v w h l".split()
+_RESERVED = frozenset({"min", "max", "batch", "_"})
+
+
+def named(
+    candidate: Candidate, usages: Mapping[str, Usage], hints: Mapping[str, Hint]
+) -> Candidate:
+    """The candidate with readable names of sizes."""
+    sizes = [size for size in candidate.sizes() if owner(size)]
+    taken = {name for name, _ in candidate.specs} | _RESERVED
+    env: dict[str, Size] = {}
+    for size in sizes:
+        spoken = chain(_spoken(size, usages, hints), _letters())
+        text = next(each for each in spoken if each not in taken and _usable(each))
+        taken.add(text)
+        env[size] = variable(text)
+    return candidate.renamed(env)
+
+
+def _spoken(size: str, usages: Mapping[str, Usage], hints: Mapping[str, Hint]) -> Iterator[str]:
+    """What code and docstring call a size."""
+    parameter, axis = owner(size), size.removeprefix(owner(size)).strip("_")
+    if not axis.isdigit() or parameter not in usages:
+        return
+    index = int(axis)
+    yield usages[parameter].names.get(index, "")
+    dims = hints[parameter].dims if parameter in hints else None
+    if dims is not None and index < len(dims):
+        yield dims[index]
+
+
+def _letters() -> Iterator[str]:
+    yield from LETTERS
+    number = 1
+    while True:
+        yield f"n{number}"
+        number += 1
+
+
+def _usable(text: str) -> bool:
+    plain = text.isidentifier() and text.isascii() and not keyword.iskeyword(text)
+    return plain and "__" not in text and not text.startswith("_")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A signature as it is written in the source."""
+
+    imports: tuple[str, ...]
+    """The statements that bind what the definition uses and the module does not have."""
+    header: str
+    """The decorator and the `def`."""
+    preconditions: tuple[str, ...]
+    """The `assert` statements to put before the body."""
+    signature: str
+    """Parameters and result in one line, as `check` shows them."""
+
+    @property
+    def definition(self) -> str:
+        """Decorator, `def` and preconditions."""
+        return "\n".join(
+            (self.header, *(f"    {precondition}" for precondition in self.preconditions))
+        )
+
+
+def written(
+    source: Source,
+    function: FunctionStatement,
+    candidate: Candidate,
+    result: Spec | None,
+    bound: Set[str],
+    decorated: bool = True,
+) -> Written:
+    """A function's definition with the types of a candidate; `bound` are the module's names."""
+    spelling = _Spelling(bound | {name for name, _ in candidate.specs})
+    types = {name: spelling.of(spec, candidate, name) for name, spec in candidate.specs}
+    returns = "" if result is None else f" -> {spelling.of(result, candidate, '')}"
+    inner = ", ".join(_parameters(source, function, types))
+    lines = [f"@{spelling.package}.kernel"] if decorated else []
+    lines.append(f"def {function.name}({inner}){returns}:")
+    shown = ", ".join(f"{name}: {text}" for name, text in types.items())
+    return Written(
+        tuple(spelling.imports()) if decorated else (),
+        "\n".join(lines),
+        tuple(_preconditions(candidate)),
+        f"({shown}){returns}",
+    )
+
+
+class _Spelling:
+    """How types are written where some names are taken."""
+
+    def __init__(self, bound: Set[str]) -> None:
+        self.bound = bound
+        self.package = "pscdsl" if "psc" in bound else "psc"
+        self.used: dict[str, None] = {}
+        self.literal = False
+
+    def of(self, spec: Spec, candidate: Candidate, where: str) -> str:
+        """A type as an annotation."""
+        if isinstance(spec, ArraySpec):
+            dims = " ".join(map(str, spec.dims))
+            head = self.name("bool_" if spec.dtype is BOOL else spec.dtype.name)
+            return f'{head}["{dims}"]' if dims else head
+        if isinstance(spec, TupleSpec):
+            return f"tuple[{', '.join(self.of(item, candidate, '') for item in spec.items)}]"
+        if isinstance(spec, OptionalSpec):
+            return f"{self.of(spec.item, candidate, '')} | None"
+        if isinstance(spec, RepeatedSpec):
+            return f"tuple[{self.of(spec.item, candidate, '')}, ...]"
+        if isinstance(spec, StaticSpec) and spec.kind == "Callable":
+            return "Callable"
+        if isinstance(spec, StaticSpec):
+            if is_open(spec, candidate, where):
+                return f"{self.package}.Static[{spec.kind}]"
+            self.literal = True
+            samples = spec.samples or ()
+            ordered = sorted(samples, key=repr) if spec.kind == "int" else samples
+            values = ", ".join(map(_literal, ordered))
+            return f"{self.package}.Static[Literal[{values}]]"
+        return str(spec)
+
+    def name(self, name: str) -> str:
+        """A name of ours, alone where the module has no other use for it."""
+        if name in self.bound:
+            return f"{self.package}.{name}"
+        self.used[name] = None
+        return name
+
+    def imports(self) -> Iterator[str]:
+        """The statements that bind these names."""
+        if self.literal:
+            yield "from typing import Literal"
+        yield "import pscdsl" + (" as psc" if self.package == "psc" else "")
+        if self.used:
+            yield f"from pscdsl import {', '.join(sorted(self.used, key=str.lower))}"
+
+
+def _literal(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) and value.isprintable() else repr(value)
+
+
+def _parameters(
+    source: Source, function: FunctionStatement, types: Mapping[str, str]
+) -> Iterator[str]:
+    """The parameters with their types and defaults, and the marks between their kinds."""
+    spec = function.args
+    positional = [*spec.posonlyargs, *spec.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
+    for index, (parameter, default) in enumerate(
+        zip(positional, [*defaults, *spec.defaults], strict=True)
+    ):
+        yield _parameter(source, parameter, default, types)
+        if index + 1 == len(spec.posonlyargs):
+            yield "/"
+    if spec.kwonlyargs:
+        yield "*"
+    for parameter, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        yield _parameter(source, parameter, default, types)
+
+
+def _parameter(
+    source: Source, each: ast.arg, default: ast.expr | None, types: Mapping[str, str]
+) -> str:
+    value = "" if default is None else f" = {source.text_of(default)}"
+    return f"{each.arg}: {types[each.arg]}{value}"
+
+
+def _preconditions(candidate: Candidate) -> Iterator[str]:
+    """The facts as `assert` statements, sizes written as the code can."""
+    spelling: dict[str, str] = {}
+    for name, spec in candidate.specs:
+        for where, part in walk_paths(spec, name):
+            if isinstance(part, ArraySpec):
+                for axis, dim in enumerate(part.dims):
+                    if part.dims[0] == BATCH:
+                        axis -= len(part.dims)
+                    if isinstance(dim, Dim):
+                        spelling.setdefault(str(dim), f"{where}.shape[{axis}]")
+    for fact in candidate.facts:
+        yield "assert " + re.sub(
+            r"[A-Za-z_]\w*", lambda found: spelling.get(found[0], found[0]), str(fact)
+        )
+
+
+# The report of a discovery: definitions to take over and obstacles, as text or JSON.
 
 
 # What every format of a discovery needs: which verdicts to show, and how many there are.

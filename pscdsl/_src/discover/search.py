@@ -10,13 +10,20 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import count
 
-from pscdsl._src.discover.alternatives import Alternative
-from pscdsl._src.discover.candidates import FLOAT, Candidate, array, generalised, map_arrays, owner
+from pscdsl._src.discover.candidates import (
+    FLOAT,
+    Alternative,
+    Candidate,
+    array,
+    generalised,
+    map_arrays,
+    owner,
+)
 from pscdsl._src.discover.usage import FunctionStatement
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.text.source import Source, targets
-from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact
@@ -25,7 +32,6 @@ from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
 from pscdsl.typing.dims import DimSyntaxError, Size, as_terms, parse
-from pscdsl.typing.notation import Variadic
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
@@ -35,6 +41,7 @@ from pscdsl.typing.signatures import (
     Signature,
     Spec,
     StaticSpec,
+    Variadic,
     group_name,
     walk_paths,
 )

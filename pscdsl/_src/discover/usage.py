@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pscdsl._src.frontend import purity
+from pscdsl._src.frontend.annotations import spec_of
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.scope import StaticModule
-from pscdsl._src.frontend.specs.annotations import spec_of
-from pscdsl._src.frontend.values import purity
-from pscdsl._src.frontend.values.values import External, Poison, Poisoned
+from pscdsl._src.frontend.values import External, Poison, Poisoned
 from pscdsl.typing.codes.projects import ObjectParameter, OpenParameters, SearchEnded
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.signatures import Spec, arrays_of

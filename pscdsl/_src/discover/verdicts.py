@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Literal
 
 from pscdsl._src.checker.check import deep_stack
-from pscdsl._src.discover.alternatives import (
+from pscdsl._src.discover.candidates import (
     FUNCTION,
     NO_DEFAULT,
     Alternative,
+    Candidate,
     Hint,
     alternatives,
     annotation_hint,
     docstring_hints,
 )
-from pscdsl._src.discover.candidates import Candidate
-from pscdsl._src.discover.rendering import Written, named, written
+from pscdsl._src.discover.report import Written, named, written
 from pscdsl._src.discover.search import (
     Blame,
     Branches,

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pscdsl._src.discover.alternatives import Alternative
-from pscdsl._src.discover.candidates import BOOL, FLOAT, INT, Candidate, generalised, map_arrays
+from pscdsl._src.discover.candidates import (
+    BOOL,
+    FLOAT,
+    INT,
+    Alternative,
+    Candidate,
+    generalised,
+    map_arrays,
+)
 from pscdsl._src.discover.search import (
     Blame,
     Branches,
@@ -21,15 +28,16 @@ from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import DType
-from pscdsl.typing.notation import DimSpec, Variadic
 from pscdsl.typing.signatures import (
     ArraySpec,
+    DimSpec,
     DTypeClass,
     NoneSpec,
     OptionalSpec,
     Spec,
     StaticSpec,
     TupleSpec,
+    Variadic,
     arrays_of,
     walk_paths,
 )

@@ -1,70 +1,400 @@
-"""Primitives of the user's own: a typed function as their meaning, a rule for their translation.
-
-    @psc.primitive
-    def cube(x: f32["*s"]) -> f32["*s"]:
-        return x * x * x                      # the meaning, in NumPy
-
-    @cube.translation
-    def _(hlo, x):                            # the StableHLO that is emitted
-        return hlo.binary("multiply", x, hlo.binary("multiply", x, x))
-
-The checker takes the signature at its word, as nothing else can be known of a translation.
-
-Rules for derivatives and batches are written in the language; what they are given, and what they
-return, is what the rules of this package's own primitives do (`pscdsl.primitive`).  Operands are
-the arrays of the arguments in their order, those of tuples and records included.
-
-    @cube.jvp                                 # None is a zero tangent; at least one is given
-    def _(outputs, primals, tangents):
-        (x,), (dx,) = primals, tangents
-        return 3 * x * x * dx                 # for each result; linear in the tangents
-
-    @cube.batch                               # a batch is the first axis, of this size
-    def _(operands, batched, size):
-        return cube(*operands), batched       # the results, and which of them are batched
-
-A primitive that derivatives apply to tangents also needs its transpose: from the cotangents of
-the results to those of the operands in which it is linear.  These are not known; they have
-`shape`, `dtype` and `ndim`.  What is returned for other operands does not count.
-
-    @double.transpose
-    def _(cotangents, operands):
-        (ct,) = cotangents
-        return double(ct)
-
-Static arguments (`k: psc.Static[int]`) are given to every rule by their names.
-
-A rule is registered in the module that defines its primitive, where the checker finds it.
-"""
+"""Primitives of users: a typed function as their meaning, and rules that users register."""
 
 from __future__ import annotations
 
+import ast
 import functools
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, ParamSpec, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from pscdsl._src.extensions.custom_rules import Rules, Statics, missing, registered
+from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.expressions import closure
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.live import closure_of
 from pscdsl._src.frontend.modules.traces import Trace
-from pscdsl._src.frontend.trees.pytrees import unflatten
-from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.frontend.trees import at, leaf, unflatten
+from pscdsl._src.frontend.values import describe, is_poisoned
+from pscdsl._src.interpreters.replay import has_tangent, over_batch, replay
+from pscdsl._src.ir.broadcasting import broadcast_to
+from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.language.pickling import object_by_name
-from pscdsl.typing.array_types import ArrayType, StaticType, leaves, size_of, substitute_tree
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    Shape,
+    StaticType,
+    leaves,
+    size_of,
+    substitute_tree,
+)
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.derivatives import RuleMismatch
 from pscdsl.typing.codes.language import MissingAnnotation
+from pscdsl.typing.codes.language_evaluation import UnboundedRecursion
 from pscdsl.typing.codes.limits import NoRule
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dims import Dim, Size, substitute
+from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_sequence, is_tuple
 from pscdsl.typing.signatures import StaticSpec
+from pscdsl.typing.unify import array_difference
+
+# Rules that users register for their primitives: functions of the language.
+#
+# A rule is read, not run: it is elaborated for the types at hand into a program, which is then
+# appended where the rule is asked for.  So a kernel that needs it can be checked from its source.
+
+
+MOST_STEPS = 10_000
+"""How much work the elaboration of one rule may be."""
+
+Read: TypeAlias = "Callable[[Reader, Any], tuple[list[Value | None], tuple[bool, ...]]]"
+"""What a rule returned, checked, and for batches which results are batched."""
+
+Statics: TypeAlias = tuple[tuple[str, StaticType], ...]
+"""The static arguments of a primitive, by name."""
+
+MISSING = {
+    "jvp": ("a derivative", "(outputs, primals, tangents)", "the tangents of the results"),
+    "transpose": ("a transpose", "(cotangents, operands)", "the cotangents of the operands"),
+    "batch": (
+        "a batching rule",
+        "(operands, batched, size)",
+        "the results, and which of them are batched",
+    ),
+}
+"""For each kind of rule what it is called, what it takes, and what it returns."""
+
+
+@dataclass(frozen=True)
+class LinearOperand:
+    """An operand in which a primitive is transposed: only its type is known."""
+
+    type: ArrayType
+
+    STATIC_ATTRIBUTES: ClassVar = ("dtype", "ndim", "shape")
+
+    def description(self) -> str:
+        """What messages call it."""
+        return f"the operand in which it is linear, of type {self.type}"
+
+    @property
+    def dtype(self) -> DType:
+        """Its element type."""
+        return self.type.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of its axes."""
+        return self.type.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.type.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """The program of a rule: which of what it returns are not zero, and which are batched."""
+
+    block: Block
+    kept: tuple[bool, ...]
+    flags: tuple[bool, ...]
+
+
+class Rules:
+    """The rules of one primitive, and the programs that were made of them."""
+
+    def __init__(self, name: str, find: Callable[[str], Closure | None]) -> None:
+        self.name = name
+        self._find = find
+        self._made: dict[object, Made] = {}
+        self._active: set[str] = set()
+
+    def jvp(
+        self,
+        outputs: Sequence[Value],
+        primals: Sequence[Value],
+        tangents: Sequence[Value | None],
+        statics: Statics,
+    ) -> list[Value | None]:
+        """The tangents of the results."""
+        wanted = [x.type if has_tangent(x.type) else None for x in outputs]
+        here = primals[0].builder.program.current
+        arguments = (tuple(outputs), tuple(primals), tuple(tangents))
+        return self._run("jvp", here, arguments, statics, _reads("tangent", "result", wanted))[0]
+
+    def transpose(
+        self,
+        cotangents: Sequence[Value | None],
+        operands: Sequence[Value | ArrayType],
+        statics: Statics,
+    ) -> list[Value | None]:
+        """The cotangents of the operands that are given by their types."""
+        wanted = [x if isinstance(x, ArrayType) else None for x in operands]
+        here = next(
+            cotangent for cotangent in cotangents if cotangent is not None
+        ).builder.program.current
+        known = tuple([LinearOperand(x) if isinstance(x, ArrayType) else x for x in operands])
+        arguments, read = (tuple(cotangents), known), _reads("cotangent", "operand", wanted)
+        return self._run("transpose", here, arguments, statics, read)[0]
+
+    def batch(
+        self,
+        operands: Sequence[Value],
+        batched: Sequence[bool],
+        size: Size,
+        results: Sequence[ArrayType],
+        statics: Statics,
+    ) -> tuple[list[Value], list[bool]]:
+        """The results over a batch, and which of them are batched."""
+        here = operands[0].builder.program.current
+        arguments = (tuple(operands), tuple(batched), size)
+        read = _reads_batch(results, size)
+        found, flags = self._run("batch", here, arguments, statics, read, results)
+        return [each for each in found if each is not None], list(flags)
+
+    def _run(
+        self,
+        kind: str,
+        here: Builder,
+        arguments: tuple[Any, ...],
+        statics: Statics,
+        read: Read,
+        results: Sequence[ArrayType] = (),
+    ) -> tuple[list[Value | None], tuple[bool, ...]]:
+        """What a rule returns for these arguments, appended to the program."""
+        values = [
+            x
+            for argument in arguments
+            if is_tuple(argument)
+            for x in argument
+            if isinstance(x, Value)
+        ]
+        pattern = tuple(tuple(map(_type, x)) if is_tuple(x) else x for x in arguments)
+        key = (kind, here.facts, pattern, tuple(results), statics)
+        if key not in self._made:
+            self._made[key] = self._elaborated(kind, here.facts, pattern, statics, read)
+        made = self._made[key]
+        remaining = iter(replay(here, made.block, values))
+        return [next(remaining) if keeps else None for keeps in made.kept], made.flags
+
+    def _elaborated(
+        self,
+        kind: str,
+        facts: Assumptions,
+        pattern: tuple[Any, ...],
+        statics: Statics,
+        read: Read,
+    ) -> Made:
+        """The program of a rule for some types of its arguments."""
+        rule = self._find(kind)
+        if rule is None:
+            raise Failure(missing(self.name, kind))
+        if kind in self._active:
+            raise Failure(UnboundedRecursion(function=f"{self.name}.{kind}"))
+        program = Program(facts)
+        session = Session(program, most_steps=MOST_STEPS)
+        entry = program.current
+        program.span = head = rule.source.span(rule.node).head(len("def"))
+        params: list[Value] = []
+
+        def parameter(item: Any) -> Any:
+            if not isinstance(item, ArrayType):
+                return item
+            params.append(entry.parameter(item))
+            return params[-1]
+
+        self._active.add(kind)
+        try:
+            arguments = [tuple(map(parameter, x)) if is_tuple(x) else x for x in pattern]
+            result = rule.apply(entry, arguments, {name: each.value for name, each in statics})
+            errors = [finding for finding in session.findings if finding.severity is Severity.ERROR]
+            if errors or is_poisoned(result):
+                raise Failure(*session.findings)
+            program.span = rule.returned or head
+            found, flags = read(Reader(self.name, kind, entry), result)
+        except Failure as failure:
+            raise failure.at(program.span) from None
+        finally:
+            self._active.discard(kind)
+        block, _ = entry.finish(params, [each for each in found if each is not None])
+        whole = Function(f"{self.name}.{kind}", (), facts, block, (), NONE, head, program.origins)
+        reused = reused_keys(whole, program.names, program.span)
+        if reused:
+            raise Failure(*reused)
+        return Made(block, tuple(each is not None for each in found), flags)
+
+
+def _type(item: Any) -> Any:
+    return item.type if isinstance(item, Value) else item
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads what a rule returned; a Failure if that is not what it should be."""
+
+    primitive: str
+    rule: str
+    here: Builder
+
+    def items(self, result: Any, what: str, count: int) -> list[Any]:
+        """The `count` items of a rule's result; a single item may stand for itself."""
+        if not is_sequence(result) and count == 1:
+            return [result]
+        if not is_sequence(result) or len(result) != count:
+            self.refuse(f"its {what}", describe(result), f"a tuple of {count}")
+        return list(result)
+
+    def array(self, item: Any, what: str, wanted: ArrayType) -> Value | None:
+        """An array of the type that is wanted; None stays."""
+        if item is None:
+            return None
+        found = leaf(self.here, item)
+        if found is None:
+            self.refuse(what, describe(item), str(wanted))
+        value = at(found, wanted.dtype)
+        why = array_difference(self.here.facts, value.type, wanted)
+        if why is not None:
+            self.refuse(what, str(value.type), str(wanted), why)
+        return broadcast_to(value, wanted.shape)
+
+    def refuse(self, what: str, given: str, wanted: str, why: str = "") -> NoReturn:
+        """Say what differs."""
+        raise Failure(
+            RuleMismatch(
+                primitive=self.primitive,
+                rule=self.rule,
+                what=what,
+                given=given,
+                wanted=wanted,
+                why=why,
+            )
+        )
+
+
+def _reads(what: str, of: str, wanted: Sequence[ArrayType | None]) -> Read:
+    """Reads one array for each type; None stands for what is zero, or not asked for."""
+
+    def read(reader: Reader, result: Any) -> tuple[list[Value | None], tuple[bool, ...]]:
+        items = reader.items(result, f"{what}s", len(wanted))
+        return [
+            None if type_ is None else reader.array(item, f"the {what} of {of} {place}", type_)
+            for place, (item, type_) in enumerate(zip(items, wanted, strict=True))
+        ], ()
+
+    return read
+
+
+def _reads_batch(results: Sequence[ArrayType], size: Size) -> Read:
+    """Reads results of these types, or batches of them, and which of them are batches."""
+
+    def read(reader: Reader, result: Any) -> tuple[list[Value | None], tuple[bool, ...]]:
+        if not is_tuple(result) or len(result) != 2:
+            reader.refuse("its result", describe(result), "a pair, the results and `batched`")
+        flags = reader.items(result[1], "flags", len(results))
+        if not all(isinstance(flag, bool) for flag in flags):
+            reader.refuse("`batched`", describe(result[1]), "a bool for each result")
+        types = [over_batch(t, size) if m else t for t, m in zip(results, flags, strict=True)]
+        items = reader.items(result[0], "results", len(results))
+        values = [
+            reader.array(item, f"result {place}", type_)
+            for place, (item, type_) in enumerate(zip(items, types, strict=True))
+        ]
+        if any(value is None for value in values):
+            reader.refuse("a result", "None", "an array")
+        return values, tuple(flags)
+
+    return read
+
+
+def missing(primitive: str, kind: str) -> NoRule:
+    """What is said when a rule is needed that is not there."""
+    called, takes, returns = MISSING[kind]
+    instead = f"register one: `@{primitive}.{kind}` on a function of `{takes}` that returns"
+    return NoRule(primitive=primitive, rule=called, instead=f"{instead} {returns}")
+
+
+def registered(function: Closure, definition: object, kind: str) -> Closure | None:
+    """The rule that the module of a primitive registers by a decorator, as its source says.
+
+    `function` is the primitive's meaning, `definition` what names in that module stand for.
+    """
+    found: ast.FunctionDef | None = None
+    for statement in function.source.tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            for name in _decorators(statement, kind):
+                if _stands_for(function, name, definition):
+                    found = statement
+    if found is None:
+        return None
+    frame = Frame(Session(None), function.source, function.scope, function.outer)
+    return closure(frame, found, found.name)
+
+
+def _decorators(statement: ast.FunctionDef, kind: str) -> Iterator[str]:
+    """The names before `.kind` in the decorators of a function."""
+    for decorator in statement.decorator_list:
+        if isinstance(decorator, ast.Attribute) and decorator.attr == kind:
+            if isinstance(decorator.value, ast.Name):
+                yield decorator.value.id
+
+
+def _stands_for(function: Closure, name: str, definition: object) -> bool:
+    try:
+        return function.scope.lookup(name) is definition
+    except (KeyError, Failure):
+        return False
+
+
+# Primitives of the user's own: a typed function as their meaning, a rule for their translation.
+#
+#     @psc.primitive
+#     def cube(x: f32["*s"]) -> f32["*s"]:
+#         return x * x * x                      # the meaning, in NumPy
+#
+#     @cube.translation
+#     def _(hlo, x):                            # the StableHLO that is emitted
+#         return hlo.binary("multiply", x, hlo.binary("multiply", x, x))
+#
+# The checker takes the signature at its word, as nothing else can be known of a translation.
+#
+# Rules for derivatives and batches are written in the language; what they are given, and what they
+# return, is what the rules of this package's own primitives do (`pscdsl.primitive`).  Operands are
+# the arrays of the arguments in their order, those of tuples and records included.
+#
+#     @cube.jvp                                 # None is a zero tangent; at least one is given
+#     def _(outputs, primals, tangents):
+#         (x,), (dx,) = primals, tangents
+#         return 3 * x * x * dx                 # for each result; linear in the tangents
+#
+#     @cube.batch                               # a batch is the first axis, of this size
+#     def _(operands, batched, size):
+#         return cube(*operands), batched       # the results, and which of them are batched
+#
+# A primitive that derivatives apply to tangents also needs its transpose: from the cotangents of
+# the results to those of the operands in which it is linear.  These are not known; they have
+# `shape`, `dtype` and `ndim`.  What is returned for other operands does not count.
+#
+#     @double.transpose
+#     def _(cotangents, operands):
+#         (ct,) = cotangents
+#         return double(ct)
+#
+# Static arguments (`k: psc.Static[int]`) are given to every rule by their names.
+#
+# A rule is registered in the module that defines its primitive, where the checker finds it.
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

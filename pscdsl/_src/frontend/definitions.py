@@ -11,6 +11,14 @@ from typing import Any, Self
 import numpy as np
 
 from pscdsl._src.analysis.keys.walk import reused_keys
+from pscdsl._src.frontend.annotations import named_trees, record_spec, spec_of
+from pscdsl._src.frontend.arguments import (
+    as_asked,
+    default_problems,
+    result_problems,
+    settle,
+    static_type,
+)
 from pscdsl._src.frontend.interpreter.calls import with_origins
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import (
@@ -22,13 +30,10 @@ from pscdsl._src.frontend.interpreter.frames import (
 )
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.specs.annotations import named_trees, record_spec, spec_of
-from pscdsl._src.frontend.specs.contracts import default_problems
+from pscdsl._src.frontend.text.bindings import lost_result, parameters
 from pscdsl._src.frontend.text.source import Source, with_defaults
-from pscdsl._src.frontend.text.uses import lost_result, parameters
-from pscdsl._src.frontend.trees.arguments import as_asked, result_problems, settle, static_type
-from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
+from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl._src.ir.program import Function, Var

@@ -6,15 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar
 
-from pscdsl._src.frontend.transformations.modes import require_forward
-from pscdsl._src.interpreters.batching import batch_block
-from pscdsl._src.interpreters.jvp import Mask, has_tangent
-from pscdsl._src.interpreters.replay import closed
-from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.frontend.transformations.derivatives import require_forward
+from pscdsl._src.interpreters.replay import Mask, batch_block, closed, has_tangent, transpose_block
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.transforms.linearize import Linear, jvp_of, linearize
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import ArrayType, TupleType, paths
 from pscdsl.typing.dims import evaluate
 

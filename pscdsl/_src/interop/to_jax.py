@@ -1,10 +1,7 @@
-"""Kernels and loaded kernels as functions of jax arrays, around which jax can `jit`.
-
-Around those of kernels it can also `grad` and `vmap`.
-"""
-
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+"""Kernels and loaded kernels as functions of jax arrays, around which jax can `jit`."""
 
 from __future__ import annotations
 
@@ -22,6 +19,9 @@ from pscdsl._src.interop.array_programs import ArrayProgram, as_function
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.elements import Array
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.runtime import boot
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import KEY
 
@@ -29,6 +29,125 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.kernel import Kernel
     from pscdsl._src.kernels.loaded import Loaded, Variant
     from pscdsl._src.xla.specialisation import Specialisation
+
+
+# One primitive of jax, when it is installed: the call of a typed program.
+#
+# It is lowered to the StableHLO that the program would be compiled from here, as a function of the
+# module that jax is making.  Its derivatives and batches are calls of the programs that we derive;
+# a linear part is transposed by us as well, so that reverse mode saves what it saves here.
+
+
+# jax is not installed where types are checked.
+
+
+NAME = "pscdsl_call"
+
+
+def call(program: ArrayProgram, operands: Sequence[Any]) -> list[Any]:
+    """The results of a program for arrays, or tracers, of jax."""
+    results: list[Any] = primitive().bind(*operands, program=program)
+    return results
+
+
+@boot.once
+def primitive() -> Any:
+    """The primitive, with its rules; made when first asked for, because it imports jax."""
+    jax: Any = import_module("jax")
+    ad: Any = import_module("jax.interpreters.ad")
+    batching: Any = import_module("jax.interpreters.batching")
+    mlir: Any = import_module("jax.interpreters.mlir")
+    made = import_module("jax.extend.core").Primitive(NAME)
+    made.multiple_results = True
+
+    @functools.partial(jax.jit, static_argnames="program")
+    def run(*operands: Any, program: ArrayProgram) -> Any:
+        return made.bind(*operands, program=program)
+
+    made.def_impl(run)
+
+    def types(*operands: Any, program: ArrayProgram) -> list[Any]:
+        del operands
+        return [
+            jax.core.ShapedArray(shape(output), to_numpy(output.dtype))
+            for output in program.outputs
+        ]
+
+    made.def_abstract_eval(types)
+
+    def lower(ctx: Any, *operands: Any, program: ArrayProgram) -> Any:
+        return _call(mlir, ctx.module_context.module, program, operands)
+
+    mlir.register_lowering(made, lower)
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: ArrayProgram) -> Any:
+        active = tuple(
+            type(tangent) is not ad.Zero and operand.dtype.is_inexact
+            for tangent, operand in zip(tangents, program.inputs, strict=True)
+        )
+        found = program.linearized(active)
+        results = made.bind(*primals, program=found.values)
+        count = len(program.outputs)
+        moving = [tangent for tangent, moves in zip(tangents, active, strict=True) if moves]
+        linear = iter(made.bind(*results[count:], *moving, program=found.tangents))
+        return results[:count], [
+            next(linear) if moves else still(result)
+            for result, moves in zip(results, found.moving, strict=False)
+        ]
+
+    ad.primitive_jvps[made] = jvp
+
+    def still(result: Any) -> Any:
+        return ad.Zero(jax.core.ShapedArray(result.shape, jax.dtypes.float0))
+
+    def transpose(cotangents: Sequence[Any], *operands: Any, program: ArrayProgram) -> list[Any]:
+        linear = tuple(ad.is_undefined_primal(operand) for operand in operands)
+        given = tuple(type(cotangent) is not ad.Zero for cotangent in cotangents)
+        known = [
+            operand for operand, is_linear in zip(operands, linear, strict=True) if not is_linear
+        ]
+        known += [
+            cotangent for cotangent, is_given in zip(cotangents, given, strict=True) if is_given
+        ]
+        remaining = iter(made.bind(*known, program=program.transposed(linear, given)))
+        return [next(remaining) if is_linear else None for is_linear in linear]
+
+    ad.primitive_transposes[made] = transpose
+
+    def batch(operands: Sequence[Any], axes: Sequence[Any], *, program: ArrayProgram) -> Any:
+        many = tuple(axis is not None for axis in axes)
+        moved = [
+            jax.numpy.moveaxis(operand, axis, 0) if is_batched else operand
+            for operand, axis, is_batched in zip(operands, axes, many, strict=True)
+        ]
+        size = moved[many.index(True)].shape[0]
+        found, kept = program.batched(many, size)
+        results = made.bind(*moved, program=found)
+        return results, [0 if is_batched else None for is_batched in kept]
+
+    batching.primitive_batchers[made] = batch
+    return made
+
+
+def shape(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
+    """The shape of the array that stores one of a type; keys are pairs of words."""
+    sizes: Any = type.shape
+    return (*sizes, 2) if type.dtype is KEY else tuple(sizes)
+
+
+def _call(mlir: Any, module: Any, program: ArrayProgram, operands: Sequence[Any]) -> Any:
+    """Call a program in a module that jax is making."""
+    func: Any = boot.untyped("mlir.dialects.func")
+    text = module_text(lower_module(program.function, program.sizes))
+    with module.context:
+        made = mlir.ir.Module.parse(text)
+    entry = next(statement for statement in made.body if statement.name.value == "main")
+    results = entry.type.results
+    symbol = mlir.merge_mlir_modules(module, program.function.name, made)
+    return func.CallOp(results, mlir.ir.FlatSymbolRefAttr.get(symbol), list(operands)).results
+
+
+# The functions.
 
 
 # A kernel as a function of jax arrays, around which jax can `jit`, `grad` and `vmap`.
@@ -68,7 +187,6 @@ def kernel_to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(kernel)
     def function(*args: Any, **kwargs: Any) -> Any:
-        from pscdsl._src.interop.jax_primitive import call  # a loaded kernel lowers nothing
 
         boundary.register_value((args, kwargs), register, kernel.record_class, apart=True)
         given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
@@ -94,7 +212,7 @@ def imported() -> Any:
         jax: Any = import_module("jax")
     except ImportError as error:
         raise ImportError("to_jax needs jax, which is not installed: `pip install jax`") from error
-    from pscdsl._src.xla.runtime.device_arrays import prepare  # jax was found
+    from pscdsl._src.xla.runtime.devices import prepare  # jax was found
 
     prepare()
     return jax
@@ -115,7 +233,7 @@ def traced(jax: Any, leaf: Any) -> Any:
 
 def operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
     """A leaf as jax takes it, with the dtype of a type."""
-    from pscdsl._src.xla.runtime.device_arrays import is_result  # as above
+    from pscdsl._src.xla.runtime.devices import is_result  # as above
 
     if isinstance(leaf, Traced):
         return jax.lax.convert_element_type(leaf.value, to_numpy(type_.dtype))

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeVar
 
-from pscdsl._src.interpreters.jvp import Mask, derived
-from pscdsl._src.interpreters.replay import append
+from pscdsl._src.interpreters.replay import Mask, append, derived
 from pscdsl._src.ir import program as ir
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.primitive import Primitive

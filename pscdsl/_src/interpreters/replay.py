@@ -1,14 +1,20 @@
-"""Programs appended to others, and closed blocks made from scratch."""
+"""Programs run over programs: once more, with tangents, backwards, and over a batch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 from pscdsl._src.ir.builder import Builder, Program, Value
-from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.typing.array_types import ArrayType
-from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size, name
 from pscdsl.typing.dtypes import BOOL, I32, KEY
+
+# Programs appended to others, and closed blocks made from scratch.
 
 
 class Environment:
@@ -73,3 +79,258 @@ def zeros(here: Builder, type: ArrayType) -> Value:  # noqa: A002
     if dtype is BOOL:
         return here.full(False, type.shape, dtype)
     return here.full(0j if dtype.is_complex else 0.0 if dtype.is_float else 0, type.shape, dtype)
+
+
+# Forward mode: a program together with its tangents.
+
+
+Mask = tuple[bool, ...]
+
+
+def has_tangent(type: ArrayType) -> bool:  # noqa: A002
+    """Whether arrays of a type have tangents; bool, integers and keys do not."""
+    return type.dtype.is_inexact
+
+
+def jvp(
+    here: Builder, block: Block, primals: Sequence[Value], tangents: Sequence[Value | None]
+) -> tuple[list[Value], list[Value | None]]:
+    """The results of a block and their tangents; None stands for zero."""
+    env = Environment(here, block.params, primals)
+    moving = {
+        var: tangent
+        for var, tangent in zip(block.params, tangents, strict=True)
+        if tangent is not None
+    }
+    program = here.program
+    place = program.span
+    for equation in block.equations:
+        program.span = equation.span
+        operands = env.all(equation.inputs)
+        outputs: Sequence[Value]
+        if moving.keys().isdisjoint(equation.inputs):
+            outputs = append(program.current, equation, operands)
+        else:
+            given = [moving.get(atom) for atom in equation.inputs]  # type: ignore[arg-type]
+            try:
+                outputs, found = equation.primitive.differentiate(operands, given)
+            except Failure as failure:
+                raise failure.at(equation.span) from None
+            for var, tangent in zip(equation.outputs, found, strict=True):
+                if tangent is not None:
+                    moving[var] = tangent
+        env.values.update(zip(equation.outputs, outputs, strict=True))
+    program.span = place
+    results = env.all(block.results)
+    return results, [moving.get(atom) for atom in block.results]  # type: ignore[arg-type]
+
+
+def jvp_block(
+    facts: Assumptions, block: Block, active: Mask, wanted: Mask | None = None
+) -> tuple[Block, Mask]:
+    """The block with tangents, and which results have one.
+
+    It takes the primals, then a tangent for each active parameter, and returns the results, then
+    the tangents of those that have one, or that are `wanted` to.
+    """
+    flags: list[bool] = []
+
+    def build(here: Builder, params: list[Value]) -> list[Value]:
+        primals, given = params[: len(active)], iter(params[len(active) :])
+        tangents = [next(given) if moves else None for moves in active]
+        results, found = jvp(here, block, primals, tangents)
+        moving: list[Value] = []
+        for index, (result, tangent) in enumerate(zip(results, found, strict=True)):
+            wants = tangent is not None or (wanted is not None and wanted[index])
+            flags.append(wants)
+            if wants:
+                moving.append(zeros(here, result.type) if tangent is None else tangent)
+        return [*results, *moving]
+
+    moved = [type_ for type_, moves in zip(block.in_types, active, strict=True) if moves]
+    made = closed(facts, (*block.in_types, *moved), build)
+    return made, tuple(flags)
+
+
+@lru_cache(maxsize=4096)
+def jvp_function(function: Function, active: Mask) -> tuple[Function, Mask]:
+    """The same for a function; it is made once, however often it is called."""
+    block, active_results = jvp_block(function.facts, function.body, active)
+    return derived(function, "jvp", block), active_results
+
+
+def derived(function: Function, what: str, body: Block) -> Function:
+    """A function made of another one, in the same sizes."""
+    name = f"{function.name}.{what}"
+    return replace(function, name=name, body=body, parameters=(), result=None)
+
+
+# Reverse mode's second half: a linear program run backwards, from cotangents to cotangents.
+
+
+def transpose(
+    here: Builder,
+    block: Block,
+    operands: Sequence[Value | ArrayType],
+    cotangents: Sequence[Value | None],
+) -> list[Value | None]:
+    """The cotangents of a block's linear parameters, which are given by their types.
+
+    What does not depend on these is computed unchanged.  None stands for zero.
+    """
+    known = [(v, o) for v, o in zip(block.params, operands, strict=True) if isinstance(o, Value)]
+    env = Environment(here, [var for var, _ in known], [value for _, value in known])
+    linear: set[Atom] = {
+        var for var, o in zip(block.params, operands, strict=True) if not isinstance(o, Value)
+    }
+    program = here.program
+    place = program.span
+    due: list[Equation] = []
+    for equation in block.equations:
+        if linear.isdisjoint(equation.inputs):
+            program.span = equation.span
+            outputs = append(program.current, equation, env.all(equation.inputs))
+            env.values.update(zip(equation.outputs, outputs, strict=True))
+        else:
+            linear.update(equation.outputs)
+            due.append(equation)
+    sums: dict[Atom, Value] = {}
+
+    def add(atom: Atom, cotangent: Value | None) -> None:
+        if cotangent is not None and atom in linear:
+            old = sums.get(atom)
+            sums[atom] = cotangent if old is None else old + cotangent
+
+    for atom, cotangent in zip(block.results, cotangents, strict=True):
+        add(atom, cotangent)
+    for equation in reversed(due):
+        given = [sums.pop(var, None) for var in equation.outputs]
+        if all(each is None for each in given):
+            continue
+        program.span = equation.span
+        inputs = [atom.type if atom in linear else env[atom] for atom in equation.inputs]
+        try:
+            found = equation.primitive.transpose(given, inputs)
+        except Failure as failure:
+            raise failure.at(equation.span) from None
+        for atom, cotangent in zip(equation.inputs, found, strict=True):
+            if not isinstance(atom, Literal):
+                add(atom, cotangent)
+    program.span = place
+    return [sums.get(var) if var in linear else None for var in block.params]
+
+
+def transpose_block(
+    facts: Assumptions, block: Block, linear: Mask, given: Mask, wanted: Mask | None = None
+) -> tuple[Block, Mask]:
+    """The transpose of a block in its linear parameters, and which of these get a cotangent.
+
+    It takes the other parameters, then the cotangents of the results that have one, and returns
+    the cotangents of the linear parameters that get one, or that are `wanted` to.
+    """
+    flags: list[bool] = []
+    types = block.in_types
+    known = [type_ for type_, is_linear in zip(types, linear, strict=True) if not is_linear]
+
+    def build(here: Builder, params: list[Value]) -> list[Value]:
+        values, more = iter(params[: len(known)]), iter(params[len(known) :])
+        operands = [t if is_linear else next(values) for t, is_linear in zip(types, linear)]  # noqa: B905
+        cotangents = [next(more) if is_given else None for is_given in given]
+        found = transpose(here, block, operands, cotangents)
+        results: list[Value] = []
+        for index, (each, is_linear) in enumerate(zip(found, linear, strict=True)):
+            keeps = is_linear and (each is not None or (wanted is not None and wanted[index]))
+            flags.append(keeps)
+            if keeps:
+                results.append(zeros(here, types[index]) if each is None else each)
+        return results
+
+    received = [type_ for type_, is_given in zip(block.out_types, given, strict=True) if is_given]
+    return closed(facts, (*known, *received), build), tuple(flags)
+
+
+@lru_cache(maxsize=4096)
+def transpose_function(function: Function, linear: Mask, given: Mask) -> tuple[Function, Mask]:
+    """The same for a function; it is transposed once, however often it is called."""
+    block, with_cotangents = transpose_block(function.facts, function.body, linear, given)
+    return derived(function, "transpose", block), with_cotangents
+
+
+# A program over a batch: what is batched has the batch as its first axis.
+
+
+BATCH = "batch"
+"""What the size of the batch is called in functions over one."""
+
+
+def over_batch(type: ArrayType, size: Size) -> ArrayType:  # noqa: A002
+    """The type of a batch of arrays."""
+    return type.with_shape((size, *type.shape))
+
+
+def repeated(value: Value, size: Size) -> Value:
+    """A batch of one array, the same everywhere."""
+    rank = value.ndim
+    return value.builder.spread(value, (size, *value.shape), tuple(range(1, rank + 1)))
+
+
+def batch(
+    here: Builder, block: Block, operands: Sequence[Value], batched: Sequence[bool], size: Size
+) -> tuple[list[Value], list[bool]]:
+    """The results of a block over a batch, and which of them are batched."""
+    env = Environment(here, block.params, operands)
+    many = {var for var, is_batched in zip(block.params, batched, strict=True) if is_batched}
+    program = here.program
+    place = program.span
+    for equation in block.equations:
+        program.span = equation.span
+        inputs = env.all(equation.inputs)
+        flags = [atom in many for atom in equation.inputs]
+        outputs: Sequence[Value]
+        if not any(flags):
+            outputs = append(program.current, equation, inputs)
+        else:
+            try:
+                outputs, batched_outputs = equation.primitive.batch(inputs, flags, size)
+            except Failure as failure:
+                raise failure.at(equation.span) from None
+            many.update(
+                var for var, flag in zip(equation.outputs, batched_outputs, strict=True) if flag
+            )
+        env.values.update(zip(equation.outputs, outputs, strict=True))
+    program.span = place
+    return env.all(block.results), [atom in many for atom in block.results]
+
+
+def batch_block(
+    facts: Assumptions, block: Block, batched: Mask, size: Size, wanted: Mask | None = None
+) -> tuple[Block, Mask]:
+    """The block over a batch, and which results are batched; those `wanted` to be are."""
+    flags: list[bool] = []
+
+    def build(here: Builder, params: list[Value]) -> list[Value]:
+        results, batched_results = batch(here, block, params, batched, size)
+        for index, is_batched in enumerate(batched_results):
+            flags.append(is_batched or (wanted is not None and wanted[index]))
+            if flags[-1] and not is_batched:
+                results[index] = repeated(Value(here, here.atom(results[index])), size)
+        return results
+
+    types = [over_batch(t, size) if b else t for t, b in zip(block.in_types, batched, strict=True)]
+    return closed(facts, types, build), tuple(flags)
+
+
+@lru_cache(maxsize=4096)
+def batch_function(
+    function: Function, batched: Mask, may_be_empty: bool = False
+) -> tuple[Function, str, Mask]:
+    """A function over a batch, what the batch's size is called in it, and the batched results."""
+    called = BATCH
+    while called in function.dims:
+        called += "_"
+    facts = function.facts
+    if may_be_empty:
+        facts = facts.assume(Fact("<=", 0, name(called)))
+    block, batched_results = batch_block(facts, function.body, batched, name(called))
+    made = derived(function, "batch", block)
+    return replace(made, dims=(*made.dims, called), facts=facts), called, batched_results

@@ -8,8 +8,8 @@ from typing import Any
 from pscdsl._src.ir.program import Function, walk
 from pscdsl._src.kernels.executables import compiler_of
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
-from pscdsl._src.targets.cpu.loop_bodies import loop_bytes
-from pscdsl._src.xla.compilation import disk, executable_store
+from pscdsl._src.targets.cpu.loops import loop_bytes
+from pscdsl._src.xla import disk, executable_store
 from pscdsl._src.xla.runtime.executable import Executable, Refused
 from pscdsl._src.xla.specialisation import Specialisation
 

@@ -31,17 +31,15 @@ from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.modules.live import LoadedModule, abstract, record_class
 from pscdsl._src.frontend.modules.traces import Trace, unrecorded
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong
-from pscdsl._src.frontend.values.values import MapValue, Poisoned, RecordValue, VectorValue
+from pscdsl._src.frontend.trees import flatten, of_values, strong
+from pscdsl._src.frontend.values import MapValue, Poisoned, RecordValue, VectorValue
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.kernels.compiling import obtained
 from pscdsl._src.language.instances import absent, reader
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from pscdsl._src.transforms.simplify.extremes import with_largest
-from pscdsl._src.transforms.simplify.simplify import simplify
-from pscdsl._src.xla.runtime.device_arrays import prepare
-from pscdsl._src.xla.runtime.devices import host_view
+from pscdsl._src.transforms.simplify import simplify, with_largest
+from pscdsl._src.xla.runtime.devices import host_view, prepare
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.arrays import Array
 from pscdsl.typing.array_types import ArrayType, Type

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pscdsl._src.analysis.numbers.made_of_sizes import require_fitting
+from pscdsl._src.analysis.intervals import require_fitting
 from pscdsl._src.calls.errors import CheckError
 from pscdsl._src.ir.program import Function
 from pscdsl._src.targets.cpu.table import CPU as CPU_TARGET
-from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.targets.portable import PORTABLE
+from pscdsl._src.targets.pipeline import PORTABLE, lower_module
 from pscdsl._src.targets.rewriting import Target
-from pscdsl._src.transforms.written_out import require_compilable
+from pscdsl._src.transforms.simplify import require_compilable
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit.emit import module_text
 from pscdsl._src.xla.specialisation import Specialisation

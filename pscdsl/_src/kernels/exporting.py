@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pscdsl
 from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
-from pscdsl._src.artefacts.contents import TARGETS, Artefact, ArtefactError, Module, Program, Target
-from pscdsl._src.artefacts.format import written
+from pscdsl._src.artefacts.format import (
+    TARGETS,
+    Artefact,
+    ArtefactError,
+    Module,
+    Program,
+    Target,
+    signing_key,
+    written,
+)
 from pscdsl._src.artefacts.json_forms import NotWritable, encoded
-from pscdsl._src.artefacts.signing import signing_key
 from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.text.display import Sources
@@ -25,8 +32,7 @@ from pscdsl._src.language.donation import donated, named
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.support.paths import Folder, resolved
-from pscdsl._src.xla import lapack
-from pscdsl._src.xla.compilation import portable
+from pscdsl._src.xla import compilation, lapack
 from pscdsl._src.xla.runtime.executable import aval_of
 from pscdsl.typing.array_types import substitute_tree
 from pscdsl.typing.assumptions import Assumptions
@@ -166,7 +172,7 @@ def artefact(
             known.append(specialisation)
     return Artefact(
         pscdsl.__version__,
-        portable.VERSION,
+        compilation.VERSION,
         target,
         replace(kernel.signature, name=kernel.name),
         dict(_defaults(kernel)),
@@ -211,16 +217,16 @@ def _module(wanted: Specialisation, target: Target) -> Module:
         program, wanted.sizes, wanted.donate, device=wanted.device, portable=target == "any"
     )
     sizes = {name: wanted.sizes[name] for name in program.dims}
-    calls = tuple(portable.targets(module))
-    made = Module(sizes, portable.portable(module), calls, wanted.donate)
+    calls = tuple(compilation.targets(module))
+    made = Module(sizes, compilation.portable(module), calls, wanted.donate)
     inputs, outputs = (
         [aval_of(each, sizes) for each in types]
         for types in (program.body.in_types, program.body.out_types)
     )
     foreign = [call for call in calls if lapack.routine_of(call) is None]
     try:
-        portable.verified(made, inputs, outputs, foreign)
-    except portable.Unreadable as problem:
+        compilation.verified(made, inputs, outputs, foreign)
+    except compilation.Unreadable as problem:
         raise ArtefactError(f"{program.name} cannot be exported: {problem}") from None
     return made
 

@@ -21,7 +21,7 @@ from pscdsl._src.support.tracebacks import public
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pscdsl._src.artefacts.contents import Target
+    from pscdsl._src.artefacts.format import Target
     from pscdsl._src.calls import boundary
     from pscdsl._src.frontend.definitions import Definition
     from pscdsl._src.frontend.modules.traces import Trace
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.reading import Reading
     from pscdsl._src.kernels.warm_start import Start
     from pscdsl._src.language.donation import Donate
-    from pscdsl._src.xla.calls.dispatch import BoundExecutable
+    from pscdsl._src.xla.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Specialisation
     from pscdsl.typing.diagnostics import Diagnostic

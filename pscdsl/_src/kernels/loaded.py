@@ -11,9 +11,15 @@ from inspect import Signature as PythonSignature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pscdsl._src.artefacts.contents import Artefact, ArtefactError, Module, Program
-from pscdsl._src.artefacts.format import LARGEST, read
-from pscdsl._src.artefacts.signing import Trust
+from pscdsl._src.artefacts.format import (
+    LARGEST,
+    Artefact,
+    ArtefactError,
+    Module,
+    Program,
+    Trust,
+    read,
+)
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import Called, admit
 from pscdsl._src.calls.errors import ArgumentError
@@ -21,11 +27,11 @@ from pscdsl._src.kernels.executables import compiler_of
 from pscdsl._src.language.instances import Layout, layout_of, stand_in_class
 from pscdsl._src.support import paths as files
 from pscdsl._src.support.tracebacks import public
-from pscdsl._src.xla.calls.dispatch import BoundExecutable
-from pscdsl._src.xla.calls.trees import register_class
-from pscdsl._src.xla.compilation import portable
+from pscdsl._src.xla import compilation
+from pscdsl._src.xla.binding import register_class
+from pscdsl._src.xla.dispatch import BoundExecutable
+from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from pscdsl._src.xla.runtime.executable import Refused, aval_of
-from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.array_types import (
     ArrayType,
     RecordName,
@@ -193,8 +199,8 @@ class Loaded(Called[..., Any]):
     def text(self, **sizes: int) -> str:
         """Return the StableHLO at the first exported sizes that agree with the given ones."""
         try:
-            return portable.text(self.variant(**sizes).module.code)
-        except portable.Unreadable as problem:
+            return compilation.text(self.variant(**sizes).module.code)
+        except compilation.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
     def variant(self, **sizes: int) -> Variant:
@@ -279,8 +285,8 @@ class Loaded(Called[..., Any]):
             return executable
 
         try:
-            return portable.executable(module, *variant.avals(), compiled, self._calls, device)
-        except portable.Unreadable as problem:
+            return compilation.executable(module, *variant.avals(), compiled, self._calls, device)
+        except compilation.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
         except Refused as problem:
             needs = f"; it needs {', '.join(module.calls)}" if module.calls else ""
@@ -289,8 +295,8 @@ class Loaded(Called[..., Any]):
     def verify(self, variant: Variant) -> None:
         """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
         try:
-            portable.verified(variant.module, *variant.avals(), self._calls)
-        except portable.Unreadable as problem:
+            compilation.verified(variant.module, *variant.avals(), self._calls)
+        except compilation.Unreadable as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
 

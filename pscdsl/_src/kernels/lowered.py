@@ -23,7 +23,7 @@ from pscdsl.typing.signatures import Choice
 if TYPE_CHECKING:
     from pscdsl._src.targets.gpu.ahead import CompiledAhead
     from pscdsl._src.targets.gpu.described import Gpu
-    from pscdsl._src.xla.calls.dispatch import BoundExecutable
+    from pscdsl._src.xla.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Specialisation
 

@@ -23,11 +23,10 @@ from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.live import definition_of, record_class
 from pscdsl._src.frontend.modules.traces import Trace
-from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.donation import Donate, donated, named, reused
-from pscdsl._src.transforms.simplify.extremes import with_largest
-from pscdsl._src.transforms.simplify.simplify import simplify
+from pscdsl._src.transforms.simplify import simplify, with_largest
 from pscdsl._src.xla.specialisation import Specialisation, number_defaults, with_constants
 from pscdsl.typing.codes.limits import NestedTooDeeply
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity

@@ -129,9 +129,9 @@ def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
         return function  # pyright: ignore[reportUnknownVariableType]
     if isinstance(function, types.FunctionType):
         return _Kernels.of(function).get("kernel", lambda: kernel(function))
-    from pscdsl._src.extensions import custom, custom_derivatives
+    from pscdsl._src.extensions import custom, functions
 
-    if isinstance(function, custom_derivatives.Ruled | custom.UserPrimitive):
+    if isinstance(function, functions.Ruled | custom.UserPrimitive):
         plain: Any = function.function  # pyright: ignore[reportUnknownMemberType]
         if isinstance(plain, Kernel | types.FunctionType):
             of_rules = functools.partial(_ruled_kernel, function, plain, name)
@@ -199,7 +199,7 @@ def grad(
         trees if `argnums` is a sequence; with `has_aux`, `(gradient, aux)`. For a complex argument
         z = x + iy the gradient is df/dx - i df/dy.
     """
-    return _derived(fun, "grad", "gradients", argnums, has_aux)
+    return _derived(fun, "grad", "derivatives", argnums, has_aux)
 
 
 @public
@@ -210,7 +210,7 @@ def value_and_grad(
 
     It returns `(value, gradient)`, or with `has_aux` `((value, aux), gradient)`.
     """
-    return _derived(fun, "value_and_grad", "gradients", argnums, has_aux)
+    return _derived(fun, "value_and_grad", "derivatives", argnums, has_aux)
 
 
 @public
@@ -221,7 +221,7 @@ def jacfwd(
 
     Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
     """
-    return _derived(fun, "jacfwd", "gradients", argnums, has_aux)
+    return _derived(fun, "jacfwd", "derivatives", argnums, has_aux)
 
 
 @public
@@ -232,7 +232,7 @@ def jacrev(
 
     Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
     """
-    return _derived(fun, "jacrev", "gradients", argnums, has_aux)
+    return _derived(fun, "jacrev", "derivatives", argnums, has_aux)
 
 
 @public
@@ -243,7 +243,7 @@ def hessian(
 
     `argnums` and `has_aux` are as in `grad`.
     """
-    return _derived(fun, "hessian", "gradients", argnums, has_aux)
+    return _derived(fun, "hessian", "derivatives", argnums, has_aux)
 
 
 @public
@@ -259,7 +259,7 @@ def vmap(
         out_axes: The batch axis of the results, or a tree of axes.
         axis_size: The size of the batch, if no argument has a batch axis.
     """
-    return _derived(fun, "vmap", "mapping", in_axes, out_axes, axis_size)
+    return _derived(fun, "vmap", "traced", in_axes, out_axes, axis_size)
 
 
 @public
@@ -275,7 +275,7 @@ def checkpoint(
     """
     if fun is None:
         return functools.partial(checkpoint, policy=policy)
-    return _derived(fun, "checkpoint", "gradients", policy)
+    return _derived(fun, "checkpoint", "derivatives", policy)
 
 
 def stop_gradient(x: R) -> R:

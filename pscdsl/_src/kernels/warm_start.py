@@ -34,12 +34,12 @@ from pscdsl._src.frontend.modules.traces import (
 )
 from pscdsl._src.ir.numpy_dtypes import is_masked, to_numpy
 from pscdsl._src.language import records
-from pscdsl._src.xla.calls.dispatch import BoundExecutable
-from pscdsl._src.xla.calls.trees import register_class
-from pscdsl._src.xla.compilation import disk, keys
+from pscdsl._src.xla import disk
+from pscdsl._src.xla.binding import register_class
 from pscdsl._src.xla.device import Device
+from pscdsl._src.xla.dispatch import BoundExecutable
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.settings import WITHOUT as VARIABLE
+from pscdsl._src.xla.runtime.boot import WITHOUT as VARIABLE
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import ArrayType, NoneType, RecordType, StaticType, TupleType
 
@@ -147,7 +147,7 @@ class Start:
         return cls(store, kernel)
 
     def _entry(self, start: bytes) -> str:
-        return keys.digest("look-ups", *self._here, start)
+        return disk.digest("look-ups", *self._here, start)
 
     def _ways(self, start: bytes) -> list[tuple[Names, ...]]:
         """The look-ups that reading a kernel took, in each way that is stored."""
@@ -160,7 +160,7 @@ class Start:
             return []
 
     def _found(self, start: bytes, wanted: Sequence[Names], found: bytes) -> str:
-        return keys.digest("kernel", *self._here, start, to_text(wanted), found)
+        return disk.digest("kernel", *self._here, start, to_text(wanted), found)
 
     def find(
         self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -306,12 +306,12 @@ class Start:
 def _conditions(device: Device) -> tuple[str, ...]:
     """What decides how a kernel is read, beside what it is read from."""
     without = os.environ.get(VARIABLE, "")
-    return (*keys.backend(device), *keys.reading(), f"without {without}")
+    return (*disk.backend(device), *disk.reading(), f"without {without}")
 
 
 def _call(key: str, walk: Walk, content: bytes) -> str:
     """The name of the entry for arguments of a kind."""
-    return keys.digest("call", key, " ".join(walk.text), content)
+    return disk.digest("call", key, " ".join(walk.text), content)
 
 
 class Walk:

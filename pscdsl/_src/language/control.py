@@ -1,15 +1,25 @@
-"""Combinators and solvers: public names with the compiler's meaning, also outside of kernels."""
-
 # mypy: disable-error-code="no-any-return"
+"""Combinators and solvers: public names with the compiler's meaning, also outside of kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
-from pscdsl._src.language.outside import outside
 from pscdsl.arrays import Array, c64, i32
+
+# Calls of the language's functions outside of kernels: what their public names come to there.
+
+
+def outside(name: str, *args: Any, **kwargs: Any) -> Any:
+    """The result of a function of `psc`, as a kernel would give it; see `kernels.eager`.
+
+    The public names are below the compiler, which is loaded when the first of them is called.
+    """
+    return import_module("pscdsl._src.kernels.eager").call(name, *args, **kwargs)
+
 
 # The combinators' public names: their meanings are the compiler's, also outside of kernels.
 

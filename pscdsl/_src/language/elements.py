@@ -18,8 +18,8 @@ from pscdsl.typing.dims import DimSyntaxError, parse
 from pscdsl.typing.dtypes import KEY, U32, DType, Kind, accepts_weak
 
 if TYPE_CHECKING:
-    from pscdsl.typing.notation import DimSpec
     from pscdsl.typing.python_containers import NDArray
+    from pscdsl.typing.signatures import DimSpec
 
 
 # Arrays in memory that nothing can write.
@@ -100,7 +100,7 @@ class ElementType(type):
     def dims(self) -> tuple[DimSpec, ...]:
         """The shape; a ShapeSyntaxError if the text is none."""
         if self._dims is None:
-            from pscdsl.typing.notation import parse_shape  # decorating parses none
+            from pscdsl.typing.signatures import parse_shape  # decorating parses none
 
             self._dims = parse_shape(self.text or "")
         return self._dims

@@ -26,16 +26,16 @@ from pscdsl.arrays import Static
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import Dim, evaluate, names
 from pscdsl.typing.dtypes import CLASSES, DEFAULT, KEY, U32, DType, accepts_weak
-from pscdsl.typing.notation import (
+from pscdsl.typing.signatures import (
     Anonymous,
     DimSpec,
     Renaming,
     Variadic,
     applied,
     given,
+    group_name,
     parse_shape,
 )
-from pscdsl.typing.signatures import group_name
 
 # Whether an array fits an annotation, within the scope of size names of one call.
 #

@@ -2,10 +2,9 @@
 
 from pscdsl._src.ir.builder import Basis, Builder
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.creation import Constant, SizeValue
 from pscdsl._src.primitives.random import SeedKey
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl._src.primitives.shaping import Broadcast, Reshape
+from pscdsl._src.primitives.shaping import Broadcast, Constant, Reshape, SizeValue
 
 Builder.basis = Basis(
     constant=Constant.of,

@@ -17,7 +17,7 @@ import numpy as np
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives.elementwise import Convert, multiply
-from pscdsl._src.primitives.linear import Bilinear
+from pscdsl._src.primitives.pointwise import Bilinear
 from pscdsl._src.primitives.shaping import (
     Transpose,
     are_axes,

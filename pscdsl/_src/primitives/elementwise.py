@@ -12,8 +12,8 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import finfo, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl._src.primitives import scalar_functions as f
-from pscdsl._src.primitives.formulas import error
+from pscdsl._src.primitives import exponentials
+from pscdsl._src.primitives import formulas as f
 from pscdsl._src.primitives.pointwise import ACCEPTS as ACCEPTS
 from pscdsl._src.primitives.pointwise import TABLE as TABLE
 from pscdsl._src.primitives.pointwise import (
@@ -537,7 +537,7 @@ atanh: Elementwise = unary(
 erf: Elementwise = unary(
     "erf",
     "floating",
-    error.erf_of_array,
+    exponentials.erf_of_array,
     emit_erf,
     20,
     lambda t, y, x: t * (2 / root(pi) * exp(-(x * x))),
@@ -545,7 +545,7 @@ erf: Elementwise = unary(
 erf_inv: Elementwise = unary(
     "erf_inv",
     "floating",
-    error.erfinv.meaning,
+    exponentials.erfinv.meaning,
     "chlo.erf_inv",
     20,
     lambda t, y, x: t * (root(pi) / 2 * exp(y * y)),

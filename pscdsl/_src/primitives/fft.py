@@ -14,7 +14,6 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import (
     Select,
     add,
@@ -23,7 +22,7 @@ from pscdsl._src.primitives.elementwise import (
     equal,
     multiply,
 )
-from pscdsl._src.primitives.shaping import at_most
+from pscdsl._src.primitives.shaping import Iota, at_most
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size

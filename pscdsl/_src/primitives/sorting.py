@@ -11,11 +11,10 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.indexing import Gather, moved, take_along
-from pscdsl._src.primitives.linear import WithoutTangents
+from pscdsl._src.primitives.pointwise import WithoutTangents
 from pscdsl._src.primitives.reductions import SIGNED, combinable, from_ordered, ordered
-from pscdsl._src.primitives.shaping import at_most, each_batched, same_sizes
+from pscdsl._src.primitives.shaping import Iota, at_most, each_batched, same_sizes
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size

@@ -11,12 +11,12 @@ from math import pi
 from math import sqrt as root
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pscdsl._src.primitives import exponentials, gamma
+from pscdsl._src.primitives import exponentials as probabilities
+from pscdsl._src.primitives import gamma as hurwitz
+from pscdsl._src.primitives import gamma as incomplete_gamma
 from pscdsl._src.primitives.elementwise import Select, equal, exp, log, logistic, sign
-from pscdsl._src.primitives.formulas import bessel, error, gamma, incomplete_beta
-from pscdsl._src.primitives.formulas import exponentials as probabilities
-from pscdsl._src.primitives.formulas import gamma as hurwitz
-from pscdsl._src.primitives.formulas import gamma as incomplete_gamma
-from pscdsl._src.primitives.formulas.arithmetic import Formula
+from pscdsl._src.primitives.formulas import Formula
 from pscdsl._src.primitives.pointwise import BinaryRule, Elementwise, LinearIn, Rule, UnaryRule
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
@@ -78,25 +78,28 @@ def _quotient(x: Value, y: Value, zero: Value, at_zero: float) -> Value:
 
 # The error function's complement and inverses, and the normal distribution.
 erfc: Elementwise = of_one(
-    "erfc", error.erfc, 60, lambda t, y, x: t * (-2 / root(pi) * exp(-(x * x)))
+    "erfc", exponentials.erfc, 60, lambda t, y, x: t * (-2 / root(pi) * exp(-(x * x)))
 )
 erfcx: Elementwise = of_one(
-    "erfcx", error.erfcx, 60, lambda t, y, x: t * (2 * (x * y) - 2 / root(pi))
+    "erfcx", exponentials.erfcx, 60, lambda t, y, x: t * (2 * (x * y) - 2 / root(pi))
 )
 erfinv: Elementwise = of_one(
-    "erfinv", error.erfinv, 60, lambda t, y, x: t * (root(pi) / 2 * exp(y * y))
+    "erfinv", exponentials.erfinv, 60, lambda t, y, x: t * (root(pi) / 2 * exp(y * y))
 )
 erfcinv: Elementwise = of_one(
-    "erfcinv", error.erfcinv, 60, lambda t, y, x: t * (-root(pi) / 2 * exp(y * y))
+    "erfcinv", exponentials.erfcinv, 60, lambda t, y, x: t * (-root(pi) / 2 * exp(y * y))
 )
 ndtr: Elementwise = of_one(
-    "ndtr", error.ndtr, 60, lambda t, y, x: t * (root(0.5 / pi) * exp(x * x * -0.5))
+    "ndtr", exponentials.ndtr, 60, lambda t, y, x: t * (root(0.5 / pi) * exp(x * x * -0.5))
 )
 log_ndtr: Elementwise = of_one(
-    "log_ndtr", error.log_ndtr, 100, lambda t, y, x: t * (root(2 / pi) / erfcx(-root(0.5) * x))
+    "log_ndtr",
+    exponentials.log_ndtr,
+    100,
+    lambda t, y, x: t * (root(2 / pi) / erfcx(-root(0.5) * x)),
 )
 ndtri: Elementwise = of_one(
-    "ndtri", error.ndtri, 60, lambda t, y, p: t * (root(2 * pi) * exp(y * y * 0.5))
+    "ndtri", exponentials.ndtri, 60, lambda t, y, p: t * (root(2 * pi) * exp(y * y * 0.5))
 )
 
 # The gamma function and its relatives.
@@ -112,7 +115,7 @@ zeta: Elementwise = of_two(
 )
 betaln: Elementwise = of_two(
     "betaln",
-    incomplete_beta.betaln,
+    gamma.betaln,
     200,
     lambda t, y, a, b: t * (digamma(a) - digamma(a + b)),
     lambda t, y, a, b: t * (digamma(b) - digamma(a + b)),
@@ -133,7 +136,7 @@ gammaincc: Elementwise = of_two(
 )
 betainc: Elementwise = of_three(
     "betainc",
-    incomplete_beta.betainc,
+    gamma.betainc,
     1000,
     _held("betainc", "a"),
     _held("betainc", "b"),
@@ -141,7 +144,7 @@ betainc: Elementwise = of_three(
 )
 betaincc: Elementwise = of_three(
     "betaincc",
-    incomplete_beta.betaincc,
+    gamma.betaincc,
     1000,
     _held("betaincc", "a"),
     _held("betaincc", "b"),
@@ -162,14 +165,12 @@ def _beta_density(a: Value, b: Value, x: Value) -> Value:
 
 
 # Modified Bessel functions.
-i0: Elementwise = of_one("i0", bessel.i0, 100, lambda t, y, x: t * i1(x))
-i0e: Elementwise = of_one("i0e", bessel.i0e, 100, lambda t, y, x: t * (i1e(x) - sign(x) * y))
-i1: Elementwise = of_one(
-    "i1", bessel.i1, 100, lambda t, y, x: t * (i0(x) - _quotient(y, x, x, 0.5))
-)
+i0: Elementwise = of_one("i0", gamma.i0, 100, lambda t, y, x: t * i1(x))
+i0e: Elementwise = of_one("i0e", gamma.i0e, 100, lambda t, y, x: t * (i1e(x) - sign(x) * y))
+i1: Elementwise = of_one("i1", gamma.i1, 100, lambda t, y, x: t * (i0(x) - _quotient(y, x, x, 0.5)))
 i1e: Elementwise = of_one(
     "i1e",
-    bessel.i1e,
+    gamma.i1e,
     100,
     lambda t, y, x: t * (i0e(x) - sign(x) * y - _quotient(y, x, x, 0.5)),
 )

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from pscdsl._src.ir.primitive import H, Hlo, Types
-from pscdsl._src.primitives.formulas import exponentials
+from pscdsl._src.primitives import exponentials
+from pscdsl._src.primitives.formulas import absolute_of, copysign_of
 from pscdsl._src.primitives.pointwise import TABLE
-from pscdsl._src.primitives.scalar_functions import absolute_of, copysign_of
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BF16, BOOL, F32, F64
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pscdsl._src.xla.runtime.settings import WITHOUT, without
+from pscdsl._src.xla.runtime.boot import WITHOUT, without
 
 if TYPE_CHECKING:
-    from pscdsl._src.ir.hlo import Effort, H
-    from pscdsl._src.ir.primitive import Types
+    from pscdsl._src.ir.primitive import Effort, H, Types
     from pscdsl._src.ir.program import Block, Equation
 
 VARIABLE: Final = WITHOUT
@@ -97,7 +96,7 @@ class Pass:
 def forms() -> Mapping[str, Form]:
     """All forms by name, as the tables of the targets have them."""
     from pscdsl._src.targets.cpu.table import CPU  # their tables hold forms
-    from pscdsl._src.targets.portable import PORTABLE
+    from pscdsl._src.targets.pipeline import PORTABLE
 
     found: dict[str, Form] = {}
     for form in (*CPU.forms(), *PORTABLE.forms()):

@@ -1,16 +1,4 @@
-"""All that is done with a typed program on its way to StableHLO, in order.
-
-    specialise      sizes become numbers                              `specialise`
-    passes          blocks of a target in other blocks                `Target.passes`
-    rewrites        equations of a target in programs                 `Target.rewrites`
-    emit            one primitive, one translation                    `xla.emit`
-
-Before it, kernels simplify their programs for all sizes at once (`transforms.simplify`).  After it,
-options are chosen by what was emitted (`targets.cpu.module_options`), and XLA compiles.
-
-Each function of a module goes through this by itself, when the first call of it at certain sizes
-is emitted.  With `PSCDSL_VERIFY=1` in the environment the program is verified after every step.
-"""
+"""All that is done with a typed program on its way to StableHLO, in order."""
 
 from __future__ import annotations
 
@@ -20,15 +8,36 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
-from pscdsl._src.ir.hlo import Effort
+from pscdsl._src.ir.primitive import Effort
 from pscdsl._src.ir.program import Block, Equation, Function
-from pscdsl._src.primitives.control.base import substitute_block
+from pscdsl._src.primitives.control import substitute_block
+from pscdsl._src.primitives.factorisations import Cholesky, Lu, TriangularSolve
+from pscdsl._src.primitives.indexing import Scatter
+from pscdsl._src.targets.cpu import linalg
 from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.forms import Context, switched_off
 from pscdsl._src.targets.rewriting import Target, rewritten
+from pscdsl._src.targets.scatters import last_update
 from pscdsl._src.xla.emit.emit import ModuleEmitter, alone, emit_module
 from pscdsl._src.xla.emit.facts import effort_of
 from pscdsl.typing.assumptions import Assumptions
+
+# Modules for any device: primitives' own rules, and what was measured to gain everywhere.
+
+
+PORTABLE: Final = Target(
+    "portable",
+    rewrites={
+        Cholesky: (linalg.portable_cholesky,),
+        TriangularSolve: (linalg.portable_solve,),
+        Lu: (linalg.written_out_lu,),
+        Scatter: (last_update,),
+    },
+)
+
+
+# The steps.
+
 
 # Sizes become numbers, before anything else is done with a program.
 

@@ -17,11 +17,10 @@ import numpy as np
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.indexing import Gather, Scatter, counter
-from pscdsl._src.primitives.linalg.matrices import cast
-from pscdsl._src.primitives.shaping import Broadcast, Reshape, Transpose
+from pscdsl._src.primitives.matrices import cast
+from pscdsl._src.primitives.shaping import Broadcast, Iota, Reshape, Transpose
 from pscdsl._src.targets.forms import Context, Rewrite
 from pscdsl._src.targets.rewriting import defined
 from pscdsl.typing.dims import numbers

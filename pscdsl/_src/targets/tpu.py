@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from pscdsl._src.primitives.factorisations import Lu, Qr
 from pscdsl._src.primitives.indexing import Scatter
-from pscdsl._src.primitives.linalg.eigen import Eig, Eigh
-from pscdsl._src.primitives.linalg.factorisations import Lu, Qr
-from pscdsl._src.primitives.linalg.svd import Svd
+from pscdsl._src.primitives.spectra import Eig, Eigh, Svd
 from pscdsl._src.targets.rewriting import Target
 from pscdsl._src.targets.scatters import last_update
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pscdsl._src.interpreters.batching import batch, repeated
 from pscdsl._src.interpreters.cut import split_block
-from pscdsl._src.interpreters.jvp import Mask, has_tangent, jvp_block
-from pscdsl._src.interpreters.replay import replay
-from pscdsl._src.interpreters.transpose import transpose_block
+from pscdsl._src.interpreters.replay import (
+    Mask,
+    batch,
+    has_tangent,
+    jvp_block,
+    repeated,
+    replay,
+    transpose_block,
+)
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block
-from pscdsl._src.transforms.simplify.simplify import simplify_block
-from pscdsl._src.transforms.simplify.unused_results import narrowed, uses_keys
+from pscdsl._src.transforms.simplify import simplify_block
+from pscdsl._src.transforms.unused_results import narrowed, uses_keys
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size

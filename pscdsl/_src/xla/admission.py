@@ -6,7 +6,7 @@ are too small, parameters that give their memory away in secret.  So all that is
 good is refused: operations and attributes by lists, routines by the shapes that they need.
 
 This does not make modules of strangers safe: they were read in C++ before, and are compiled there.
-See `pscdsl._src.artefacts.signing` for whom they are taken from.
+See `pscdsl._src.artefacts.format` for whom they are taken from.
 """
 
 from __future__ import annotations

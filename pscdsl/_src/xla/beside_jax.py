@@ -173,7 +173,7 @@ def _has_theirs(value: Any) -> bool:
 
 def as_jax(array: Any) -> Any:
     """A result as an array of jax's, where jax puts arrays by default, in the same dtype."""
-    from pscdsl._src.xla.runtime.device_arrays import to_numpy  # whose arrays this is about
+    from pscdsl._src.xla.runtime.devices import to_numpy  # whose arrays this is about
 
     jax: Any = sys.modules["jax"]
     if not _is_too_wide(array):

@@ -8,9 +8,8 @@ from typing import Final
 
 from pscdsl._src.ir.program import Equation, Function, walk
 from pscdsl._src.primitives.control import Call
-from pscdsl._src.primitives.creation import SizeValue
 from pscdsl._src.primitives.pointwise import Pointwise
-from pscdsl._src.primitives.shaping import Shaping
+from pscdsl._src.primitives.shaping import Shaping, SizeValue
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.limits import TooLargeToCompile
 from pscdsl.typing.diagnostics import Failure

@@ -1,26 +1,30 @@
-"""The options with which XLA on CPUs computes what is written.
-
-By default it rewrites arithmetic by laws that hold for real numbers alone, and gives sums with what
-they are sums of, to a library that is wrong for some of them.  Each rule here says which modules
-get which option; one that asks for fast math gets none.
-
-`xla_disable_hlo_passes=algsimp`, all modules: else `a / b / c` is `a / (b * c)`, `x / 49` is
-`x * (1 / 49)`, `x + c - c` is `x`, and so on.  `reshape-mover` with it: that pass puts a transpose
-and its inverse behind each operation on transposed arrays and relies on the simplifier to take them
-away, so without it a hundred copies are left of each.
-`xla_allow_excess_precision=False`, modules with bf16: else what is rounded to it is not, where it
-is converted, summed up or multiplied at once.
-`xla_cpu_experimental_ynn_fusion_type`, modules that may sum up what they compute: see
-Note [Sums of products].
-"""
+"""The options with which XLA on CPUs computes what is written, and what is emitted for it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
+
 from pscdsl._src.xla.emit import context as c
-from pscdsl.typing.dtypes import BF16
+from pscdsl.typing.dtypes import BF16, F32
+
+# The options with which XLA on CPUs computes what is written.
+#
+# By default it rewrites arithmetic by laws that hold for real numbers alone, and gives sums with
+# what they are sums of, to a library that is wrong for some of them. Each rule here says which
+# modules get which option; one that asks for fast math gets none.
+#
+# `xla_disable_hlo_passes=algsimp`, all modules: else `a / b / c` is `a / (b * c)`, `x / 49` is `x *
+# (1 / 49)`, `x + c - c` is `x`, and so on. `reshape-mover` with it: that pass puts a transpose and
+# its inverse behind each operation on transposed arrays and relies on the simplifier to take them
+# away, so without it a hundred copies are left of each.
+# `xla_allow_excess_precision=False`, modules with bf16: else what is rounded to it is not, where it
+# is converted, summed up or multiplied at once.
+# `xla_cpu_experimental_ynn_fusion_type`, modules that may sum up what they compute: see Note [Sums
+# of products].
+
 
 EXCESS: Final = "xla_allow_excess_precision"
 DISABLED: Final = "xla_disable_hlo_passes"
@@ -140,3 +144,210 @@ def _is_number(value: Any) -> bool:
     if name != "stablehlo.constant" or c.facts(value.type).dtype.is_complex:
         return False  # what a complex constant holds, jaxlib does not say
     return bool(made.attributes["value"].is_splat)
+
+
+# Exponentials as XLA's approximations on CPUs leave them to LLVM, and what guards them.
+#
+# Of NaN: they convert a number to an integer, which of NaN has no meaning in LLVM, and where LLVM
+# sees that an operand is NaN, as in `np.exp(x * np.nan)`, it leaves the whole result out.  A choice
+# between the operand and the result has a meaning for all of them.  It takes a tenth of the time of
+# an exponential, and no module needs it in which no constant is NaN.
+#
+# Of large f32: the last step is a product of about 1 and a power of 2, of an operand that is cut to
+# 88.8. Rounded, that is infinite; but where it is added at once, by an instruction that rounds only
+# the sum, `np.exp(1000.0) - 3e38` is a finite number, and `x - np.exp(x)` of an infinite x is not
+# NaN. A choice of infinity there goes where an exponential may be added to or subtracted from
+# something that is not a small constant.
+
+
+EXPONENTIAL: Final = "stablehlo.exponential"
+EXPONENTIALS: Final = frozenset(
+    f"{EXPONENTIAL} stablehlo.exponential_minus_one stablehlo.logistic "
+    "chlo.sinh chlo.cosh chlo.erfc".split()
+)
+"""The operations that are made of one; `power` is not."""
+LARGEST: Final = 88.72283172607422
+"""The f32 with the largest finite exponential in f32."""
+SMALL: Final = 1e37
+"""No sum of such a number and of what an exponential is before it is rounded becomes finite."""
+MOST_USES: Final = 64
+"""So many are looked at for one exponential."""
+_SUMS: Final = frozenset({"stablehlo.add", "stablehlo.subtract"})
+_RETURNS: Final = frozenset({"stablehlo.return", "func.return", "func.call"})
+_MOVING: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "abs broadcast_in_dim concatenate dynamic_slice gather negate optimization_barrier "
+    "pad reshape reverse select slice transpose".split()
+)
+"""Operations whose results are elements of operands but for the sign."""
+
+
+def guard(module: Any, holds_nan: bool, holds_sums: bool) -> None:
+    """Let exponentials be what they are of NaN, and infinite in sums, whatever LLVM does."""
+    found: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name in EXPONENTIALS:
+            found.append(operation)
+        return c.mlir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for each in found:
+        made = each.operation
+        known = c.facts(made.result.type)
+        if known.dtype.is_complex:
+            continue
+        if holds_sums and known.dtype is F32 and each.name == EXPONENTIAL and _is_added(made):
+            infinity, limit = (_number(x, known.shape, made) for x in (float("inf"), LARGEST))
+            _choose(made, "GT", limit, infinity)
+        if holds_nan:
+            _choose(made, "NE", made.operands[0], made.operands[0])
+
+
+def _is_added(made: Any) -> bool:
+    """Whether a number may be added at once, to what is not a small constant."""
+    due, seen = [made.result], 0
+    while due:
+        value = due.pop()
+        for use in value.uses:
+            seen += 1
+            user = use.owner
+            name = user.name
+            if seen > MOST_USES:
+                return True
+            if name in _SUMS:
+                if not _is_small(user.operands[1 - use.operand_number]):
+                    return True
+            elif name in _RETURNS:
+                if name != "func.return" or not _is_main(user.parent):
+                    return True
+            elif name in _MOVING:
+                due += user.results
+    return False
+
+
+def _is_main(function: Any) -> bool:
+    return bool(function.attributes["sym_name"].value == "main")
+
+
+def _is_small(x: Any) -> bool:
+    """Whether x is one number, maybe repeated, and not large."""
+    made = x.owner
+    while getattr(made, "name", "") == "stablehlo.broadcast_in_dim":
+        made = made.operands[0].owner
+    if getattr(made, "name", "") != "stablehlo.constant":
+        return False
+    elements = made.attributes["value"]
+    return bool(elements.is_splat and abs(elements.get_splat_value().value) <= SMALL)
+
+
+def _number(value: float, shape: tuple[int, ...], made: Any) -> Any:
+    attributes = {"value": c.dense(np.asarray(value, np.float32), F32.name, shape)}
+    kind = c.tensor(F32.name, shape)
+    create = c.mlir.Operation.create
+    at = c.mlir.InsertionPoint(made)
+    return create("stablehlo.constant", [kind], [], attributes, loc=made.location, ip=at).result
+
+
+def _choose(made: Any, direction: str, limit: Any, instead: Any) -> None:
+    """The other number where the operand is so beside the limit."""
+    x, result = made.operands[0], made.result
+    create, place = c.mlir.Operation.create, made.location
+    compare = {
+        "comparison_direction": c.parsed(f"#stablehlo<comparison_direction {direction}>"),
+        "compare_type": c.parsed("#stablehlo<comparison_type FLOAT>"),
+    }
+    truth = c.tensor("bool", c.facts(x.type).shape)
+    holds = create("stablehlo.compare", [truth], [x, limit], compare, loc=place, ip=_after(made))
+    chosen = create(
+        "stablehlo.select",
+        [x.type],
+        [holds.result, instead, result],
+        loc=place,
+        ip=_after(holds),
+    )
+    result.replace_all_uses_except(chosen.result, chosen)
+
+
+def _after(made: Any) -> Any:
+    return c.mlir.InsertionPoint.after(made)
+
+
+# Sums with constants that may be zero: XLA takes `x + 0.0` for x, which it is not where x is -0.0.
+#
+# It does so while it reads a module, whatever its options are: of a sum one of whose operands is a
+# constant, or folds to one, of zeros of either sign.  `c - (-x)` is the same number as `x + c`, for
+# all x and c, and no rule of XLA's is about it; LLVM makes one addition of it.
+
+
+SUM: Final = "stablehlo.add"
+DIFFERENCE: Final = "stablehlo.subtract"
+_CONSTANT: Final = "stablehlo.constant"
+_REPEATING: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
+
+
+def keep(module: Any) -> None:
+    """Write the sums that XLA may take for their first operand in a way that it does not."""
+    known: set[Any] = set()  # what folds to constants
+    found: list[tuple[Any, bool]] = []
+
+    def visit(operation: Any) -> Any:
+        name = operation.name
+        operands = operation.operands
+        if name == _CONSTANT:
+            known.add(operation.result)
+        elif name in (SUM, DIFFERENCE):
+            x, y = operands
+            if y in known and _may_be_zero(y):
+                found.append((operation, False))
+            elif name == SUM and x in known and _may_be_zero(x):
+                found.append((operation, True))
+            if x in known and y in known:
+                known.add(operation.result)
+        elif (
+            len(operands) and operands[0] in known and all(operand in known for operand in operands)
+        ):
+            known.update(operation.results)
+        return c.mlir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, c.mlir.WalkOrder.PRE_ORDER)
+    for made, swapped in found:
+        _rewrite(made.operation, swapped)
+
+
+def _may_be_zero(constant: Any) -> bool:
+    """Whether XLA may see that what folds to a constant is zero, and of a dtype that has -0.0."""
+    dtype = c.facts(constant.type).dtype
+    if not dtype.is_float:
+        return dtype.is_complex
+    made = constant.owner
+    while made.name in _REPEATING:
+        made = made.operands[0].owner
+    if made.name != _CONSTANT:
+        return True
+    elements = made.attributes["value"]
+    if not elements.is_splat:
+        return bool(made.result != constant)  # a part of it may be the same everywhere
+    return bool(elements.get_splat_value().value == 0)
+
+
+def _rewrite(made: Any, swapped: bool) -> None:
+    """`x + c` as `c - (-x)`, and `x - c` as `(-c) - (-x)`."""
+    x, constant = reversed(made.operands) if swapped else made.operands
+    if made.name == DIFFERENCE:
+        constant = _negative(constant, made)
+    operands = [constant, _negative(x, made)]
+    other = c.mlir.Operation.create(
+        DIFFERENCE, [made.result.type], operands, loc=made.location, ip=_before(made)
+    )
+    made.result.replace_all_uses_with(other.result)
+    made.erase()
+
+
+def _negative(x: Any, place: Any) -> Any:
+    create = c.mlir.Operation.create
+    return create("stablehlo.negate", [x.type], [x], loc=place.location, ip=_before(place)).result
+
+
+def _before(made: Any) -> Any:
+    return c.mlir.InsertionPoint(made)

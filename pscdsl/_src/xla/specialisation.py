@@ -17,7 +17,7 @@ import numpy as np
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Equation, Function, Literal, Var
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.runtime.settings import LOOP_BYTES
+from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from pscdsl.typing.array_types import leaves, paths
 from pscdsl.typing.signatures import ArraySpec, Choice, OptionalSpec, Signature, Spec
 

@@ -13,7 +13,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import Num, bool_, f32, i32
 from pscdsl._src.targets.forms import VARIABLE
-from pscdsl._src.xla.runtime.device_arrays import to_numpy
+from pscdsl._src.xla.runtime.devices import to_numpy
 
 SHAPES = (
     (800, 64),

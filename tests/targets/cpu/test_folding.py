@@ -14,7 +14,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import Float, Num, f64
 from pscdsl._src.targets.forms import VARIABLE
-from pscdsl._src.xla.runtime.device_arrays import to_numpy
+from pscdsl._src.xla.runtime.devices import to_numpy
 
 
 @psc.kernel

@@ -18,8 +18,8 @@ from pscdsl import Complex, Float
 from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.executable_store import module_key
+from pscdsl._src.xla.compilation import compile_module
+from pscdsl._src.xla.executable_store import module_key
 from pscdsl._src.xla.specialisation import Specialisation
 from tests.targets.cpu.test_wide_vectors import operations
 

@@ -12,7 +12,7 @@ from ml_dtypes import bfloat16
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate
 from pscdsl._src.primitives.reductions import Accumulation, ArgReduce, Cumulative, Extreme
 from pscdsl._src.primitives.shaping import Reverse, without
 from pscdsl._src.primitives.sorting import Sort, TopK

@@ -15,8 +15,8 @@ from pscdsl._src.primitives.special import SPECIAL
 from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.executable_store import module_key
+from pscdsl._src.xla.compilation import compile_module
+from pscdsl._src.xla.executable_store import module_key
 from pscdsl._src.xla.runtime.executable import knows
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.stdlib import activations

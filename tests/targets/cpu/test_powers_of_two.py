@@ -12,7 +12,7 @@ import pscdsl as psc
 from pscdsl import Float, f32
 from pscdsl._src.targets.cpu.functions import FEWEST, factor
 from pscdsl._src.targets.forms import VARIABLE
-from pscdsl._src.xla.runtime.device_arrays import to_numpy
+from pscdsl._src.xla.runtime.devices import to_numpy
 from tests.support.numpy_differential import INF, NAN
 
 DTYPES = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)

@@ -13,10 +13,16 @@ from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Function
-from pscdsl._src.primitives.linalg import Cholesky, Lu, LuSolve, TriangularSolve
-from pscdsl._src.primitives.linalg.factorisations import factored, substituted
+from pscdsl._src.primitives.factorisations import (
+    Cholesky,
+    Lu,
+    LuSolve,
+    TriangularSolve,
+    factored,
+    substituted,
+)
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 

@@ -11,13 +11,12 @@ import pscdsl as psc
 from pscdsl import Float, f32, f64, i32
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.targets.cpu import blocks
-from pscdsl._src.targets.cpu import loop_bodies as loops
+from pscdsl._src.targets.cpu import loops as loops
 from pscdsl._src.targets.forms import VARIABLE
-from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.targets.portable import PORTABLE
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.targets.pipeline import PORTABLE, lower_module
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.emit.emit import module_text
-from pscdsl._src.xla.runtime.settings import LOOP_BYTES
+from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from tests.support.random_programs import compiled
 
 MANY = 1 << 20

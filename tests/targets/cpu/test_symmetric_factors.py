@@ -9,7 +9,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, f64, i32
-from pscdsl._src.targets.cpu.loops.factors import SYMMETRIC_FACTORS
+from pscdsl._src.targets.cpu.loops import SYMMETRIC_FACTORS
 from pscdsl._src.targets.forms import VARIABLE
 
 N = 12

@@ -15,9 +15,9 @@ from pscdsl._src.primitives.elementwise import TABLE, Clamp, Convert
 from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.compilation.compile import compile_module
-from pscdsl._src.xla.compilation.executable_store import module_key
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.executable_store import module_key
 from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.stdlib import activations

@@ -26,7 +26,7 @@ from pscdsl._src.analysis.keys.places import (
     unknown_number,
 )
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
-from pscdsl._src.primitives.control import AssociativeScan, MapReduce
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size

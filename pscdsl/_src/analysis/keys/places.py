@@ -9,9 +9,8 @@ from math import gcd
 from typing import Final
 
 from pscdsl._src.ir.program import Atom, Equation, Literal, Var
-from pscdsl._src.primitives.creation import Iota
 from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select
-from pscdsl._src.primitives.shaping import Broadcast, Reshape, at_most
+from pscdsl._src.primitives.shaping import Broadcast, Iota, Reshape, at_most
 from pscdsl.typing.array_types import Shape, substitute_shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.keys import KeyReused

@@ -34,13 +34,13 @@ from pscdsl._src.analysis.keys.places import (
 )
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
-from pscdsl._src.primitives.control import AssociativeScan, Call, Control, MapReduce
-from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule, Ruled
-from pscdsl._src.primitives.control.regions import Layout, Region, Role
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice, DynamicUpdate
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
+from pscdsl._src.primitives.control import Call, Control
+from pscdsl._src.primitives.custom_derivatives import CustomJvp, CustomVjp, Rule, Ruled
 from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select
-from pscdsl._src.primitives.indexing import Gather, Scatter
+from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
 from pscdsl._src.primitives.random import FoldIn, SeedKey
+from pscdsl._src.primitives.regions import Layout, Region, Role
 from pscdsl._src.primitives.shaping import (
     Broadcast,
     Concatenate,

@@ -16,11 +16,10 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Equation, Literal
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control.custom_derivatives import CustomJvp
-from pscdsl._src.primitives.convolution import Convolution
-from pscdsl._src.primitives.creation import Constant, Iota, SizeValue
+from pscdsl._src.primitives.custom_derivatives import CustomJvp
 from pscdsl._src.primitives.reductions import Cumulative, Reduce
-from pscdsl._src.primitives.shaping import Broadcast, Reshape, Transpose
+from pscdsl._src.primitives.shaping import Broadcast, Constant, Iota, Reshape, SizeValue, Transpose
+from pscdsl._src.primitives.windows import Convolution
 from pscdsl.typing.codes.numerics import (
     ComputedFloatsCompared,
     EpsilonIsLost,

@@ -11,14 +11,14 @@ from pscdsl._src.analysis.warnings.programs import Program, Wording
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control import Call, Control, Implicit, Scan
-from pscdsl._src.primitives.control.custom_derivatives import Ruled
-from pscdsl._src.primitives.control.regions import Layout, Nesting, Role
-from pscdsl._src.primitives.creation import Constant
+from pscdsl._src.primitives.control import Call, Control
+from pscdsl._src.primitives.custom_derivatives import Implicit, Ruled
 from pscdsl._src.primitives.elementwise import Elementwise
-from pscdsl._src.primitives.linalg.matrices import OfMatrices
+from pscdsl._src.primitives.matrices import OfMatrices
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl._src.primitives.shaping import Broadcast, Reshape
+from pscdsl._src.primitives.regions import Layout, Nesting, Role
+from pscdsl._src.primitives.scan import Scan
+from pscdsl._src.primitives.shaping import Broadcast, Constant, Reshape
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing.array_types import size_of
 from pscdsl.typing.assumptions import Assumptions, Fact

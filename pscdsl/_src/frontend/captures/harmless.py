@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pscdsl._src.frontend.captures.resolution import COMPARISONS, Resolver, methods_of
+from pscdsl._src.frontend.purity import DICT_METHODS, LIST_METHODS, SET_METHODS, Kind
+from pscdsl._src.frontend.text.bindings import parameters, uses
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.text.uses import parameters, uses
-from pscdsl._src.frontend.values.closed import Kind
-from pscdsl._src.frontend.values.purity import DICT_METHODS, LIST_METHODS, SET_METHODS
 from pscdsl.numpy import methods
 from pscdsl.typing.diagnostics import Span
 

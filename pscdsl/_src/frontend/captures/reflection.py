@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pscdsl._src.frontend.captures.harmless import Harm
 from pscdsl._src.frontend.captures.resolution import Module, Resolver
 from pscdsl._src.frontend.modules.known import known_module
+from pscdsl._src.frontend.text.bindings import ScopeNode, parameters, uses
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.text.uses import ScopeNode, parameters, uses
 
 Mention = tuple[Source, ast.AST]
 _NAMESPACES = frozenset(

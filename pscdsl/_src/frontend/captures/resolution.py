@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias, TypeVar
 
+from pscdsl._src.frontend.text.bindings import ScopeNode, Uses, uses
 from pscdsl._src.frontend.text.source import FunctionNode, Source
-from pscdsl._src.frontend.text.uses import ScopeNode, Uses, uses
 from pscdsl.typing.diagnostics import Failure
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from pscdsl._src.frontend.fixes.place import FunctionStatement, Place
-from pscdsl._src.frontend.interpreter.subscripts import around
+from pscdsl._src.frontend.interpreter.operators import around
+from pscdsl._src.frontend.purity import index_text
 from pscdsl._src.frontend.text.source import targets
-from pscdsl._src.frontend.values.purity import index_text
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import (
     ArrayLeavesProgram,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.interpreter.operators import SIGNS
+from pscdsl._src.frontend.purity import index_text
 from pscdsl._src.frontend.text.source import targets
-from pscdsl._src.frontend.values.purity import index_text
 from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import Applicability, Edit, Fix, Span

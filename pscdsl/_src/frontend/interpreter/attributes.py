@@ -9,21 +9,21 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
-from pscdsl._src.frontend.interpreter.iteration import items_of
+from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.known import known_attribute
-from pscdsl._src.frontend.values import purity
-from pscdsl._src.frontend.values.closed import by_python, is_closed, is_set, require_closed
-from pscdsl._src.frontend.values.numbers_of_sizes import Number
-from pscdsl._src.frontend.values.values import (
+from pscdsl._src.frontend.purity import by_python, is_closed, is_set, require_closed
+from pscdsl._src.frontend.values import (
     Builtin,
     EnumMember,
     External,
     KnownModule,
     MapValue,
     Marker,
+    Number,
     Once,
     RecordValue,
     StaticFunction,

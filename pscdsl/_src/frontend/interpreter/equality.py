@@ -18,16 +18,15 @@ import numpy as np
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.traces import Trace
-from pscdsl._src.frontend.values.closed import Sets, by_python, is_closed
-from pscdsl._src.frontend.values.numbers_of_sizes import Number
-from pscdsl._src.frontend.values.purity import external_value
-from pscdsl._src.frontend.values.values import (
+from pscdsl._src.frontend.purity import Sets, by_python, external_value, is_closed
+from pscdsl._src.frontend.values import (
     PYTHON_DTYPES,
     EnumMember,
     External,
     KnownModule,
     MapValue,
     Marker,
+    Number,
     RecordValue,
     StaticFunction,
     Undecided,

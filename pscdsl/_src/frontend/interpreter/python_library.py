@@ -1,6 +1,6 @@
 """Python's own functions over static values: builtins, functools, dataclasses, operator, math.
 
-A function of the table is CPython's own on closed values (see `closed`); of others it has a rule
+A function of the table is CPython's own on closed values (see `purity`); of others it has a rule
 that says exactly what it gives, or refuses.  A rule has the parameters of the real function.
 """
 
@@ -18,13 +18,13 @@ from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.calls import invoke
 from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_, meant
 from pscdsl._src.frontend.interpreter.frames import Frame, require_program, session_of
-from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.interpreter.iteration import items_of
+from pscdsl._src.frontend.interpreter.functions import Closure, items_of
+from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.records import replaced
-from pscdsl._src.frontend.interpreter.subscripts import subscript
-from pscdsl._src.frontend.values.closed import (
+from pscdsl._src.frontend.purity import (
     Sets,
     by_python,
+    external_value,
     holds_arrays,
     is_closed,
     is_mutable,
@@ -32,29 +32,26 @@ from pscdsl._src.frontend.values.closed import (
     refused,
     require_closed,
 )
-from pscdsl._src.frontend.values.numbers_of_sizes import (
+from pscdsl._src.frontend.values import (
     DOMAINS,
-    Bounds,
-    Find,
-    Number,
-    Quotient,
-    absolute,
-    applied,
-    bounds_of,
-)
-from pscdsl._src.frontend.values.purity import external_value
-from pscdsl._src.frontend.values.values import (
     Applicable,
+    Bounds,
     Builtin,
     External,
+    Find,
     MapValue,
+    Number,
     Once,
     Partial,
+    Quotient,
     RecordValue,
     StaticFunction,
     Undecided,
     UnorderedView,
     VectorValue,
+    absolute,
+    applied,
+    bounds_of,
     describe,
     is_traced,
     require_short,

@@ -9,10 +9,9 @@ from enum import Enum
 from typing import Any
 
 from pscdsl._src.frontend.interpreter.frames import Frame
-from pscdsl._src.frontend.interpreter.functions import BoundMethod
-from pscdsl._src.frontend.interpreter.iteration import items_of
-from pscdsl._src.frontend.values.closed import is_mutable
-from pscdsl._src.frontend.values.values import (
+from pscdsl._src.frontend.interpreter.functions import BoundMethod, items_of
+from pscdsl._src.frontend.purity import is_mutable
+from pscdsl._src.frontend.values import (
     Applicable,
     EnumMember,
     Marker,
@@ -156,7 +155,7 @@ class RecordClass:
 
     def static_names(self) -> frozenset[str]:
         """The fields whose values are known while checking."""
-        from pscdsl._src.frontend.specs.annotations import static_fields  # annotations name records
+        from pscdsl._src.frontend.annotations import static_fields  # annotations name records
 
         return static_fields(self)
 

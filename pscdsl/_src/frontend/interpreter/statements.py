@@ -6,20 +6,24 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pscdsl._src.frontend.combinators.table import SCOPE
+from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter import operators
-from pscdsl._src.frontend.interpreter.assignment import assign, augment
-from pscdsl._src.frontend.interpreter.expressions import closure, evaluate
-from pscdsl._src.frontend.interpreter.frames import Frame, Session
-from pscdsl._src.frontend.interpreter.iteration import elements, unrolling
-from pscdsl._src.frontend.interpreter.ledger import due, evaluated_annotations, fields
-from pscdsl._src.frontend.interpreter.owned import OPERATIONS, noted
-from pscdsl._src.frontend.modules.live_texts import is_pythons
+from pscdsl._src.frontend.interpreter.calls import OPERATIONS, noted
+from pscdsl._src.frontend.interpreter.expressions import assign, augment, closure, evaluate
+from pscdsl._src.frontend.interpreter.frames import (
+    Frame,
+    Session,
+    due,
+    evaluated_annotations,
+    fields,
+)
+from pscdsl._src.frontend.interpreter.functions import elements, unrolling
+from pscdsl._src.frontend.modules.known import SCOPE
+from pscdsl._src.frontend.modules.loaded_code import is_pythons
 from pscdsl._src.frontend.modules.scope import imported
 from pscdsl._src.frontend.text.source import FunctionNode, targets
-from pscdsl._src.frontend.values import purity
-from pscdsl._src.frontend.values.values import (
+from pscdsl._src.frontend.values import (
     POISON,
     Applicable,
     External,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from pscdsl._src.frontend.captures.captured import Captures
 from pscdsl._src.frontend.captures.resolution import WORD, patching, storing
-from pscdsl._src.frontend.interpreter.captures import Captures
 from pscdsl._src.frontend.text.display import NotANotebook, code_cells, decode
 from pscdsl._src.frontend.text.source import Source, from_bytes, read_bytes, searchable, shown_path
 from pscdsl._src.support.paths import Refused, inside, inside_any, real, resolved

@@ -7,20 +7,115 @@ import importlib
 import math
 import pkgutil
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pscdsl.numpy
 import pscdsl.random
 import pscdsl.special
-from pscdsl._src.frontend.combinators import table as combinators
+from pscdsl._src.frontend.combinators import (
+    associative_scan,
+    cond,
+    fori_loop,
+    map_,
+    map_reduce,
+    scan,
+    switch,
+    while_loop,
+)
 from pscdsl._src.frontend.interpreter import python_library
-from pscdsl._src.frontend.values.values import External, KnownModule, Marker, StaticFunction
+from pscdsl._src.frontend.purity import constant
+from pscdsl._src.frontend.transformations.derivatives import (
+    checkpoint,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp_,
+    linear_transpose,
+    linearize_,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
+from pscdsl._src.frontend.transformations.rules import custom_linear_solve, custom_root, make_ruled
+from pscdsl._src.frontend.transformations.traced import vmap
+from pscdsl._src.frontend.trees import flatten
+from pscdsl._src.frontend.trees import register as register_trees
+from pscdsl._src.frontend.values import External, KnownModule, Marker, StaticFunction, describe
+from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.language import NoSuchAttribute
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import DTypeClass
+
+# The combinators by name, and the few functions that ask the checker something.
+
+
+def reveal_type(here: Builder, value: Any) -> Any:
+    """Report the type of an expression, for tests and for the curious."""
+    leaves, tree = flatten(here, value, "the argument of `reveal_type`")
+    del leaves
+    program = here.program
+    program.revealed.append((program.span.line, str(tree)))
+    return value
+
+
+SCOPE = Marker("pscdsl.scope(…)")
+"""What `psc.scope(name)` gives: a context."""
+
+
+def scope(here: Builder, name: Any) -> Marker:
+    """`with psc.scope(name):` names a part of a kernel."""
+    del here
+    if not isinstance(name, str | External):  # the text of sizes is not known, and not needed
+        problem = f"takes a name, and {describe(name)} is none"
+        raise Failure(BadArguments(function="psc.scope", problem=problem))
+    return SCOPE
+
+
+def register() -> None:
+    """Give the combinators their names."""
+    combinators: dict[str, Callable[..., Any]] = {
+        "associative_scan": associative_scan,
+        "map_reduce": map_reduce,
+        "scan": scan,
+        "map": map_,
+        "fori_loop": fori_loop,
+        "while_loop": while_loop,
+        "cond": cond,
+        "switch": switch,
+        "grad": grad,
+        "value_and_grad": value_and_grad,
+        "jvp": jvp_,
+        "linearize": linearize_,
+        "vjp": vjp,
+        "linear_transpose": linear_transpose,
+        "jacfwd": jacfwd,
+        "jacrev": jacrev,
+        "hessian": hessian,
+        "vmap": vmap,
+        "checkpoint": checkpoint,
+        "stop_gradient": stop_gradient,
+        "custom_jvp": make_ruled("custom_jvp"),
+        "custom_vjp": make_ruled("custom_vjp"),
+        "custom_linear_solve": custom_linear_solve,
+        "custom_root": custom_root,
+        "constant": constant,
+        "reveal_type": reveal_type,
+        "scope": scope,
+    }
+    for name, body in combinators.items():
+        MEANINGS[f"pscdsl.{name}"] = StaticFunction(f"psc.{name}", body)
+    register_trees()
+    MEANINGS["builtins.reveal_type"] = MEANINGS["typing.reveal_type"] = MEANINGS[
+        "pscdsl.reveal_type"
+    ]
+
+
+# Other names, and modules.
 
 
 def register_all() -> None:
@@ -99,7 +194,7 @@ for _name, _members in dtypes.CLASSES.items():
 for _constant in ("pi", "e", "inf", "nan", "tau"):
     MEANINGS[f"math.{_constant}"] = getattr(math, _constant)
 python_library.register()
-combinators.register()
+register()
 MEANINGS["pscdsl.bool_"] = dtypes.BOOL
 MEANINGS["dataclasses.dataclass"] = Marker("dataclasses.dataclass")
 MEANINGS["dataclasses.field"] = Marker("dataclasses.field")
@@ -117,7 +212,7 @@ def _made_in(module: str, function: str) -> StaticFunction:
 
 
 MEANINGS["pscdsl.primitive"] = _made_in("pscdsl._src.extensions.custom", "primitive")
-MEANINGS["pscdsl.pure"] = _made_in("pscdsl._src.extensions.pure", "pure")
+MEANINGS["pscdsl.pure"] = _made_in("pscdsl._src.extensions.functions", "pure")
 
 
 def known_attribute(module: KnownModule, name: str) -> Any:

@@ -17,29 +17,28 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
+from pscdsl._src.frontend.annotations import TypeVariable, bounded_by
+from pscdsl._src.frontend.captures.captured import Guard
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.interpreter.captures import Guard
 from pscdsl._src.frontend.interpreter.equality import compares_as_itself
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.python_library import Cached
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.known import KNOWN_MODULES, LOADING, builtin, known_module
-from pscdsl._src.frontend.modules.live_texts import (
-    alias_of,
-    captures_beside,
-    is_applied,
-    is_pythons,
-    loaded_text,
-    public_name,
-    refuse_derived,
-    text_of,
-)
 from pscdsl._src.frontend.modules.loaded_classes import class_of_object, kind_of
 from pscdsl._src.frontend.modules.loaded_code import (
     PartOfModule,
+    alias_of,
+    captures_beside,
     current_source,
     function_in_text,
+    is_applied,
+    is_pythons,
+    loaded_text,
     named_by_annotations,
+    public_name,
+    refuse_derived,
+    text_of,
     unchecked,
 )
 from pscdsl._src.frontend.modules.traces import (
@@ -49,12 +48,10 @@ from pscdsl._src.frontend.modules.traces import (
     is_outside,
     namespace_of,
 )
-from pscdsl._src.frontend.specs.annotations import TypeVariable, bounded_by
-from pscdsl._src.frontend.text.bindings import Bindings
+from pscdsl._src.frontend.text.bindings import Bindings, uses
 from pscdsl._src.frontend.text.code_texts import file_of
 from pscdsl._src.frontend.text.source import FunctionNode, Source
-from pscdsl._src.frontend.text.uses import uses
-from pscdsl._src.frontend.values.values import (
+from pscdsl._src.frontend.values import (
     External,
     MapValue,
     Marker,

@@ -16,11 +16,7 @@ from typing import Any, Final, Generic, Protocol, cast, get_args, get_origin
 import pyrsistent
 from pyrsistent import _field_common
 
-from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
-from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
-from pscdsl._src.frontend.modules.live_texts import Abstract, Written
-from pscdsl._src.frontend.modules.loaded_code import unchecked
-from pscdsl._src.frontend.specs.classes import (
+from pscdsl._src.frontend.classes import (
     FACTORIES,
     OF_CLASSES,
     OF_RECORDS,
@@ -28,10 +24,13 @@ from pscdsl._src.frontend.specs.classes import (
     admitted,
     class_text,
 )
+from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
+from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
+from pscdsl._src.frontend.modules.loaded_code import Abstract, Written, unchecked
+from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.values.purity import external_value
-from pscdsl._src.frontend.values.values import External
+from pscdsl._src.frontend.values import External
 from pscdsl._src.language.records import Record
 from pscdsl.typing.codes.language import BadAnnotation, Unsupported
 from pscdsl.typing.diagnostics import Failure

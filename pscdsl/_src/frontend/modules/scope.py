@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from pscdsl._src.frontend.captures.captured import Captures, Guard
 from pscdsl._src.frontend.captures.resolution import Module
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.interpreter.assignment import assign
-from pscdsl._src.frontend.interpreter.captures import Captures, Guard
-from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
+from pscdsl._src.frontend.interpreter.expressions import assign, closure, evaluate, known_or_why
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.files import Files, Found, Question, absolute, module_name
@@ -32,7 +31,7 @@ from pscdsl._src.frontend.text.bindings import Binding, Bindings, Node, exported
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.transformations.derived import derived_kernel
 from pscdsl._src.frontend.transformations.traced import Transformed
-from pscdsl._src.frontend.values.values import (
+from pscdsl._src.frontend.values import (
     POISON,
     Applicable,
     External,
@@ -243,7 +242,7 @@ class StaticModule:
             return self.function(statement)
         if isinstance(statement, ast.ClassDef):
             # A class is defined in a scope.
-            from pscdsl._src.frontend.specs.classes import class_value
+            from pscdsl._src.frontend.classes import class_value
 
             return class_value(self.frame(), statement, self.module)
         frame = self.frame()

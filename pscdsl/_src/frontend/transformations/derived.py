@@ -9,18 +9,16 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from pscdsl._src.frontend.arguments import default_fit, result_problems
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.frames import Session
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.specs.contracts import default_fit
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.transformations.gradients import spec_of_type
-from pscdsl._src.frontend.transformations.modes import jvp_, tangent_tree, vjp
+from pscdsl._src.frontend.transformations.derivatives import jvp_, spec_of_type, tangent_tree, vjp
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
-from pscdsl._src.frontend.trees.arguments import result_problems
-from pscdsl._src.frontend.trees.pytrees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values.values import Poisoned
+from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
+from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl.typing.array_types import NONE, Type, leaves, paths

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pscdsl._src.frontend.interpreter.frames import inner_block, require_program
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.text.bindings import parameters, uses
 from pscdsl._src.frontend.text.source import FunctionNode
-from pscdsl._src.frontend.text.uses import parameters, uses
-from pscdsl._src.frontend.transformations.modes import (
+from pscdsl._src.frontend.transformations.derivatives import (
     at_place,
     fitted,
     linear_transpose,
@@ -21,19 +21,12 @@ from pscdsl._src.frontend.transformations.modes import (
     tangent_tree,
 )
 from pscdsl._src.frontend.transformations.traced import Traced, trace
-from pscdsl._src.frontend.trees.pytrees import applicable, flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values.values import (
-    Applicable,
-    Poison,
-    Poisoned,
-    StaticFunction,
-    describe,
-)
-from pscdsl._src.interpreters.jvp import has_tangent
+from pscdsl._src.frontend.trees import applicable, flatten, of_values, strong, unflatten
+from pscdsl._src.frontend.values import Applicable, Poison, Poisoned, StaticFunction, describe
+from pscdsl._src.interpreters.replay import has_tangent
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block, Var
-from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp, Rule
-from pscdsl._src.primitives.control.implicit import LinearSolve, Root
+from pscdsl._src.primitives.custom_derivatives import CustomJvp, CustomVjp, LinearSolve, Root, Rule
 from pscdsl.typing.array_types import NONE, ArrayType, TupleType, Type, leaves
 from pscdsl.typing.codes.control import BadBody, SolutionMismatch
 from pscdsl.typing.codes.derivatives import OwnRuleMismatch, RuleMissing

@@ -8,14 +8,12 @@ from typing import Final, TypeAlias
 
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
-from pscdsl._src.primitives.control.base import Call, Control, block_cost
-from pscdsl._src.primitives.control.custom_derivatives import CustomJvp, CustomVjp
-from pscdsl._src.primitives.control.remat import Checkpoint
-from pscdsl._src.primitives.creation import Constant, Iota
+from pscdsl._src.primitives.control import Call, Checkpoint, Control, block_cost
+from pscdsl._src.primitives.custom_derivatives import CustomJvp, CustomVjp
 from pscdsl._src.primitives.pointwise import Pointwise
-from pscdsl._src.primitives.shaping import Broadcast, Shaping
+from pscdsl._src.primitives.shaping import Broadcast, Constant, Iota, Shaping
 from pscdsl._src.targets.forms import Context, Form
-from pscdsl._src.targets.primitives import Apart
+from pscdsl._src.targets.rewriting import Apart
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import evaluate, numbers
 

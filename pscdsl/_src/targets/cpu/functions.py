@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from math import frexp, inf, log2, nan, pi, prod
 from typing import Any, Final, TypeAlias
 
-from pscdsl._src.ir.hlo import TargetHlo
-from pscdsl._src.ir.primitive import H, Hlo, Types
+from pscdsl._src.ir.primitive import H, Hlo, TargetHlo, Types
+from pscdsl._src.primitives.exponentials import LOG_2
 from pscdsl._src.primitives.fft import Fft, transform
-from pscdsl._src.primitives.formulas.arithmetic import Emitted, Number, OverOperations, polynomial
-from pscdsl._src.primitives.formulas.exponentials import LOG_2
+from pscdsl._src.primitives.formulas import Emitted, Number, OverOperations, polynomial
 from pscdsl._src.primitives.pointwise import Elementwise, everywhere
 from pscdsl._src.targets.forms import Form, Translation
 from pscdsl.typing.array_types import ArrayType

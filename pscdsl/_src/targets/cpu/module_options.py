@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from pscdsl._src.targets.forms import Form, switched_off
 from pscdsl._src.xla import exactness
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import is_apart
 from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from pscdsl._src.xla.runtime.executable import Executable, known
-from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.dtypes import F64
 
 # Programs that are compiled for vectors of 512 bits.

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pscdsl._src.ir.hlo import H, Hlo, TargetHlo
-from pscdsl._src.ir.primitive import Types
+from pscdsl._src.ir.primitive import H, Hlo, TargetHlo, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.dynamic_slicing import DynamicSlice
 from pscdsl._src.primitives.elementwise import add, minimum, multiply
-from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.indexing import DynamicSlice, Gather
 from pscdsl._src.primitives.reductions import (
     NAN_IS_KEPT,
     OPERATIONS,
@@ -499,7 +497,7 @@ def _any(hlo: TargetHlo, given: H, shape: tuple[int, ...]) -> H:
 # Prefixes along an axis by a loop over chunks.
 #
 # XLA's windows make a tree of passes over the whole array.  A loop whose step is small becomes
-# native code that reads and writes each element once: see `pscdsl._src.xla.compilation.compile`.
+# native code that reads and writes each element once: see `pscdsl._src.xla.compilation`.
 
 
 PREFIX_LOOP = Form(

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from pscdsl._src.ir.hlo import H, TargetHlo
-from pscdsl._src.ir.primitive import Types
-from pscdsl._src.primitives.dynamic_slicing import DynamicUpdate
+from pscdsl._src.ir.primitive import H, TargetHlo, Types
+from pscdsl._src.primitives.indexing import DynamicUpdate
 from pscdsl._src.primitives.shaping import Broadcast, Slice, stored
 from pscdsl._src.targets.forms import Form
-from pscdsl._src.targets.primitives import ReadOften
+from pscdsl._src.targets.rewriting import ReadOften
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import F32, F64, I32
 

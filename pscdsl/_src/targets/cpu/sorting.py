@@ -8,8 +8,7 @@ from math import isqrt, prod
 
 import numpy as np
 
-from pscdsl._src.ir.hlo import H, TargetHlo
-from pscdsl._src.ir.primitive import Types
+from pscdsl._src.ir.primitive import H, TargetHlo, Types
 from pscdsl._src.primitives.reductions import SIGNED, combiner, from_ordered, identity, ordered
 from pscdsl._src.primitives.sorting import SortWords, TopK, linear, take
 from pscdsl._src.targets.cpu.reductions import Prefixes

@@ -6,23 +6,22 @@ from typing import Final
 
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.control.scan import Scan
-from pscdsl._src.primitives.control.while_loop import While
-from pscdsl._src.primitives.convolution import Convolution
-from pscdsl._src.primitives.dynamic_slicing import DynamicUpdate
+from pscdsl._src.primitives.factorisations import Cholesky, Lu, LuSolve, TriangularSolve
 from pscdsl._src.primitives.fft import Fft
-from pscdsl._src.primitives.linalg.factorisations import Cholesky, Lu, LuSolve, TriangularSolve
+from pscdsl._src.primitives.indexing import DynamicUpdate
 from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, ExponentialSum, Largest, Reduce
+from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.shaping import Broadcast, Slice
 from pscdsl._src.primitives.sorting import SortWords, TopK
-from pscdsl._src.targets.cpu import functions, module_options, reductions, shaping
+from pscdsl._src.primitives.while_loop import While
+from pscdsl._src.primitives.windows import Convolution
+from pscdsl._src.targets.cpu import functions, linalg, loops, module_options, reductions, shaping
 from pscdsl._src.targets.cpu.blocks import with_groups, with_stages
-from pscdsl._src.targets.cpu.convolution import channels_last, few_channels
 from pscdsl._src.targets.cpu.functions import constant_powers, log1p, powers, powers_of_two
-from pscdsl._src.targets.cpu.linalg import lanes, systems
-from pscdsl._src.targets.cpu.loops import factors
-from pscdsl._src.targets.cpu.loops.scan_sums import sums_afterwards
+from pscdsl._src.targets.cpu.loops import sums_afterwards
 from pscdsl._src.targets.cpu.products import (
+    channels_last,
+    few_channels,
     integers_by_floats,
     outer_products,
     product_of_vectors,
@@ -37,8 +36,7 @@ from pscdsl._src.targets.cpu.reductions import (
 )
 from pscdsl._src.targets.cpu.shaping import padded_update
 from pscdsl._src.targets.cpu.sorting import by_digits, by_network, top_of_blocks
-from pscdsl._src.targets.primitives import Apart, ReadOften, call_apart
-from pscdsl._src.targets.rewriting import Target
+from pscdsl._src.targets.rewriting import Apart, ReadOften, Target, call_apart
 
 CPU: Final = Target(
     "cpu",
@@ -49,24 +47,24 @@ CPU: Final = Target(
             product_of_vectors,
             rows_in_parts,
             integers_by_floats,
-            factors.first_factor_turned,
+            loops.first_factor_turned,
         ),
         Convolution: (few_channels,),
         ArgReduce: (place_by_blocks,),
         Scan: (
             sums_afterwards,
-            factors.symmetric_in_scan,
-            factors.turned_before_scan,
+            loops.symmetric_in_scan,
+            loops.turned_before_scan,
         ),
-        While: (factors.symmetric_in_while, factors.turned_before_while),
-        Cholesky: (lanes.cholesky_in_lanes, systems.written_out_cholesky),
+        While: (loops.symmetric_in_while, loops.turned_before_while),
+        Cholesky: (linalg.cholesky_in_lanes, linalg.written_out_cholesky),
         TriangularSolve: (
-            systems.written_out_solve,
-            lanes.solve_in_lanes,
-            systems.solved_by_blocks,
+            linalg.written_out_solve,
+            linalg.solve_in_lanes,
+            linalg.solved_by_blocks,
         ),
-        Lu: (lanes.lu_in_lanes, systems.written_out_lu),
-        LuSolve: (lanes.lu_solve_in_lanes,),
+        Lu: (linalg.lu_in_lanes, linalg.written_out_lu),
+        LuSolve: (linalg.lu_solve_in_lanes,),
     },
     translations={
         Apart: (call_apart,),
@@ -83,8 +81,8 @@ CPU: Final = Target(
         TopK: (top_of_blocks,),
         Convolution: (channels_last,),
         Fft: (functions.inverse_of_real,),
-        Cholesky: (systems.potrf,),
-        TriangularSolve: (systems.trsm,),
+        Cholesky: (linalg.potrf,),
+        TriangularSolve: (linalg.trsm,),
         e.sin: (functions.sine,),
         e.cos: (functions.cosine,),
         e.tan: (functions.tangent,),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pscdsl._src.ir.primitive import Types
-from pscdsl._src.primitives.linalg import matrices as m
-from pscdsl._src.primitives.linalg.svd import Svd
+from pscdsl._src.primitives import matrices as m
+from pscdsl._src.primitives.spectra import Svd
 from pscdsl._src.targets.forms import Context, Rewrite
 from pscdsl._src.targets.rewriting import defined
 from pscdsl._src.xla.lapack import Call

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from pscdsl._src.xla.compilation.compile import compile_module
+from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.exactness import DISABLED, EXCESS, MOVER, SIMPLIFIER

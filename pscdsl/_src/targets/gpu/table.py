@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from pscdsl._src.primitives.indexing import Scatter
-from pscdsl._src.primitives.linalg.eigen import Eig
-from pscdsl._src.primitives.linalg.svd import Svd
+from pscdsl._src.primitives.spectra import Eig, Svd
 from pscdsl._src.targets import scatters
 from pscdsl._src.targets.gpu import linalg
 from pscdsl._src.targets.rewriting import Target

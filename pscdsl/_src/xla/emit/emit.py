@@ -1,10 +1,4 @@
-"""From the typed program to StableHLO, with numbers in place of sizes.
-
-One private function of the module for each (function, sizes) that is called, however often; it
-may be another one in loops, where some operations are better done in another way.
-Emission is hot: operations are made in their generic form with result types given, and types,
-attributes and places are remembered (`context`).
-"""
+"""From the typed program to StableHLO, with numbers in place of sizes."""
 
 from __future__ import annotations
 
@@ -13,20 +7,500 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
+from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.primitives.pointwise import Key as PrimitiveKey
 from pscdsl._src.primitives.pointwise import key_of
-from pscdsl._src.xla import exponentials, signed_zeros
+from pscdsl._src.xla import exactness
+from pscdsl._src.xla import lapack as linear_algebra
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.facts import ANY, APART, Bounds, Made, content
-from pscdsl._src.xla.emit.operations import Operations
+from pscdsl._src.xla.emit.facts import (
+    ANY,
+    APART,
+    Bounds,
+    Made,
+    bounds,
+    content,
+    effort,
+    flushed,
+    is_stored,
+    weight,
+)
 from pscdsl._src.xla.lapack import Routines
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size, evaluate
+from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
+
+# The operations that translation rules emit, whatever the program around them.
+
 
 H: TypeAlias = Any
+"""A value of the module."""
+Body: TypeAlias = Callable[[Sequence[H]], Sequence[H]]
+
+_REPEATING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
+"""Operations whose elements are all elements of the operand."""
+
+
+FEW_OPERATIONS = 64
+"""How many are looked at to see what a value depends on."""
+
+
+class Region:
+    """A region to be: the types of its arguments, and what fills it once its operation exists."""
+
+    __slots__ = ("arguments", "body")
+
+    def __init__(self, arguments: Sequence[Any], body: Body) -> None:
+        self.arguments = arguments
+        self.body = body
+
+
+def _without_arguments(branch: Callable[[], Sequence[H]]) -> Body:
+    return lambda arguments: branch()
+
+
+class Operations:
+    """Appends operations at an insertion point; subclasses know the sizes."""
+
+    _ip: Any
+    _place: Any
+
+    def __init__(self, in_loop: bool = False, nested: bool = False) -> None:
+        self.in_loop = in_loop
+        """Whether operations are appended to the body of a loop."""
+        self.nested = nested
+        """Whether they are appended to the body of a loop, or to a branch."""
+        self._create: Any = c.mlir.Operation.create
+        self._fulls: dict[tuple[Any, Any], Any] = {}
+        self._here: dict[Any, H] = {}
+        """The constants of one number that the block has, and their repetitions."""
+        self._scalars: set[H] = set()
+        """Constants without axes."""
+        self._told: dict[Any, tuple[float, float]] = {}
+
+    def tensor(self, type: ArrayType) -> Any:  # noqa: A002
+        """The tensor type of an array type."""
+        raise NotImplementedError
+
+    @property
+    def routines(self) -> linear_algebra.Routines:
+        """How the target calls LAPACK's routines."""
+        raise NotImplementedError
+
+    # Types.
+
+    def tensor_of(self, dtype: DType | str, shape: Sequence[int]) -> Any:
+        """The tensor type of a dtype (or its name) and a shape of numbers."""
+        return c.tensor(dtype if isinstance(dtype, str) else dtype.name, tuple(shape))
+
+    def type_of(self, value: H) -> Any:
+        """The tensor type of a value; it has a `shape`."""
+        return value.type
+
+    def shape_of(self, value: H) -> tuple[int, ...]:
+        """The shape of a value."""
+        return c.facts(value.type).shape
+
+    def dtype_of(self, value: H) -> DType:
+        """The dtype of a value; a key is the u32 array that it is stored as."""
+        return c.facts(value.type).dtype
+
+    def _tensors(self, given: Sequence[Any]) -> list[Any]:
+        return [self.tensor(t) if type(t) is ArrayType else t for t in given]
+
+    # Operations in general.
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[H],
+        results: Sequence[Any],
+        attributes: Mapping[str, object] | None = None,
+        regions: Sequence[Region] = (),
+    ) -> tuple[H, ...]:
+        """Any operation: its name (StableHLO's without prefix), operands and result types."""
+        if attributes is not None:
+            attributes = {key: c.attribute(value) for key, value in attributes.items()}
+        made = self._create(
+            name if "." in name else "stablehlo." + name,
+            [self.tensor(t) if type(t) is ArrayType else t for t in results],
+            operands,
+            attributes,
+            regions=len(regions),
+            loc=self._place,
+            ip=self._ip,
+        )
+        if regions:
+            for region, inner in zip(regions, made.regions, strict=True):
+                self._fill(region, inner)
+        return (made.result,) if len(results) == 1 else tuple(made.results)
+
+    def _fill(self, region: Region, inner: Any) -> None:
+        types = self._tensors(region.arguments)
+        block = inner.blocks.append(*types, arg_locs=[self._place] * len(types))
+        outer = self._ip, self._here
+        self._ip, self._here = c.mlir.InsertionPoint(block), {}
+        try:
+            results = region.body(tuple(block.arguments))
+            self._create("stablehlo.return", [], list(results), loc=self._place, ip=self._ip)
+        finally:
+            self._ip, self._here = outer
+
+    def region(self, arguments: Sequence[Any], body: Body) -> Region:
+        """A region for `op`; its body is emitted when the operation is."""
+        return Region(arguments, body)
+
+    def custom_call(
+        self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
+    ) -> tuple[H, ...]:
+        """A routine outside of StableHLO.
+
+        `operand_layouts` and `result_layouts` are lists with, for each tensor, its axes from the
+        fastest varying on.
+        """
+        if target.startswith(linear_algebra.PREFIX):
+            linear_algebra.ON_CPU.register()
+        given: dict[str, Any] = {"api_version": 4, **attributes, "call_target_name": target}
+        given["api_version"] = self.parse_attribute(f"{given['api_version']} : i32")
+        for name in ("operand_layouts", "result_layouts"):
+            if name in given:
+                given[name] = [c.layout(axes) for axes in given[name]]
+        return self.op("custom_call", operands, results, given)
+
+    def lapack(
+        self, routine: str, operands: Sequence[H], results: Sequence[Any], **options: str
+    ) -> tuple[H, ...]:
+        """A routine of LAPACK on matrices in the last two axes, by its name without the letter."""
+        dtype = c.facts(operands[0].type).dtype
+        types = self._tensors(results)
+        shapes = [self.shape_of(x) for x in operands], [c.facts(t).shape for t in types]
+        self.routines.register()
+        call = self.routines.call(routine, dtype, options)
+        said = linear_algebra.attributes(routine, *shapes, call)
+        return self.op("custom_call", operands, types, said)
+
+    # Attributes.
+
+    def i64_array(self, values: Sequence[int]) -> Any:
+        """Numbers, as most attributes want them."""
+        return c.i64_array(tuple(values))
+
+    def bool_array(self, values: Sequence[bool]) -> Any:
+        """Truth values."""
+        return c.mlir.DenseBoolArrayAttr.get(list(values), c.context())
+
+    def i64_elements(self, values: Any) -> Any:
+        """A constant tensor of numbers, as padding and replica groups want it."""
+        array = np.asarray(values, np.int64)
+        with c.unknown():
+            return c.mlir.DenseElementsAttr.get(array, type=c.i64(), shape=array.shape)
+
+    def parse_attribute(self, text: str) -> Any:
+        """Any attribute, in MLIR's text form."""
+        return c.parsed(text)
+
+    # Constants.
+
+    def note_nan(self) -> None:
+        """Receives each constant in which there is a NaN."""
+
+    def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
+        """An array known by now."""
+        tensor = self.tensor(type)
+        value = np.asarray(array, to_numpy(type.dtype))
+        if type.dtype.is_inexact and (value != value).any():
+            self.note_nan()
+        return self._constant(tensor, c.dense(value, type.dtype.name, tuple(tensor.shape)))
+
+    def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
+        """One number everywhere; one operation for each block that it is used in."""
+        tensor = self.tensor(type)
+        key = (repr(value), tensor)  # not the value: 0.0 equals -0.0 and 1 equals True
+        made = self._here.get(key)
+        if made is None:
+            found = self._fulls.get(key)
+            if found is None:
+                if value != value:
+                    self.note_nan()
+                array = np.asarray(value, to_numpy(type.dtype))
+                found = c.dense(array, type.dtype.name, tuple(tensor.shape))
+                self._fulls[key] = found
+            made = self._here[key] = self._constant(tensor, found)
+            if not type.shape:
+                self._scalars.add(made)
+        return made
+
+    def _constant(self, tensor: Any, elements: Any) -> H:
+        return self._create(
+            "stablehlo.constant",
+            [tensor],
+            [],
+            {"value": elements},
+            loc=self._place,
+            ip=self._ip,
+        ).result
+
+    def known(self, x: H) -> int | None:
+        """The number of an integer scalar, if it is a constant here."""
+        made = x.owner
+        if getattr(made, "name", "") != "stablehlo.constant":
+            return None
+        return int(np.asarray(c.mlir.DenseElementsAttr(made.attributes["value"])).item())
+
+    def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
+        """Whether y is computed by a few operations from x at places that it does not stand for.
+
+        Those that it stands for begin at `starts`.
+        """
+        due = [(y, True)]
+        for _ in range(FEW_OPERATIONS):
+            if not due:
+                return False
+            value, in_place = due.pop(0)
+            if value == x:
+                return True
+            made = value.owner
+            name = getattr(made, "name", "")
+            if in_place and value.type == y.type and self._begins_at(made, x, starts):
+                continue
+            stays = in_place and name != "stablehlo.reshape" and weight(name) is not None
+            due += [(operand, stays) for operand in getattr(made, "operands", ())]
+        return False
+
+    def _begins_at(self, made: Any, x: H, starts: Sequence[int]) -> bool:
+        """Whether an operation takes a part of x that begins there."""
+        name = getattr(made, "name", "")
+        if name == "stablehlo.slice":
+            return made.operands[0] == x and [*made.attributes["start_indices"]] == [*starts]
+        if name == "stablehlo.dynamic_slice":
+            array, *places = made.operands
+            return array == x and [*map(self.known, places)] == [*starts]
+        return False
+
+    def everywhere(self, x: H) -> int | float | None:
+        """The real number that a constant is everywhere; None of what is not such a constant."""
+        owner = x.owner
+        while (name := getattr(owner, "name", None)) in _REPEATING:
+            owner = owner.operands[0].owner
+        if name != "stablehlo.constant" or c.facts(x.type).dtype.is_complex:
+            return None
+        elements = owner.attributes["value"]
+        if not elements.is_splat:
+            return None
+        found: int | float = elements.get_splat_value().value
+        return found
+
+    def bounds(self, x: H) -> tuple[float, float]:
+        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
+        return bounds(x, self._told)
+
+    def tell_bounds(self, x: H, low: float, high: float) -> None:
+        """Let `bounds` know what nobody sees from the operations that compute a value."""
+        self._told[x] = (low, high)
+
+    def flushed(self, x: H) -> bool:
+        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
+        return flushed(x)
+
+    def effort(self, x: H, enough: int) -> int:
+        """About how many operations an element of x takes, if they are fewer than `enough`."""
+        return effort(x, enough)
+
+    def is_stored(self, x: H) -> bool:
+        """Whether elements are in memory, and not computed where they are read."""
+        return is_stored(x)
+
+    # Note [Expensive]
+    # XLA fuses what is computed element by element into what reads it, even where that reads an
+    # element many times, unless the last operation is one of those that it takes for expensive.  A
+    # quotient is one.  That a clamped number can only be 1 is seen by LLVM, not by XLA: there is no
+    # division in the end.
+
+    def kept_apart(self, x: H) -> H:
+        """The same real numbers, not fused into what repeats them."""
+        known = c.facts(x.type)
+        integers, one = c.tensor("i32", known.shape), self.full(1, ArrayType(I32, ()))
+        found = self.op("convert", (x,), (integers,))[0]
+        found = self.op("clamp", (one, found, one), (integers,))[0]
+        return self.binary("divide", x, self.op("convert", (found,), (x.type,))[0])
+
+    # Elementwise operations and shapes.
+
+    def unary(self, name: str, x: H) -> H:
+        """An operation whose result has the type of its operand."""
+        return self.op(name, (x,), (x.type,))[0]
+
+    def binary(self, name: str, x: H, y: H) -> H:
+        """An operation whose result has the type of its operands."""
+        return self.op(name, (x, y), (x.type,))[0]
+
+    def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H:
+        """EQ, NE, LT, LE, GT or GE; `total` orders NaN and signed zeros too."""
+        known = c.facts(x.type)
+        if known.dtype.is_inexact:
+            kind = "TOTALORDER" if total else "FLOAT"
+        else:
+            kind = "SIGNED" if known.dtype.signed else "UNSIGNED"
+        attributes = {
+            "comparison_direction": c.parsed(f"#stablehlo<comparison_direction {direction}>"),
+            "compare_type": c.parsed(f"#stablehlo<comparison_type {kind}>"),
+        }
+        return self.op("compare", (x, y), (c.tensor(BOOL.name, known.shape),), attributes)[0]
+
+    def select(self, predicate: H, x: H, y: H) -> H:
+        """Choose by element, or, by a scalar, the whole; a key is chosen as a whole."""
+        chosen, wanted = c.facts(predicate.type).shape, c.facts(x.type).shape
+        if chosen and len(chosen) == len(wanted) - 1:
+            predicate = self.op(
+                "broadcast_in_dim",
+                (predicate,),
+                (c.tensor(BOOL.name, wanted),),
+                {"broadcast_dimensions": c.i64_array(tuple(range(len(chosen))))},
+            )[0]
+        return self.op("select", (predicate, x, y), (x.type,))[0]
+
+    def convert(self, x: H, to: ArrayType) -> H:
+        """Cast the elements."""
+        type = self.tensor(to)  # noqa: A001
+        return x if x.type == type else self.op("convert", (x,), (type,))[0]
+
+    def reshape(self, x: H, to: ArrayType) -> H:
+        """The same elements in another shape."""
+        type = self.tensor(to)  # noqa: A001
+        return x if x.type == type else self.op("reshape", (x,), (type,))[0]
+
+    def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
+        """The elements from `start` up to, not including, `limit` along each axis."""
+        attributes = {
+            "start_indices": c.i64_array(tuple(start)),
+            "limit_indices": c.i64_array(tuple(limit)),
+            "strides": c.i64_array((1,) * len(start)),
+        }
+        shape = tuple([high - low for low, high in zip(start, limit, strict=True)])
+        return self.op("slice", (x,), (c.tensor(c.facts(x.type).dtype.name, shape),), attributes)[0]
+
+    def pad(
+        self,
+        x: H,
+        value: H,
+        low: Sequence[int],
+        high: Sequence[int],
+        interior: Sequence[int] | None = None,
+    ) -> H:
+        """`x` with scalars added before, after and between the elements along each axis.
+
+        If `low` or `high` is negative, there are fewer elements: these are sliced off, for XLA on
+        CPUs has no code for them, and only its simplifier, which is switched off, takes them away.
+        """
+        between = (0,) * len(low) if interior is None else tuple(interior)
+        more = [max(0, each) for each in low], [max(0, each) for each in high]
+        attributes = {
+            "edge_padding_low": c.i64_array(tuple(more[0])),
+            "edge_padding_high": c.i64_array(tuple(more[1])),
+            "interior_padding": c.i64_array(between),
+        }
+        facts = c.facts(x.type)
+        spread = [n + max(0, n - 1) * gap for n, gap in zip(facts.shape, between, strict=True)]
+        shape = tuple([sum(each) for each in zip(more[0], spread, more[1], strict=True)])
+        made = self.op("pad", (x, value), (c.tensor(facts.dtype.name, shape),), attributes)[0]
+        if min((0, *low, *high)) == 0:
+            return made
+        ends = [size + min(0, each) for size, each in zip(shape, high, strict=True)]
+        return self.slice(made, [max(0, -each) for each in low], ends)
+
+    def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
+        """Put the axes of `x` at `dims` of the result and repeat it along the others."""
+        type = self.tensor(to)  # noqa: A001
+        if x.type == type:
+            return x
+        repeated = (x, type)
+        if repeated in self._here:
+            return self._here[repeated]
+        axes = (*dims, len(to.shape)) if to.dtype is KEY else tuple(dims)
+        attributes = {"broadcast_dimensions": c.i64_array(axes)}
+        made = self.op("broadcast_in_dim", (x,), (type,), attributes)[0]
+        if x in self._scalars:
+            self._here[repeated] = made
+        return made
+
+    # Operations with regions.
+
+    def scalar_of(self, value: H) -> Any:
+        """The scalar tensor type with the dtype of a value."""
+        return c.tensor(c.facts(value.type).dtype.name, ())
+
+    def reduce(
+        self,
+        operands: Sequence[H],
+        inits: Sequence[H],
+        axes: Sequence[int],
+        outputs: Sequence[Any],
+        body: Callable[[Sequence[H], Sequence[H]], Sequence[H]],
+    ) -> tuple[H, ...]:
+        """Combine the elements along axes; the body gets accumulators and elements, all scalars."""
+        count = len(operands)
+        region = Region(
+            [self.scalar_of(x) for x in operands] * 2,
+            lambda arguments: body(arguments[:count], arguments[count:]),
+        )
+        attributes = {"dimensions": c.i64_array(tuple(axes))}
+        return self.op("reduce", [*operands, *inits], outputs, attributes, (region,))
+
+    def while_loop(
+        self, inits: Sequence[H], cond: Callable[[Sequence[H]], H], body: Body
+    ) -> tuple[H, ...]:
+        """Repeat the body while the condition holds."""
+        types = [x.type for x in inits]
+        regions = (Region(types, lambda arguments: (cond(arguments),)), Region(types, body))
+        outer = self.in_loop, self.nested
+        self.in_loop = self.nested = True
+        try:
+            return self.op("while", inits, types, None, regions)
+        finally:
+            self.in_loop, self.nested = outer
+
+    def case(
+        self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
+    ) -> tuple[H, ...]:
+        """One of the branches, by a scalar i32 (the last, if out of range) or a bool."""
+        if c.facts(index.type).dtype is BOOL:
+            index = self.op("convert", (index,), (c.tensor("i32", ()),))[0]
+        regions = [Region((), _without_arguments(branch)) for branch in branches]
+        outer, self.nested = self.nested, True
+        try:
+            return self.op("case", (index,), outputs, None, regions)
+        finally:
+            self.nested = outer
+
+    def sort(
+        self,
+        operands: Sequence[H],
+        axis: int,
+        stable: bool,
+        comparator: Callable[[Sequence[H]], H],
+    ) -> tuple[H, ...]:
+        """Sort together along an axis; the comparator gets x0, y0, x1, y1, …, all scalars."""
+        region = Region(
+            [self.scalar_of(x) for x in operands for _ in range(2)],
+            lambda arguments: (comparator(arguments),),
+        )
+        attributes = {"dimension": axis, "is_stable": stable}
+        return self.op("sort", operands, [x.type for x in operands], attributes, (region,))
+
+
+# From the typed program to StableHLO, with numbers in place of sizes.
+#
+# One private function of the module for each (function, sizes) that is called, however often; it
+# may be another one in loops, where some operations are better done in another way.
+# Emission is hot: operations are made in their generic form with result types given, and types,
+# attributes and places are remembered (`context`).
+
+
 Key: TypeAlias = tuple[Function, tuple[tuple[str, int], ...], bool, bool]
 Callee: TypeAlias = tuple[Any, list[Any]]
 
@@ -71,7 +545,7 @@ def emit_module(
     if function.fast_math:
         c.set_fast(module)
     else:
-        signed_zeros.keep(module)
+        exactness.keep(module)
     return module
 
 
@@ -101,7 +575,7 @@ class ModuleEmitter:
         self.translations = lowering.translations
         self.module = c.mlir.Module.create(c.unknown())
         self.holds_nan = False
-        """Whether some constant does; see `exponentials`."""
+        """Whether some constant does; see `exactness`."""
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
@@ -117,7 +591,7 @@ class ModuleEmitter:
                 callee, emitter.sizes, in_loop=emitter.in_loop, nested=emitter.nested
             )
             emitter.fill(body, entry, self.place(callee.span))
-        exponentials.guard(self.module, self.holds_nan, not function.fast_math)
+        exactness.guard(self.module, self.holds_nan, not function.fast_math)
         return self.module
 
     def place(self, span: Span) -> Any:

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.ir.hlo import Effort
 from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.primitive import Effort
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
 from pscdsl._src.xla.emit import context as c
 from pscdsl.typing.array_types import ArrayType

@@ -1,23 +1,158 @@
-"""What jaxlib needs before first use: the state and the Python halves of classes that jax installs.
-
-Works beside a real jax in the same process, imported before or after: state is set only while jax
-is absent, and attributes are attached to jaxlib's classes only where there are none.  Arrays have
-two meanings then; see `beside_jax`.
-"""
-
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+"""What comes before jaxlib's first use: its version, our settings, the state that jax installs."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+import types
+import warnings
+from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
 from pscdsl._src.support.processes import once as once
-from pscdsl._src.xla.versions import warn_if_untried
+from pscdsl._src.support.tracebacks import FOLDER
+
+# The jaxlib versions that the tests run with, and the warning about others.
+#
+# XLA comes with jaxlib and changes with it.  `make compat` tries the oldest and the newest, and
+# README has the table; pip must not choose another one.
+
+
+OLDEST: Final = "0.10.2"
+NEWEST: Final = "0.12.0.1"
+"""Of jaxlib."""
+_PACKAGE: Final = FOLDER
+
+
+class UntriedVersionWarning(UserWarning):
+    """The installed jaxlib is older or newer than those that pscdsl is tried with.
+
+    It is given once, when XLA is first used, and everything works as far as it can.  To silence it:
+
+    ```python
+    warnings.filterwarnings("ignore", category=psc.UntriedVersionWarning)
+    ```
+    """
+
+    __module__ = "pscdsl"
+
+
+def warn_if_untried(installed: str) -> None:
+    """An `UntriedVersionWarning`, at the line that uses XLA, if a version is not in the range."""
+    if _numbers(OLDEST) <= _numbers(installed) <= _numbers(NEWEST):
+        return
+    age = "older" if _numbers(installed) < _numbers(OLDEST) else "newer"
+    text = (
+        f"jaxlib {installed} is {age} than the versions that pscdsl is tried with, {OLDEST} to "
+        f"{NEWEST}: kernels may fail to compile or give other results; "
+        f"`pip install 'jaxlib>={OLDEST},<={NEWEST}'` installs one that is tried"
+    )
+    file, line = _place()
+    warnings.warn_explicit(text, UntriedVersionWarning, file, line)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers that a version begins with, with zeros behind, so that 0.12 is 0.12.0."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    numbers = [int(word) for word in found[0].split(".")] if found else []
+    return (*numbers, *[0] * (6 - len(numbers)))
+
+
+def _place() -> tuple[str, int]:
+    """The line that called this package."""
+    at = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    frame: types.FrameType | None = at
+    while frame is not None:
+        caller = frame.f_back
+        if frame.f_code.co_filename.startswith(_PACKAGE) and caller is not None:
+            at = caller
+        frame = caller
+    return at.f_code.co_filename, at.f_lineno
+
+
+# Settings of calls and of compiled programs: what the environment says, and bounds.
+
+
+LOOP_BYTES: Final = 1 << 18
+"""The bytes that a step of a native loop may move, in every program; see `compilation`.
+
+A loop that takes a matrix of 100x100 doubles twice needs 0.55 of the time that it needs at half of
+this; matrices of 128x128 0.65.  With twice of this, threads are lost on 64k floats.
+"""
+
+
+WITHOUT: Final = "PSCDSL_WITHOUT"
+"""The environment variable that names the speed forms that are not to be used."""
+
+
+def without() -> frozenset[str]:
+    """The names in `PSCDSL_WITHOUT`, whether or not there are such forms."""
+    names = os.environ.get(WITHOUT, "").split(",")
+    return frozenset(name for part in names if (name := part.strip()))
+
+
+def word(variable: str, words: Sequence[str]) -> str:
+    """One of these words, the first if nothing is said; a ValueError if it is none of them."""
+    given = os.environ.get(variable, "").strip() or words[0]
+    if given not in words:
+        raise ValueError(f"{variable} is `{given}`; it can be {', '.join(words)}")
+    return given
+
+
+# Whether a call returns when its results are there, or while they are still being computed.
+#
+# XLA:CPU hands a program to a thread of its own, unless its client was made to run programs where
+# they are called. The handing over costs more than most programs that are called often: with two
+# processors, the product of a matrix of 512x512 and a vector takes 44 us by another thread and 20
+# us without, an update of 64k numbers 76 and 27 us. Programs still use all threads for their parts,
+# and other threads of Python's run meanwhile. What is lost is the time in which the caller could
+# have prepared the next call.
+#
+# PSCDSL_CALLS=wait    a call returns when its results are there, the default
+# PSCDSL_CALLS=async   it may return before: for programs that do work of their own meanwhile
+
+
+CALLS_VARIABLE: Final = "PSCDSL_CALLS"
+WAIT: Final = "wait"
+ASYNC: Final = "async"
+
+
+@once
+def calls_wait() -> bool:
+    """Whether programs run where they are called; a ValueError if the word is none of ours."""
+    return word(CALLS_VARIABLE, (WAIT, ASYNC)) == WAIT
+
+
+# How many processors XLA shares work out over.
+
+
+PROCESSORS_VARIABLE: Final = "PJRT_NPROC"
+"""The environment variable that takes the place of the system's number."""
+
+
+@cache
+def processors() -> int:
+    """How many threads XLA has, which is decided when its client starts."""
+    given = os.environ.get(PROCESSORS_VARIABLE, "").strip()
+    if given.isdecimal():
+        return max(1, int(given))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# What jaxlib needs before first use: the state and the Python halves of classes that jax installs.
+#
+# Works beside a real jax in the same process, imported before or after: state is set only while jax
+# is absent, and attributes are attached to jaxlib's classes only where there are none.  Arrays have
+# two meanings then; see `beside_jax`.
 
 
 def untyped(module: str) -> Any:

@@ -1,20 +1,301 @@
-"""Live devices: the client of each platform, made when first needed, and how arrays get there."""
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+"""Live devices, and the arrays on them: made when needed, immutable, read through NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+import ctypes
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
-from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.numpy_dtypes import to_numpy as numpy_dtype
+from pscdsl._src.language.elements import Array
 from pscdsl._src.support.processes import once_a_client, require
+from pscdsl._src.xla import beside_jax
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
 from pscdsl._src.xla.interrupts import watch
-from pscdsl._src.xla.runtime import boot, device_arrays, plugins
-from pscdsl._src.xla.runtime.device_arrays import prepare
+from pscdsl._src.xla.runtime import boot, plugins
+from pscdsl._src.xla.runtime.boot import calls_wait
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
-from pscdsl._src.xla.runtime.settings import calls_wait
+
+# Results are jaxlib's arrays: immutable, maybe still being computed, read through NumPy.
+#
+# jaxlib's class has next to no Python surface; `prepare` attaches one.  Anything computed outside a
+# kernel (`a + 1`, `a[0]`) is computed by NumPy and yields NumPy arrays, also beside a jax, which
+# attaches a surface of its own (`beside_jax`).
+
+
+# Arrays of bf16 as NumPy's, by DLPack, where NumPy itself reads none.
+#
+# jaxlib does, but imports jax for it, if there is one: a second to load, and from then on jax's
+# operators on our own arrays.  So the tensor is read as it lies in memory, by the
+# layout that DLPack's specification (dlpack.h) fixes for good: the versions that differ in it are
+# exported under another name, and only to those who ask for them.
+
+
+_CPU, _BFLOAT = 1, 4
+
+
+class _Tensor(ctypes.Structure):
+    """A DLTensor."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    )
+
+
+class _Memory:
+    """What NumPy takes an array from; it keeps the capsule, which keeps the memory."""
+
+    def __init__(self, capsule: Any, interface: dict[str, Any]) -> None:
+        self.capsule = capsule
+        self.__array_interface__ = interface
+
+
+_pointer: Any = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = c_void_p, (ctypes.py_object, c_char_p)
+
+
+def bfloats_view(capsule: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    """A read-only NumPy array in the memory of bf16 numbers; a BufferError for all others."""
+    try:
+        tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
+    except ValueError as error:
+        raise BufferError(str(error)) from None
+    if (tensor.device_type, tensor.code, tensor.bits, tensor.lanes) != (_CPU, _BFLOAT, 16, 1):
+        raise BufferError("no numbers of bf16 in the memory of this host")
+    strides = tensor.strides
+    shape = tuple(tensor.shape[: tensor.ndim])
+    interface = {
+        "version": 3,
+        "typestr": "<V2",
+        "shape": shape,
+        "strides": tuple([2 * n for n in strides[: tensor.ndim]]) if strides else None,
+        "data": ((tensor.data or 0) + tensor.byte_offset, True),
+    }
+    if 0 in shape:  # which need not lie anywhere
+        return np.frombuffer(b"", ml_dtypes.bfloat16).reshape(shape)
+    return np.asarray(_Memory(capsule, interface)).view(ml_dtypes.bfloat16)
+
+
+NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def to_numpy(array: Any) -> NDArray:
+    """The contents, once computed, as a read-only NumPy array that shares their memory."""
+    try:
+        return np.asarray(memoryview(array))
+    except BufferError:  # bf16, and devices other than the CPU
+        pass
+    array.block_until_ready()
+    try:
+        return bfloats_view(boot.jax.buffer_to_dlpack_managed_tensor(array))
+    except (BufferError, RuntimeError):
+        value: NDArray = array._single_device_array_to_np_array_did_copy()[0]
+        return value
+
+
+def _as_array(self: Any, dtype: Any = None, copy: bool | None = None) -> NDArray:
+    value = to_numpy(self)
+    if dtype is not None and np.dtype(dtype) != value.dtype:
+        if copy is False:
+            raise ValueError(f"a copy is needed to convert {value.dtype} to {np.dtype(dtype)}")
+        return value.astype(dtype)
+    return value.copy() if copy else value
+
+
+def _dlpack(
+    self: Any,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: Any = None,
+) -> Any:
+
+    if dl_device is not None and tuple(dl_device) != _dlpack_device(self):
+        raise BufferError("an array can only be exported on its own device")
+    self.block_until_ready()
+    return boot.jax.buffer_to_dlpack_managed_tensor(put(to_numpy(self)) if copy else self)
+
+
+def _dlpack_device(self: Any) -> tuple[int, int]:
+    device = self._sharding._device
+    if device.platform == "cpu":
+        return (1, 0)  # kDLCPU
+    return (2, device.local_hardware_id)  # kDLCUDA
+
+
+def _length(self: Any) -> int:
+    if not self.aval.shape:
+        raise TypeError("len() of an array without axes")
+    return int(self.aval.shape[0])
+
+
+def _iterate(self: Any) -> Iterator[Any]:
+    if not self.aval.shape:
+        raise TypeError("iteration over an array without axes")
+    return iter(to_numpy(self))
+
+
+def _repr(self: Any) -> str:
+    if self.is_deleted():
+        return f"pscdsl.Array(<donated>, shape={self.aval.shape}, dtype={self.aval.dtype})"
+    text = np.array2string(to_numpy(self), separator=", ", prefix="pscdsl.Array(")
+    shape = f", shape={self.aval.shape}" if 0 in self.aval.shape else ""
+    return f"pscdsl.Array({text}{shape}, dtype={self.aval.dtype})"
+
+
+def _format(self: Any, spec: str) -> str:
+    return format(to_numpy(self)[()], spec) if not self.aval.shape else format(str(self), spec)
+
+
+def _set_item(self: Any, index: Any, value: Any) -> None:
+    raise TypeError(
+        "an array that a kernel returned cannot be written: `psc.update(x, index, value)` is a "
+        "changed copy, and `np.array(x)` one that can be written"
+    )
+
+
+def _sort(self: Any, *args: Any, **options: Any) -> None:
+    raise TypeError(
+        "an array that a kernel returned cannot be sorted in place: `np.sort(x)` is a sorted copy"
+    )
+
+
+def _number(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda self: convert(to_numpy(self))
+
+
+def _index(self: Any) -> int:
+    return operator.index(to_numpy(self)[()])
+
+
+def _binary(name: str) -> Callable[[Any, Any], Any]:
+    function = getattr(operator, name)
+    return lambda self, other: function(to_numpy(self), _plain(other))
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Any]:
+    function = getattr(operator, name)
+    return lambda self, other: function(_plain(other), to_numpy(self))
+
+
+def _plain(operand: Any) -> Any:
+    return to_numpy(operand) if type(operand) is boot.ArrayImpl else operand
+
+
+def _property(name: str) -> property:
+    return property(lambda self: getattr(to_numpy(self), name))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(to_numpy(self), name)(*args, **options)
+
+    return call
+
+
+def _rebuild(value: NDArray) -> Any:
+
+    return put(value)
+
+
+ARITHMETIC = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
+    *("and", "or", "xor", "lshift", "rshift"),
+)
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY = ("neg", "pos", "abs", "invert")
+_METHODS = (
+    *("item", "tolist", "astype", "tobytes", "sum", "mean", "min", "max", "all", "any"),
+    *("argmin", "argmax", "std", "var", "prod", "cumsum", "reshape", "ravel", "flatten"),
+    *("squeeze", "transpose", "swapaxes", "round", "clip", "dot", "diagonal", "trace", "repeat"),
+    *("conj", "conjugate", "nonzero", "view", "copy", "take", "choose", "compress", "cumprod"),
+    *("argsort", "argpartition", "searchsorted", "byteswap", "to_device", "__array_namespace__"),
+)
+_PROPERTIES = ("T", "mT", "flat", "device")
+
+
+@boot.once
+def prepare() -> None:
+    """Give jaxlib's arrays their Python surface and make them `pscdsl.Array`s."""
+    surface: dict[str, Any] = {
+        "shape": property(lambda self: self.aval.shape),
+        "dtype": property(lambda self: self.aval.dtype),
+        "ndim": property(lambda self: len(self.aval.shape)),
+        "size": property(lambda self: int(np.prod(self.aval.shape, dtype=np.int64))),
+        "itemsize": property(lambda self: self.aval.dtype.itemsize),
+        "nbytes": property(lambda self: self.size * self.aval.dtype.itemsize),
+        "real": property(lambda self: np.real(to_numpy(self))),
+        "imag": property(lambda self: np.imag(to_numpy(self))),
+        "__array__": _as_array,
+        "__array_priority__": 100,
+        "__dlpack__": _dlpack,
+        "__dlpack_device__": _dlpack_device,
+        "to_numpy": to_numpy,
+        "__len__": _length,
+        "__iter__": _iterate,
+        "__setitem__": _set_item,
+        "sort": _sort,
+        "__getitem__": lambda self, index: to_numpy(self)[_plain(index)],
+        "__contains__": lambda self, item: _plain(item) in to_numpy(self),
+        "__float__": _number(float),
+        "__int__": _number(int),
+        "__complex__": _number(complex),
+        "__bool__": _number(bool),
+        "__index__": _index,
+        "__repr__": _repr,
+        "__str__": lambda self: str(to_numpy(self)),
+        "__format__": _format,
+        "__hash__": None,
+        "__reduce__": lambda self: (_rebuild, (to_numpy(self),)),
+        "__copy__": lambda self: _rebuild(to_numpy(self)),
+        "__deepcopy__": lambda self, memo: _rebuild(to_numpy(self)),
+        "__divmod__": lambda self, other: divmod(to_numpy(self), _plain(other)),
+        "__rdivmod__": lambda self, other: divmod(_plain(other), to_numpy(self)),
+        "__round__": lambda self, digits=0: np.round(to_numpy(self), digits),
+    }
+    for name in ARITHMETIC:
+        plain = f"{name}_" if name in ("and", "or") else name
+        surface[f"__{name}__"] = _binary(plain)
+        surface[f"__r{name}__"] = _reflected(plain)
+    surface.update((f"__{name}__", _binary(name)) for name in COMPARISONS)
+    surface.update((f"__{name}__", _number(getattr(operator, name))) for name in UNARY)
+    surface.update((name, _method(name)) for name in _METHODS if hasattr(np.ndarray, name))
+    surface.update((name, _property(name)) for name in _PROPERTIES if hasattr(np.ndarray, name))
+    beside_jax.share(surface)
+    Array.register(boot.ArrayImpl)
+
+    def jax_is_loaded() -> None:
+        boot.leave_to_jax()
+        beside_jax.share(surface)
+
+    beside_jax.whenever_jax_is_loaded(jax_is_loaded)
+
+
+def is_result(value: object) -> bool:
+    """Whether this is the result of a kernel, and not one of jax's arrays."""
+    return type(value) is boot.ArrayImpl and boot.is_ours(value)
+
+
+# Live devices: the client of each platform, made when first needed, and how arrays get there.
+
 
 COPYING: Final = (True, False, boot.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
 """The contents are copied before the call returns: nobody's memory is ever shared."""
@@ -79,7 +360,7 @@ class Placement(NamedTuple):
         """
         if aval is None:
             array = np.asarray(value)
-            array = array.astype(to_numpy(from_numpy(array.dtype)), copy=False)  # our byte order
+            array = array.astype(numpy_dtype(from_numpy(array.dtype)), copy=False)  # our byte order
             aval = boot.Aval(array.shape, array.dtype)
         else:
             array = np.asarray(value, aval.dtype)
@@ -158,7 +439,7 @@ def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
     array = host_view(exporter)
     if copy:
         return put(array)
-    aval = boot.Aval(array.shape, to_numpy(from_numpy(array.dtype)))
+    aval = boot.Aval(array.shape, numpy_dtype(from_numpy(array.dtype)))
     shares = array.flags.c_contiguous and not array.ctypes.data % ALIGNMENT
     if not shares and copy is False:
         how = "aligned to 64 bytes" if array.flags.c_contiguous else "contiguous in C order"
@@ -173,6 +454,6 @@ def host_view(exporter: Any) -> Any:
         return np.from_dlpack(exporter)
     except (BufferError, RuntimeError) as error:
         try:  # NumPy cannot read bf16
-            return device_arrays.bfloats_view(exporter.__dlpack__())
+            return bfloats_view(exporter.__dlpack__())
         except (BufferError, RuntimeError):
             raise BufferError(str(error)) from None

@@ -13,8 +13,8 @@ from pscdsl._src.xla import lapack
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.device_arrays import to_numpy as contents
 from pscdsl._src.xla.runtime.devices import Placement
+from pscdsl._src.xla.runtime.devices import to_numpy as contents
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import evaluate

@@ -1,1 +1,0 @@
-"""The ranges of integers, for every size."""

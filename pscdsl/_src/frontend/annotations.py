@@ -1,0 +1,581 @@
+"""Annotations as specifications: `f32["n d"]`, `tuple[A, ...]`, records, `psc.Static[int]`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import count
+from typing import Any
+
+from pscdsl._src.frontend.interpreter.expressions import evaluate
+from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.values import (
+    POISON,
+    Alias,
+    EnumMember,
+    Marker,
+    Poisoned,
+    StaticFunction,
+    describe,
+    shortened,
+)
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.typing.codes.language import BadAnnotation, UnknownName
+from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.diagnostics import Failure, Span
+from pscdsl.typing.dims import Dim, names
+from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    MapSpec,
+    NoneSpec,
+    OptionalSpec,
+    RecordSpec,
+    Renaming,
+    RepeatedSpec,
+    ShapeSyntaxError,
+    Spec,
+    StaticSpec,
+    TreeSpec,
+    TupleSpec,
+    Variadic,
+    applied,
+    declared_dims,
+    extent,
+    given,
+    parse_shape,
+    walk_paths,
+)
+from pscdsl.typing.static_values import Either, Instance, Items, OneOf, StaticForm
+
+# Type variables: `T = TypeVar("T", bound=psc.Tree[f32])`, read from source or loaded.
+
+
+TREE = Marker("pscdsl.Tree")
+
+
+@dataclass(frozen=True)
+class TypeVariable:
+    """A type variable, and which trees of arrays it stands for."""
+
+    name: str
+    dtype: DType | DTypeClass | None = None
+    """The dtype of all arrays; None if each has its own."""
+    bounded: bool = False
+    problem: str = ""
+    """Why it stands for no tree of arrays; empty if it does."""
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the type variable {self.name}"
+
+    def spec(self, span: Span) -> TreeSpec:
+        """What an annotation says that consists of it."""
+        return TreeSpec(self.name, self.dtype, bounded=self.bounded, span=span)
+
+
+def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
+    """The variable whose bound is `head`, or `head[inside]`."""
+    if not name.isidentifier():
+        return TypeVariable(name, problem="its name is no identifier")
+    if head is None:
+        return TypeVariable(name)
+    if not (isinstance(head, Marker) and head == TREE):
+        return TypeVariable(name, problem="its bound is not `psc.Tree`")
+    if inside is None or isinstance(inside, DType | DTypeClass):
+        return TypeVariable(name, inside, bounded=True)
+    return TypeVariable(name, problem="its bound is `psc.Tree[…]` of something that is no dtype")
+
+
+def type_variable(
+    here: Any, name: Any, *constraints: Any, bound: Any = None, **options: Any
+) -> TypeVariable:
+    """What `TypeVar(…)` gives."""
+    del here, options
+    if constraints:
+        return TypeVariable(str(name), problem="it has constraints, and no bound")
+    if isinstance(bound, Alias) and isinstance(bound.node, ast.Subscript):
+        inside = evaluate(bound.frame, bound.node.slice)
+        return bounded_by(str(name), bound.head, inside)
+    return bounded_by(str(name), bound, None)
+
+
+MEANINGS["typing.TypeVar"] = StaticFunction("typing.TypeVar", type_variable)
+
+
+_INSTANCES: dict[str, type] = {
+    f"builtins.{cls.__name__}": cls for cls in (bool, int, float, complex, str, bytes)
+}
+_SAMPLES: dict[type, tuple[object, ...]] = {bool: (False, True), int: (0, 1, 2, 3, 4)}
+"""The values with which kernels are checked that say no more of a static one."""
+_JAXTYPING = {
+    "Bool": "bool",
+    "Float": "Float",
+    "Int": "Int",
+    "UInt": "UInt",
+    "Integer": "Integer",
+    "Complex": "Complex",
+    "Inexact": "Inexact",
+    "Num": "Num",
+    "Real": "Real",
+    "Shaped": "Shaped",
+    "BFloat16": "bf16",
+    "Key": "Key",
+    **{f"Float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{f"Int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+    "Complex64": "c64",
+    "Complex128": "c128",
+}
+
+
+MAX_PARTS = 10_000
+"""Types with more parts are refused; records in records grow fast."""
+
+
+def spec_of(frame: Frame, node: ast.expr) -> Spec:
+    """What an annotation says; a Failure with its place if it has no meaning here."""
+    session = frame.session
+    annotating, session.annotating = session.annotating, True
+    try:
+        found = _spec(frame, node)
+        if extent(found) > MAX_PARTS:
+            raise Failure(TooLarge(what=f"a type of more than {MAX_PARTS} parts"))
+        return found
+    except Failure as failure:
+        raise failure.at(frame.span(node)) from None
+    finally:
+        session.annotating = annotating
+
+
+def _spec(frame: Frame, node: ast.expr) -> Spec:
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            return NoneSpec()
+        if isinstance(node.value, str):
+            return _spec(frame, _parsed(node))
+    if isinstance(node, ast.Subscript):
+        head = evaluate(frame, node.value)
+        if head is POISON:
+            raise Poisoned
+        foreign = isinstance(head, Marker) and head.name.startswith("jaxtyping.")
+        return _subscript(frame, node, _element(head), foreign)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _union(frame, node, [node.left, node.right])
+    value = _element(evaluate(frame, node))
+    if value is POISON:
+        raise Poisoned
+    span = frame.span(node)
+    if isinstance(value, DType | DTypeClass):
+        return ArraySpec(value, (), span)
+    if isinstance(value, RecordClass) and value.kind == "namespace":
+        reason = f"`{value.title}` is not a record"
+        raise _bad(node, frame, reason, "derive it from `psc.Record`, with a type for each field")
+    if isinstance(value, RecordClass):
+        if value.variables:
+            reason = f"`{value.title}` is generic in {', '.join(value.variables)}"
+            raise _bad(node, frame, reason, f"say for what: `{value.title}[…]`")
+        return record_spec(value, ())
+    if isinstance(value, TypeVariable):
+        if value.problem:
+            rewrite = f'{value.name} = TypeVar("{value.name}", bound=psc.Tree)'
+            raise _bad(node, frame, value.problem, rewrite)
+        return value.spec(span)
+    if isinstance(value, Alias):
+        return spec_of(value.frame, value.node)
+    if isinstance(value, Marker) and value == TREE:
+        return TreeSpec("", shown="Tree", bounded=True, span=span)
+    if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
+        return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)
+    if isinstance(value, Marker) and value.name in ("builtins.float", "builtins.int"):
+        ours = "f32" if value.name.endswith("float") else "i32"
+        raise _bad(
+            node,
+            frame,
+            f"`{value.name[9:]}` does not say whether it is an array",
+            f"`psc.{ours}` for a traced scalar, `psc.Static[{value.name[9:]}]` for a static value",
+        )
+    if isinstance(value, Marker) and value.name == "numpy.ndarray":
+        raise _bad(
+            node, frame, "`np.ndarray` says neither dtype nor shape", 'for instance `f32["n d"]`'
+        )
+    rewrite = _COLLECTIONS.get(getattr(value, "name", ""), 'write `f32["n d"]`')
+    raise _bad(node, frame, f"{describe(value)} is not a type of arrays", rewrite)
+
+
+_RECORD = 'a record has parts with names: `class P(psc.Record)` with fields such as `w: f32["d"]`'
+_TUPLE = '`tuple[f32["n"], ...]` for parts of one type, `tuple[f32["n"], f32]` for several'
+_COLLECTIONS = {
+    **dict.fromkeys(("builtins.dict", "typing.Dict"), _RECORD),
+    **dict.fromkeys(("builtins.list", "builtins.tuple", "typing.List", "typing.Tuple"), _TUPLE),
+}
+"""What is written in the place of Python's collections."""
+
+
+def _element(value: Any) -> Any:
+    """Names of jaxtyping as our dtypes and classes; `int`, `tuple` as the types that they are."""
+    if isinstance(value, StaticFunction):
+        return Marker(value.name)
+    if isinstance(value, Marker) and value.name.startswith("jaxtyping."):
+        name = _JAXTYPING.get(value.name.removeprefix("jaxtyping."), "")
+        if is_dtype_name(name):
+            return dtype(name)
+        if name in CLASSES:
+            return DTypeClass(name, CLASSES[name])
+        if name == "Real":  # a class that only jaxtyping has
+            return DTypeClass(name, CLASSES["Integer"] + CLASSES["Float"])
+    return value
+
+
+def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> Spec:
+    if isinstance(head, DType | DTypeClass):
+        inner = node.slice
+        if foreign and isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
+            return _jaxtyping_array(frame, node, head, *inner.elts)
+        return _array(frame, inner, head, frame.span(node))
+    items = _items(node)
+    if isinstance(head, RecordClass) and head.variables:
+        return record_spec(head, (), _type_arguments(frame, head, items))
+    if isinstance(head, RecordClass):
+        arguments = _text(frame, node.slice)
+        return record_spec(head, tuple(arguments.split()))
+    name = head.name if isinstance(head, Marker) else ""
+    if name in ("builtins.tuple", "typing.Tuple"):
+        if len(items) == 2 and _is_ellipsis(items[1]):
+            return RepeatedSpec(_part(frame, items[0]))
+        return TupleSpec(tuple(_part(frame, item) for item in items))
+    if name in ("pyrsistent.PVector", "pyrsistent.typing.PVector"):
+        return RepeatedSpec(_part(frame, items[0]), vector=True)
+    if name in ("pyrsistent.PMap", "pyrsistent.typing.PMap") and len(items) == 2:
+        return MapSpec(_part(frame, items[1]))
+    if name == TREE.name:
+        inside = evaluate(frame, items[0])
+        if isinstance(inside, DType | DTypeClass):
+            text = f"Tree[{inside.name}]"
+            return TreeSpec("", inside, shown=text, bounded=True, span=frame.span(node))
+    if name == "pscdsl.Static":
+        return static_spec(frame, items[0])
+    if name == "typing.Annotated":
+        return _spec(frame, items[0])
+    if name == "typing.Optional":
+        return _union(frame, node, [items[0], ast.Constant(None)])
+    if name == "typing.Union":
+        return _union(frame, node, items)
+    rewrite = _COLLECTIONS.get(name or getattr(head, "name", ""), "")
+    raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", rewrite)
+
+
+def _type_arguments(frame: Frame, cls: RecordClass, items: list[ast.expr]) -> tuple[Spec, ...]:
+    """What the type variables of a record stand for."""
+    if len(items) != len(cls.variables):
+        text = f"{cls.title}[{', '.join(map(frame.source.text_of, items))}]"
+        reason = f"`{cls.title}` is generic in {', '.join(cls.variables)}"
+        raise Failure(BadAnnotation(text=text, reason=reason, rewrite=""))
+    return tuple([_part(frame, node) for node in items])
+
+
+def _jaxtyping_array(
+    frame: Frame,
+    node: ast.Subscript,
+    element: DType | DTypeClass,
+    array: ast.expr,
+    shape: ast.expr,
+) -> ArraySpec:
+    """`Float32[Array, "n d"]`; of an array that has a shape itself, the sizes stand in front."""
+    spec = _array(frame, shape, element, frame.span(node))
+    if not isinstance(array, ast.Subscript) and not isinstance(evaluate(frame, array), Alias):
+        return spec
+    inner = _spec(frame, array)
+    if not isinstance(inner, ArraySpec) or inner.dtype != element:
+        raise _bad(node, frame, f"{inner} is not an array of {element.name}", "name one dtype")
+    return _one_group(frame, replace(spec, dims=spec.dims + inner.dims), node)
+
+
+def _one_group(frame: Frame, spec: ArraySpec, node: ast.expr) -> ArraySpec:
+    if sum(isinstance(dim, Variadic) for dim in spec.dims) > 1:
+        raise _bad(node, frame, "one group of dimensions may be open, here are several", "")
+    return spec
+
+
+def _part(frame: Frame, node: ast.expr) -> Spec:
+    """What stands in a tuple, vector, map or union; numbers in these are arrays."""
+    spec = _spec(frame, node)
+    if isinstance(spec, StaticSpec):
+        reason = "a static value is a parameter, or a field of a record"
+        raise _bad(node, frame, reason, "give it a parameter, or a record with a field, of its own")
+    return spec
+
+
+def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
+    """`A | None`; other unions have no single type."""
+    specs = [_part(frame, alternative) for alternative in alternatives]
+    others = [spec for spec in specs if not isinstance(spec, NoneSpec)]
+    if len(others) == 1 and len(specs) == 2:
+        return others[0] if isinstance(others[0], OptionalSpec) else OptionalSpec(others[0])
+    raise _bad(node, frame, "a union has no single type", "declare one kernel for each case")
+
+
+def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
+    """What `psc.Static[…]` says of a value."""
+    form = _static_form(frame, node)
+    samples: tuple[object, ...] | None = None
+    if isinstance(form, OneOf):
+        samples = form.values
+    elif isinstance(form, Instance):
+        samples = _SAMPLES.get(form.cls)
+    return StaticSpec(frame.source.text_of(node), samples, form)
+
+
+def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
+    """The values that a static type allows, or None if it allows any."""
+    if isinstance(node, ast.Constant) and node.value is None:
+        return OneOf((None,))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _either(frame, [node.left, node.right])
+    head = _element(evaluate(frame, node.value if isinstance(node, ast.Subscript) else node))
+    name = head.name if isinstance(head, Marker) else ""
+    if not isinstance(node, ast.Subscript):
+        if isinstance(head, RecordClass):
+            members = [member.value for member in head.members.values()]
+            members = [member for member in members if isinstance(member, Enum | EnumMember)]
+            return OneOf(tuple(dict.fromkeys(members))) if members else None
+        cls = _INSTANCES.get(name)
+        return None if cls is None else Instance(cls)
+    items = _items(node)
+    if name == "typing.Literal":
+        return OneOf(tuple([evaluate(frame, item) for item in items]))
+    if name == "typing.Optional":
+        return _either(frame, [*items, ast.Constant(None)])
+    if name == "typing.Union":
+        return _either(frame, items)
+    if name in ("builtins.tuple", "typing.Tuple"):
+        forms = [_static_form(frame, item) for item in items if not _is_ellipsis(item)]
+        return Items(tuple(forms), repeated=len(forms) < len(items))
+    return None
+
+
+def _items(node: ast.Subscript) -> list[ast.expr]:
+    """What stands in the brackets."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is Ellipsis
+
+
+def _either(frame: Frame, items: list[ast.expr]) -> StaticForm:
+    forms = tuple([_static_form(frame, item) for item in items])
+    return None if None in forms else Either(forms)
+
+
+def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:
+    text = _text(frame, node, element.name)
+    try:
+        return _one_group(frame, ArraySpec(element, parse_shape(text), span), node)
+    except ShapeSyntaxError as error:
+        place = frame.span(node)
+        if place.line == place.end_line:  # point into the string
+            column = place.column + 1 + error.offset
+            end = min(column + 1, place.end_column)
+            place = replace(place, column=min(column, end - 1), end_column=end)
+        raise Failure(
+            BadAnnotation(
+                text=text,
+                reason=error.message,
+                rewrite=f'`"{" ".join(text.replace(",", " ").split())}"`' if "," in text else "",
+                span=place,
+            )
+        ) from None
+
+
+def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    words = _words(node)
+    findings = frame.session.findings
+    known = len(findings)
+    value = None if words and isinstance(node, ast.Tuple) else evaluate(frame, node)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return str(value)
+    if words and all(isinstance(finding, UnknownName) for finding in findings[known:]):
+        del findings[known:]  # names of sizes are not to be defined: they stand in a string
+        raise _bad(node, frame, "the shape is not a string", f'write `{element}["{words}"]`')
+    raise _bad(node, frame, "the shape is not a string", f'for instance `{element}["n d"]`')
+
+
+def _words(node: ast.expr) -> str:
+    """The sizes that stand here, as a string would have them; empty if anything else does."""
+    if isinstance(node, ast.Tuple):
+        parts = [_words(element) for element in node.elts]
+        return " ".join(parts) if all(parts) else ""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int):
+        return str(node.value)
+    if isinstance(node, ast.Name | ast.BinOp):
+        return ast.unparse(node).replace(" ", "")
+    return ""
+
+
+def _parsed(node: ast.Constant) -> ast.expr:
+    try:
+        inner = ast.parse(str(node.value).strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        reason = "it is not an expression"
+        text = shortened(str(node.value))
+        raise Failure(BadAnnotation(text=text, reason=reason, rewrite="")) from None
+    for each in ast.walk(inner):
+        ast.copy_location(each, node)
+    return inner
+
+
+_READING = object()
+"""Stands for a specification that is being read."""
+
+
+def record_spec(
+    cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
+) -> RecordSpec:
+    """The specification of a record, its own names of sizes or types replaced by the arguments."""
+    key = (arguments, types)
+    cached = cls.specs.get(key)
+    if cached is _READING:
+        reason = "it contains itself, so its trees have no fixed shape"
+        raise Failure(BadAnnotation(text=cls.title, reason=reason, rewrite=""))
+    if cached is None:
+        cls.specs[key] = _READING
+        try:
+            cached = cls.specs[key] = _record_spec(cls, arguments, types)
+        finally:
+            if cls.specs[key] is _READING:
+                del cls.specs[key]
+    spec: RecordSpec = cached
+    return spec
+
+
+def _record_spec(
+    cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...]
+) -> RecordSpec:
+    sizes = parse_shape(" ".join(arguments))
+    renaming: Renaming | None = given(cls.dims, sizes) if arguments else {}
+    if renaming is None:
+        raise Failure(_wrong_sizes(cls, arguments))
+    meant = dict(zip(cls.variables, types, strict=False))
+    fields: list[tuple[str, Spec]] = []
+    size = 0
+    for field in cls.fields:
+        if field.annotation is None or field.frame is None:
+            raise Failure(
+                BadAnnotation(
+                    text=cls.title,
+                    reason=f"its field `{field.name}` has no type",
+                    rewrite="give every field a type",
+                )
+            )
+        try:
+            spec = spec_of(field.frame, field.annotation)
+            for names, frame, given_ in field.applied:
+                items = given_.elts if isinstance(given_, ast.Tuple) else [given_]
+                own = [spec_of(frame, item) for item in items]
+                spec = meaning(spec, dict(zip(names, own, strict=False)))
+        except Poisoned:
+            raise Failure(*field.frame.session.findings) from None
+        spec = meaning(spec, meant) if meant else spec
+        fields.append((field.name, renamed(spec, renaming) if renaming else spec))
+        size += extent(fields[-1][1])
+        if size > MAX_PARTS:
+            raise Failure(TooLarge(what=f"a type of more than {MAX_PARTS} parts"))
+    return RecordSpec(cls.name, tuple(fields), " ".join(arguments), types)
+
+
+def _wrong_sizes(cls: RecordClass, arguments: tuple[str, ...]) -> BadAnnotation:
+    text = f"{cls.title}[{' '.join(arguments)}]"
+    if cls.dims:
+        reason = f"`{cls.title}` has {_count(cls.dims)}: {' '.join(cls.dims)}"
+        return BadAnnotation(text=text, reason=reason, rewrite="")
+    reason = f"`{cls.title}` does not say which of its sizes can be given"
+    rewrite = "derive it from `psc.Record`, with `dims=` for their names"
+    if cls.kind == "record":
+        own = " ".join(_own_sizes(cls))
+        rewrite = f'name them in its definition: `class {cls.title}(psc.Record, dims="{own}")`'
+    return BadAnnotation(text=text, reason=reason, rewrite=rewrite)
+
+
+def _own_sizes(cls: RecordClass) -> list[str]:
+    """The names of sizes in a record's fields, in the order in which they occur."""
+    parts = [part for _, part in walk_paths(record_spec(cls, ()), "")]
+    found: dict[str, None] = {}
+    for dim in (dim for part in parts for dim in declared_dims(part)):
+        if isinstance(dim, Variadic) and dim.name:
+            found[f"*{dim.name}"] = None
+        elif isinstance(dim, Dim):
+            found.update(dict.fromkeys(sorted(names(dim))))
+    return list(found)
+
+
+def _count(dims: tuple[str, ...]) -> str:
+    """How many sizes a record takes."""
+    single = sum(not name.startswith("*") for name in dims)
+    return f"{single} sizes" if single == len(dims) else f"{single} sizes or more"
+
+
+def static_fields(cls: RecordClass) -> frozenset[str]:
+    """The fields of a record whose values are known while checking."""
+    try:
+        fields = record_spec(cls, ()).fields
+    except (Failure, Poisoned):  # whoever declares the record as a type reports it
+        return frozenset()
+    return frozenset(name for name, spec in fields if isinstance(spec, StaticSpec))
+
+
+def renamed(spec: Spec, env: Renaming) -> Spec:
+    """A specification with sizes in place of names."""
+
+    def of_array(part: Spec) -> Spec:
+        return replace(part, dims=applied(part.dims, env)) if isinstance(part, ArraySpec) else part
+
+    return replaced(spec, of_array)
+
+
+def meaning(spec: Spec, known: Mapping[str, Spec]) -> Spec:
+    """A specification with types in place of type variables."""
+    return replaced(
+        spec, lambda part: known.get(part.name, part) if isinstance(part, TreeSpec) else part
+    )
+
+
+def named_trees(spec: Spec, parameter: str) -> Spec:
+    """The specification of a parameter, each `psc.Tree` in it a type variable of its own."""
+    number = count()
+
+    def named(part: Spec) -> Spec:
+        if not isinstance(part, TreeSpec) or part.name:
+            return part
+        index = next(number)
+        return replace(part, name=f"{parameter}_tree{index}" if index else parameter)
+
+    return replaced(spec, named)
+
+
+def replaced(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    """A specification with something else in place of what holds no parts."""
+    if isinstance(spec, TupleSpec):
+        return TupleSpec(tuple(replaced(item, change) for item in spec.items))
+    if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
+        return replace(spec, item=replaced(spec.item, change))
+    if isinstance(spec, RecordSpec):
+        fields = tuple((n, replaced(s, change)) for n, s in spec.fields)
+        return replace(spec, fields=fields, types=tuple(replaced(s, change) for s in spec.types))
+    return change(spec)
+
+
+def _bad(node: ast.expr, frame: Frame, reason: str, rewrite: str) -> Failure:
+    return Failure(
+        BadAnnotation(
+            text=frame.source.text_of(node), reason=reason, rewrite=rewrite, span=frame.span(node)
+        )
+    )

@@ -1,0 +1,416 @@
+"""Arguments and results against what is declared: specifications, annotations of helpers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from pscdsl._src.frontend.annotations import named_trees, spec_of
+from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.purity import is_closed, parts
+from pscdsl._src.frontend.text.source import FunctionNode, with_defaults
+from pscdsl._src.frontend.trees import flatten, of_values
+from pscdsl._src.frontend.values import (
+    EnumMember,
+    External,
+    KnownModule,
+    Partial,
+    Poisoned,
+    RecordValue,
+    StaticFunction,
+    Undecided,
+    describe,
+    is_poisoned,
+    is_type,
+)
+from pscdsl._src.ir.builder import Builder, Program, Value, Weak
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.typing.array_types import (
+    ArrayType,
+    MapType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+    leaves,
+    map_leaves,
+    paths,
+    show_shape,
+)
+from pscdsl.typing.array_types import leaves as leaves_of
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control import ReturnTree
+from pscdsl.typing.codes.element_types import ReturnDtype
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.shapes import axes, disagreement
+from pscdsl.typing.codes.shapes_of_arguments import ReturnShape
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Span
+from pscdsl.typing.dims import Dim, Size, names, substitute, variable
+from pscdsl.typing.dtypes import DType, accepts_weak
+from pscdsl.typing.python_containers import is_constant, is_tuple
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    MapSpec,
+    OptionalSpec,
+    Parameter,
+    RecordSpec,
+    RepeatedSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    TreeSpec,
+    TupleSpec,
+    trees_of,
+    walk_paths,
+)
+from pscdsl.typing.unify import Match, match, repair, structure_differences
+
+# Arguments of a call on their way to a declared specification: weak ones take its dtype.
+
+
+def settle(
+    here: Builder,
+    spec: Spec,
+    value: Any,
+    function: str,
+    chosen: dict[str, DType],
+) -> tuple[list[Value], Type]:
+    """An argument's arrays and its type, weak ones in the dtype that the specification asks for.
+
+    `chosen` keeps the dtypes that strong arguments give to dtype classes.
+    """
+    leaves, tree = flatten(here, value, f"an argument of `{function}`")
+    settled = [
+        leaf if isinstance(leaf, Value) else leaf.at(dtype)
+        for leaf, dtype in zip(leaves, dtypes_of(spec, leaves, tree, chosen), strict=True)
+    ]
+    return settled, of_values(tree, settled)
+
+
+def static_type(here: Builder, value: Any) -> Type:
+    """A static argument's type; arrays keep theirs, so that matching refuses them."""
+    if isinstance(value, Value | Weak):
+        return value.type
+    if not _is_in_sizes(value) and holds_sizes(value):
+        what = f"{describe(value)}, which holds sizes of the kernel around, in another kernel"
+        raise Failure(NotStatic(what=what))
+    try:
+        hash(value)
+    except TypeError:
+        return flatten(here, value, "a static argument")[1]
+    return StaticType(value)
+
+
+_WITHOUT_SIZES = (Closure, KnownModule, External, EnumMember, Enum, Meaning)
+
+
+def _is_in_sizes(value: Any) -> bool:
+    """Whether a value consists of sizes and of what is closed, as far as tuples have it."""
+    if is_tuple(value):
+        return all(map(_is_in_sizes, value))
+    return isinstance(value, Dim) or is_closed(value)
+
+
+def holds_sizes(value: Any) -> bool:
+    """Whether a static value may hold a size; what a function captures is seen where it is read."""
+    if isinstance(value, Dim | Undecided):
+        return True
+    if isinstance(value, StaticFunction):
+        return MEANINGS.get(value.name) is not value  # a method of something, else
+    if is_closed(value) or is_type(value) or isinstance(value, _WITHOUT_SIZES):
+        return False
+    if is_tuple(value) or isinstance(value, list | dict):
+        return any(map(holds_sizes, parts(value)))
+    if is_constant(value):
+        return False
+    if isinstance(value, RecordValue):
+        return any(map(holds_sizes, value.fields.values()))
+    if isinstance(value, Partial):
+        return any(map(holds_sizes, (value.function, *value.args, *value.kwargs.values())))
+    if isinstance(value, BoundMethod):
+        return holds_sizes(value.self_value)
+    return not hasattr(value, "__pscdsl_definition__") and not isinstance(value, np.dtype | type)
+
+
+def dtypes_of(
+    spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: dict[str, DType]
+) -> list[DType]:
+    """The dtypes of the arrays of a tree, weak ones in that which the specification asks for.
+
+    A dtype class that is not `chosen` yet is what its first strong array has.
+    """
+    wanted = list(_dtypes(spec, tree))
+    for leaf, dtype in zip(leaves, wanted, strict=False):
+        if isinstance(leaf, Value) and isinstance(dtype, DTypeClass):
+            chosen.setdefault(dtype.name, leaf.dtype)
+    found: list[DType] = []
+    for each, asked in zip_longest(leaves, wanted[: len(leaves)]):
+        dtype = chosen.get(asked.name) if isinstance(asked, DTypeClass) else asked
+        if not isinstance(each, Value) and dtype is not None and accepts_weak(dtype, each.kind):
+            found.append(dtype)
+        else:
+            found.append(each.dtype)
+    return found
+
+
+def as_asked(
+    spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: Mapping[str, DType]
+) -> Type:
+    """The type of a tree whose weak arrays have the dtypes that the specification asks for."""
+    dtypes = iter(dtypes_of(spec, leaves, tree, dict(chosen)))
+    return map_leaves(tree, lambda leaf: leaf.with_dtype(next(dtypes)))
+
+
+def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:
+    """What is asked of each leaf of a tree; None where the tree does not fit the specification."""
+    if isinstance(spec, ArraySpec):
+        yield spec.dtype
+    elif isinstance(spec, TreeSpec):
+        yield from [spec.dtype for _ in leaves_of(tree)]
+    elif isinstance(spec, TupleSpec) and isinstance(tree, TupleType):
+        for item, part in zip(spec.items, tree.items, strict=False):
+            yield from _dtypes(item, part)
+    elif isinstance(spec, RepeatedSpec) and isinstance(tree, TupleType | VectorType):
+        for part in tree.items:
+            yield from _dtypes(spec.item, part)
+    elif isinstance(spec, RecordSpec) and isinstance(tree, RecordType):
+        for (_, item), (_, part) in zip(spec.fields, tree.fields, strict=False):
+            yield from _dtypes(item, part)
+    elif isinstance(spec, OptionalSpec) and not isinstance(tree, NoneType):
+        yield from _dtypes(spec.item, tree)
+    elif isinstance(spec, MapSpec) and isinstance(tree, MapType):
+        for _, part in tree.items:
+            yield from _dtypes(spec.item, part)
+    elif not isinstance(tree, StaticType | NoneType):
+        yield None
+
+
+# What a function returns beside what it declares.
+
+
+def result_problems(
+    facts: Assumptions, function: str, found: Type, declared: Type
+) -> list[Diagnostic]:
+    """How the type that was found differs from the one declared."""
+    problems: list[Diagnostic] = [
+        ReturnTree(
+            function=function,
+            path=each.path,
+            declared=str(each.wanted),
+            found=str(each.found),
+            why=each.why,
+        )
+        for each in structure_differences(found, declared)
+    ]
+    if problems:
+        return problems
+    for (path, wanted), mine in zip(paths(declared), leaves(found), strict=True):
+        why = differs(facts, mine, wanted)
+        if why is not None:
+            problems.append(
+                ReturnShape(
+                    function=function,
+                    path=path,
+                    declared=wanted,
+                    found=mine,
+                    why=why,
+                    rewrite=repair(facts, mine, wanted, "return it"),
+                )
+            )
+        elif mine.dtype is not wanted.dtype:
+            problems.append(ReturnDtype(function=function, path=path, declared=wanted, found=mine))
+    return problems
+
+
+def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:
+    """Why the shape that was found is not the declared one, or None; `_1` fits everything."""
+    if found.rank != declared.rank:
+        return f"[{show_shape(found.shape)}] has {axes(found.rank)}, not {declared.rank}"
+    for mine, wanted in zip(found.shape, declared.shape, strict=True):
+        if isinstance(wanted, Dim) and str(wanted).startswith("_"):
+            continue
+        if not facts.equal(mine, wanted):
+            return disagreement(facts, mine, wanted)
+    return None
+
+
+# Annotations of inlined helpers: what they say of arrays is checked at each call.
+#
+# Sizes that a helper names belong to that call: they are bound by its arguments.  Annotations that
+# say nothing of arrays (`int`, `Callable`, a class of the user's) are left alone; but a parameter
+# that is given a size is the size of this name.  Of a record that is generic in a variable of
+# Python's, `Moments[T]`, it is checked that it is one.
+
+
+FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Contract:
+    """What a helper's annotations say."""
+
+    def __init__(
+        self, signature: Signature, result_span: Span, records: Sequence[Parameter] = ()
+    ) -> None:
+        self.signature = signature
+        self.records = records
+        """The parameters of which it is only said which record they are."""
+        self.result_span = result_span
+        """Where the result is declared."""
+
+    def arguments(self, here: Builder, given: Mapping[str, Any]) -> Match | None:
+        """Check the arguments; how the names of sizes are bound, if they all are."""
+        for parameter in self.records:
+            self._is_record(here, parameter, given[parameter.name])
+        types: dict[str, Type] = {}
+        chosen: dict[str, Any] = {}
+        for parameter in self.signature.parameters:
+            value = given[parameter.name]
+            if is_poisoned(value):
+                return None
+            found = settle(here, parameter.spec, value, self.signature.name, chosen)
+            types[parameter.name] = found[1]
+        try:
+            fit = match(self.signature, types, here.facts)
+        except Failure as failure:
+            if any(d.code == "PSC304" for d in failure.diagnostics):
+                return None  # a size that the arguments do not bind: nothing can be compared
+            spans = (Label(p.span, "declared here") for p in self.signature.parameters)
+            raise failure.labelled(*spans) from None
+        numbers = {n: v for n, v in given.items() if _is_size(v)}
+        return Match(fit.choice, {**numbers, **fit.sizes})
+
+    def _is_record(self, here: Builder, parameter: Parameter, value: Any) -> None:
+        """Refuse what is no instance of the class that is declared, nor of one derived from it."""
+        spec = parameter.spec
+        assert isinstance(spec, RecordSpec)
+        if is_poisoned(value) or (
+            isinstance(value, RecordValue)
+            and any(each.name == spec.record for each in value.cls.ancestry())
+        ):
+            return
+        _, tree = flatten(here, value, f"an argument of `{self.signature.name}`")
+        alone = Signature(self.signature.name, (parameter,), None)
+        try:
+            match(alone, {parameter.name: tree}, here.facts)
+        except Failure as failure:
+            raise failure.labelled(Label(parameter.span, "declared here")) from None
+
+    def result(self, here: Builder, fit: Match, value: Any) -> None:
+        """Check what is returned."""
+        spec = self.signature.result
+        if spec is None or is_poisoned(value):
+            return
+        found = settle(here, spec, value, self.signature.name, {})
+        wanted = self.signature.result_type(fit.choice, found[1])
+        declared = map_leaves(wanted, lambda leaf: _known(leaf, fit.sizes))
+        problems = result_problems(here.facts, self.signature.name, found[1], declared)
+        if problems:
+            raise Failure(*problems)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int | Dim) and not isinstance(value, bool)
+
+
+def _known(array: ArrayType, sizes: Mapping[str, Size]) -> ArrayType:
+    """The type with sizes in place of names, and `_` for what contains another name."""
+    shape = tuple(
+        substitute(size, sizes) if names(size) <= sizes.keys() else variable("_")
+        for size in array.shape
+    )
+    return ArrayType(array.dtype, shape)
+
+
+def contract(frame: Frame, node: FunctionNode) -> Contract | None:
+    """The contract of a helper; None if its annotations say nothing of arrays."""
+    if isinstance(node, ast.Lambda):
+        return None
+    # By scope too: a file that is loaded as two modules has one source, and two classes of a name.
+    cache = frame.source.contracts.setdefault(frame.scope, {})
+    if id(node) not in cache:
+        cache[id(node)] = _read(frame, node)
+        frame.source.keep(node)
+    return cache[id(node)]
+
+
+def _read(frame: Frame, node: FunctionStatement) -> Contract | None:
+    spec = node.args
+    parameters: list[Parameter] = []
+    records: list[Parameter] = []
+    for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        found = None if each.annotation is None else _spec(frame, each.annotation)
+        if each.annotation is None or found is None:
+            continue
+        span = frame.source.span(each.annotation)
+        if _says_of_arrays(found):
+            parameters.append(Parameter(each.arg, named_trees(found, each.arg), span=span))
+        elif isinstance(found, RecordSpec) and found.types:
+            records.append(Parameter(each.arg, found, span=span))
+    result = None if node.returns is None else _spec(frame, node.returns)
+    if result is not None and not _says_of_arrays(result):
+        result = None
+    if not parameters and not records and result is None:
+        return None
+    place = frame.source.span(node if node.returns is None else node.returns)
+    signature = Signature(node.name, tuple(parameters), result)
+    if signature.unbound():  # which tree it is, nobody says
+        signature = replace(signature, result=None)
+    return Contract(signature, place, records)
+
+
+def _spec(frame: Frame, annotation: ast.expr) -> Spec | None:
+    assert frame.closure is not None
+    quiet = frame.closure.annotation_frame()
+    try:
+        return spec_of(quiet, annotation)
+    except (Failure, Poisoned):
+        return None
+
+
+def _says_of_arrays(spec: Spec) -> bool:
+    if any(not each.bounded for each in trees_of(spec)):
+        return False  # a type variable of Python's, which says nothing of arrays
+    return any(isinstance(part, ArraySpec | TreeSpec) for _, part in walk_paths(spec, ""))
+
+
+# Defaults of a kernel's parameters: each is an argument that its own annotation takes.
+
+
+def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnostic]:
+    """What a call without the argument would report, at the default.
+
+    Sizes that several arguments share are for calls to compare: a default need not fit all others.
+    """
+    places = {each.arg: default for each, default in with_defaults(closure.node.args)}
+    for parameter in signature.parameters:
+        if not parameter.has_default:
+            continue
+        try:
+            default_fit(closure, signature, parameter)
+        except Failure as failure:
+            span = closure.source.span(places[parameter.name])
+            yield from (diagnostic.at(span) for diagnostic in failure.diagnostics)
+        except Poisoned:
+            pass
+
+
+def default_fit(closure: Closure, signature: Signature, parameter: Parameter) -> Match:
+    """How a default fits its parameter; a Failure if it does not, Poisoned if it is unknown."""
+    here = Program(Assumptions()).current
+    value = closure.defaults[parameter.name]
+    if isinstance(parameter.spec, StaticSpec):
+        tree = static_type(here, value)
+    else:
+        tree = settle(here, parameter.spec, value, signature.name, {})[1]
+    alone = Signature(signature.name, (parameter,), None)
+    return match(alone, {parameter.name: tree}, here.facts)

@@ -1,0 +1,630 @@
+"""Class statements that have a meaning, as record classes, and a refusal for anything else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pscdsl._src.frontend.annotations import TypeVariable
+from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
+from pscdsl._src.frontend.interpreter.frames import Frame, Session, fields
+from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass, base_kind
+from pscdsl._src.frontend.modules.scope import decorated
+from pscdsl._src.frontend.purity import external_use, external_value, hashable, is_closed
+from pscdsl._src.frontend.text.source import with_defaults
+from pscdsl._src.frontend.values import EnumMember, External, StaticFunction
+from pscdsl._src.ir.builder import Builder
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.typing.codes.language import BadArguments, Unsupported
+from pscdsl.typing.diagnostics import Failure
+
+# The class statements that have a meaning: a short list, and a refusal for anything else.
+#
+# What a class is depends on what its metaclass, its bases and its decorators do, and a class body
+# is a program. So a class is read only if its text says all there is to it: at most one base that
+# has a meaning, decorators that are known, and a body that binds each name once.
+
+
+WITHOUT_MEANING = frozenset("builtins.object typing.Generic typing.Protocol abc.ABC".split())
+"""Bases that leave a class as it is."""
+ENUMERATIONS = frozenset("enum.Enum enum.Flag enum.IntEnum enum.StrEnum".split())
+WITHOUT_EFFECT = frozenset(
+    "typing.final typing.dataclass_transform typing.runtime_checkable".split()
+)
+"""Decorators that leave a class as it is."""
+OPTIONS = frozenset(("frozen", "slots", "repr", "kw_only"))
+"""Options of `dataclass` that say nothing of fields, but for `frozen`."""
+DESCRIPTORS = {
+    "builtins.property": "property",
+    "builtins.staticmethod": "static",
+    "builtins.classmethod": "class",
+    "functools.cached_property": "property",
+}
+KERNEL = ("pscdsl.kernel", "psc.kernel")
+KNOWN_DECORATORS = (
+    *KERNEL,
+    *("functools.cache", "functools.lru_cache"),
+    *("abc.abstractmethod", "typing.override", "typing.no_type_check"),
+)
+"""Decorators that change nothing of the class; what they make of a method is not read."""
+
+_MAKE = "declare fields; compute them in a function that makes the record"
+REBUILDING = {
+    "__init__": _MAKE,
+    "__new__": _MAKE,
+    "__getattribute__": "declare fields; properties compute what is not stored",
+    "__setattr__": "records do not change; make a changed copy with `.replace`",
+    "__init_subclass__": "a record that other records derive from has fields and methods only",
+}
+"""Methods that change what making or reading a record means."""
+_ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod".split()
+CALLED_BY_SYNTAX = frozenset(
+    [f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r", "i")]
+    + [f"__{name}__" for name in "neg pos abs invert eq ne lt le gt ge hash bool len".split()]
+    + [f"__{name}__" for name in "iter getitem contains repr str format".split()]
+)
+"""Methods that are refused where syntax calls them; else they are of no matter."""
+OF_RECORDS = CALLED_BY_SYNTAX | {"__call__", "__post_init__", "__doc__", "__slots__"}
+OF_ENUMERATIONS = frozenset("__eq__ __ne__ __hash__ __str__ __repr__ __format__ __doc__".split())
+OF_CLASSES = frozenset("__init_subclass__ __set_name__ __class_getitem__ __prepare__".split())
+"""Methods of a class that say what it, or another one, is made into."""
+PLACES = frozenset("__module__ __qualname__ __dict__ __annotations__ __class__ __bases__".split())
+
+
+@dataclass
+class ClassText:
+    """What a class statement says."""
+
+    node: ast.ClassDef
+    kind: str
+    """record, namedtuple, dataclass, precord, enumeration or namespace"""
+    parent: RecordClass | None = None
+    parent_node: ast.expr | None = None
+    base: str = ""
+    """The enumeration of Python's that it derives from."""
+    dims: ast.expr | None = None
+    keywords: bool = False
+    """Whether its own fields are given by their names alone."""
+    fields: dict[str, ast.AnnAssign | ast.Assign] = field(
+        default_factory=dict[str, "ast.AnnAssign | ast.Assign"]
+    )
+    """Annotated names, and what a PRecord assigns."""
+    values: dict[str, ast.expr] = field(default_factory=dict[str, ast.expr])
+    methods: dict[str, tuple[str, ast.FunctionDef]] = field(
+        default_factory=dict[str, tuple[str, ast.FunctionDef]]
+    )
+    """Each with its kind: method, property, static, class, or unread."""
+    kernels: set[str] = field(default_factory=set[str])
+    """The methods that are kernels."""
+
+
+def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out") -> Failure:
+    """The refusal of a part of a class statement."""
+    return Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(node)))
+
+
+def class_text(frame: Frame, node: ast.ClassDef) -> ClassText:
+    """What a class statement says; a Failure if that is not all there is to the class."""
+    return _Reader(frame, node).read(**fields(node))
+
+
+_VALUES = ("__doc__", "__slots__", "__hash__", "__invariant__")
+
+
+class _Reader:
+    """Reads one class statement."""
+
+    def __init__(self, frame: Frame, node: ast.ClassDef) -> None:
+        self.frame = frame
+        self.node = node
+        self.text = ClassText(node, "namespace")
+        self.bound: dict[str, ast.AST] = {}
+        self.inherited: frozenset[str] = frozenset()
+
+    def value(self, node: ast.expr) -> Any:
+        """What an expression of the class statement stands for."""
+        frame = self.frame
+        return evaluate(Frame(Session(None), frame.source, frame.scope, frame.outer), node)
+
+    def named(self, node: ast.expr) -> str:
+        """By which name an expression is known."""
+        return str(getattr(self.value(node), "name", ""))
+
+    def read(
+        self,
+        name: str,
+        bases: list[ast.expr],
+        keywords: list[ast.keyword],
+        body: list[ast.stmt],
+        decorator_list: list[ast.expr],
+    ) -> ClassText:
+        """The class statement."""
+        self._bases(bases)
+        self._decorators(name, decorator_list)
+        for keyword in keywords:
+            if keyword.arg != "dims" or self.text.kind != "record":
+                what = "a metaclass of a class" if keyword.arg == "metaclass" else "this argument"
+                rewrite = "derive from `psc.Record`" if keyword.arg == "metaclass" else ""
+                raise refuse(self.frame, keyword, f"{what} of a class", rewrite or "leave it out")
+            self.text.dims = keyword.value
+        for statement in body:
+            self._statement(statement)
+        return self.text
+
+    def _bases(self, bases: list[ast.expr]) -> None:
+        text = self.text
+        nodes: list[ast.expr] = []
+        for base in bases:
+            head = base.value if isinstance(base, ast.Subscript) else base
+            value = self.value(head)
+            name = str(getattr(value, "name", ""))
+            if isinstance(value, RecordClass) and value.kind != "namespace":
+                text.parent, text.parent_node, text.kind = value, base, value.kind
+            elif base_kind(value) is not None:
+                text.kind = base_kind(value) or ""
+            elif name in ENUMERATIONS:
+                text.kind, text.base = "enumeration", name
+            elif not isinstance(value, RecordClass) and name in WITHOUT_MEANING:
+                continue
+            else:
+                shown = self.frame.source.text_of(base)
+                raise refuse(self.frame, base, f"the base class `{shown}`", "use a function of it")
+            nodes.append(base)
+        if len(nodes) > 1 or (text.kind == "enumeration" and len(bases) > 1):
+            what = "a class with several base classes"
+            raise refuse(self.frame, bases[-1], what, "derive from one; use functions for the rest")
+        if text.parent is not None:
+            self.inherited = frozenset(text.parent.field_names())
+
+    def _decorators(self, name: str, decorators: list[ast.expr]) -> None:
+        made = False
+        for decorator in decorators:
+            head = decorator.func if isinstance(decorator, ast.Call) else decorator
+            known = self.named(head)
+            if known in WITHOUT_EFFECT:
+                continue
+            if known != "dataclasses.dataclass" or self.text.kind not in ("namespace", "dataclass"):
+                shown = self.frame.source.text_of(head)
+                raise refuse(self.frame, decorator, f"the decorator `{shown}` of a class")
+            if not self._is_frozen(decorator):
+                what, rewrite = f"the mutable dataclass `{name}`", "@dataclass(frozen=True)"
+                raise refuse(self.frame, self.node, what, rewrite)
+            self.text.kind, made = "dataclass", True
+        declares = any(isinstance(statement, ast.AnnAssign) for statement in self.node.body)
+        if self.text.kind == "dataclass" and not made and declares:
+            what = f"fields of `{name}`, which is no dataclass itself,"
+            raise refuse(self.frame, self.node, what, "decorate it with `@dataclass(frozen=True)`")
+
+    def _is_frozen(self, decorator: ast.expr) -> bool:
+        options: dict[str, Any] = {}
+        if isinstance(decorator, ast.Call):
+            for keyword in decorator.keywords:
+                constant = isinstance(keyword.value, ast.Constant)
+                if keyword.arg not in OPTIONS or not constant or decorator.args:
+                    raise refuse(self.frame, keyword, f"`{keyword.arg}=` of a dataclass")
+                options[keyword.arg] = self.value(keyword.value)
+        self.text.keywords = options.get("kw_only") is True
+        return options.get("frozen") is True
+
+    def _statement(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                return
+            case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                self._annotated(name, statement, value)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self._expression(value)
+                self._bind(name, statement)
+                if self.text.kind == "precord" and isinstance(value, ast.Call):
+                    self._require_options(
+                        value, {"type", "initial", "mandatory", "factory", "invariant"}, 1
+                    )
+                    self.text.fields[name] = statement
+                else:
+                    self._require_value(name, statement)
+                    self.text.values[name] = value
+            case ast.FunctionDef():
+                self._method(statement, **fields(statement))
+            case _:
+                what = f"a statement of this kind (`{type(statement).__name__}`) in a class"
+                raise refuse(self.frame, statement, what, "fields, constants and methods only")
+
+    def _bind(self, name: str, node: ast.AST) -> None:
+        """Bind a name of the class, which has a plain name and is bound once."""
+        frame, kind = self.frame, self.text.kind
+        if name in self.bound:
+            raise refuse(frame, node, f"`{name}`, which the class binds twice,", "bind it once")
+        if name in self.inherited:
+            what = f"`{name}`, which is a field of the base class already,"
+            raise refuse(frame, node, what, "give it another name")
+        if name.startswith("__"):
+            dunder = name.endswith("__")
+            if kind == "enumeration":
+                known = name in OF_ENUMERATIONS
+            elif kind == "namespace":
+                known = name not in OF_CLASSES | PLACES
+            else:
+                known = name in OF_RECORDS or (kind == "precord" and name == "__invariant__")
+            if not dunder or not known:
+                rewrite = REBUILDING.get(name, "one underscore, or none")
+                raise refuse(frame, node, f"`{name}` of a class", rewrite)
+        elif kind == "enumeration" and name.startswith("_"):
+            raise refuse(frame, node, f"`{name}` of an enumeration")
+        self.bound[name] = node
+
+    def _require_value(self, name: str, node: ast.AST) -> None:
+        """Names with values that Python looks at are methods, or are not there."""
+        if name.startswith("__") and name not in _VALUES:
+            raise refuse(self.frame, node, f"a value for `{name}` of a class")
+        parent = self.text.parent
+        if parent is not None and parent.kind == "namedtuple":
+            what = "a value in a class that derives from a NamedTuple class"
+            raise refuse(self.frame, node, what, "a method, or a constant of the module")
+
+    def _expression(self, node: ast.expr) -> None:
+        """Refuse an expression that reads names of the class body, or binds some."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and inner.id in self.bound:
+                what = f"`{inner.id}` of the class in its own body"
+                raise refuse(self.frame, inner, what, "a constant of the module")
+            if isinstance(inner, ast.NamedExpr):
+                raise refuse(self.frame, inner, "`:=` in a class", "a constant of the module")
+
+    def _annotated(self, name: str, node: ast.AnnAssign, value: ast.expr | None) -> None:
+        text, parent = self.text, self.text.parent
+        if value is not None:
+            self._expression(value)
+        self._bind(name, node)
+        if text.kind in ("namespace", "enumeration"):
+            if value is not None:
+                text.values[name] = value
+            return
+        if parent is not None and parent.kind == "namedtuple":
+            what = "a field of a class that derives from a NamedTuple class"
+            raise refuse(self.frame, node, what, "a NamedTuple class of its own")
+        head = node.annotation
+        known = self.named(head.value if isinstance(head, ast.Subscript) else head)
+        shown = ast.unparse(node.annotation)
+        if known == "typing.ClassVar":
+            if value is not None:
+                text.values[name] = value
+            return
+        if "ClassVar" in shown or known in ("dataclasses.InitVar", "dataclasses.KW_ONLY"):
+            raise refuse(self.frame, node, f"the annotation `{shown}` of a field", "a type")
+        if isinstance(value, ast.Call) and self.named(value.func) == "dataclasses.field":
+            self._require_options(value, {"default", "default_factory", "kw_only"}, 0)
+        text.fields[name] = node
+
+    def _require_options(self, call: ast.Call, known: set[str], positional: int) -> None:
+        """Refuse an argument of `field(…)` whose meaning is not modelled."""
+        for keyword in call.keywords:
+            if keyword.arg not in known:
+                raise refuse(self.frame, keyword, f"`{keyword.arg}=` of a field")
+        if len(call.args) > positional or any(isinstance(x, ast.Starred) for x in call.args):
+            raise refuse(self.frame, call, "these arguments of a field")
+
+    def _method(
+        self,
+        node: ast.FunctionDef,
+        name: str,
+        args: ast.arguments,
+        body: list[ast.stmt],
+        decorator_list: list[ast.expr],
+        returns: ast.expr | None,
+    ) -> None:
+        del body, returns  # they are read where the method is called
+        for _, default in with_defaults(args):
+            self._expression(default)
+        kind = "method"
+        *outer, inner = [self._decorator(decorator) for decorator in decorator_list] or [""]
+        if inner in KERNEL and outer in ([], ["builtins.staticmethod"]):
+            self.text.kernels.add(name)
+            kind = "static" if outer else "method"
+        elif inner in DESCRIPTORS and not outer:
+            kind = DESCRIPTORS[inner]
+        elif inner:
+            kind = "unread"
+        if self.text.kind == "enumeration" and kind == "property":
+            raise refuse(self.frame, node, "a property of an enumeration", "a function of a member")
+        if self.text.kind == "enumeration" and name in ("name", "value"):
+            raise refuse(self.frame, node, f"`{name}` of an enumeration")
+        for each in _private(node):
+            raise refuse(self.frame, each, "a name with two underscores", "one underscore, or none")
+        self._bind(name, node)
+        self.text.methods[name] = (kind, node)
+
+    def _decorator(self, decorator: ast.expr) -> str:
+        """The name of a method's decorator that is known; a Failure if it is not."""
+        self._expression(decorator)
+        known = self.named(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if known not in KNOWN_DECORATORS and known not in DESCRIPTORS:
+            shown = self.frame.source.text_of(decorator)
+            raise refuse(self.frame, decorator, f"the decorator `{shown}` of a method")
+        return known
+
+
+def _private(node: ast.AST) -> Iterator[ast.AST]:
+    """Names that a class mangles."""
+    for inner in ast.walk(node):
+        name = inner.id if isinstance(inner, ast.Name) else getattr(inner, "attr", "")
+        if isinstance(inner, ast.arg | ast.keyword):
+            name = inner.arg or ""
+        if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+            yield inner
+
+
+# Class statements as record classes: what `class_rules` admits, made into values.
+
+
+def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
+    """What a class statement binds."""
+    text = class_text(frame, node)
+    own = {name: _method(frame, text, name) for name in text.methods}
+    title = f"{module}.{node.name}"
+    for name, each in text.values.items():
+        own[name] = Member("value", _value(frame, each, f"{title}.{name}"))
+    fields = [_field(frame, text, name, each) for name, each in text.fields.items()]
+    if text.kind == "enumeration":
+        own = _enumeration(frame, text, title, own)
+
+    def guard(name: str, value: Any) -> None:
+        frame.scope.guard.of_class(frame.source, node, name, value)
+
+    if text.kind in ("namespace", "enumeration"):
+        own = {name: each for name, each in own.items() if each.kind not in _OF_INSTANCES}
+        made = RecordClass(node.name, module, "namespace", (), own, guard=guard)
+        made.enumeration = text.kind == "enumeration"
+        return made
+    parent = text.parent
+    members = {} if parent is None else _inherited_members(parent)
+    inherited = () if parent is None else _inherited_fields(frame, parent, text.parent_node)
+    return RecordClass(
+        node.name,
+        module,
+        text.kind,
+        (*inherited, *fields),
+        {**members, **own},
+        _dims(frame, text),
+        None,
+        guard,
+        () if parent is None else (parent,),
+        _variables(frame, node),
+    )
+
+
+_OF_INSTANCES = ("method", "property", "unread")
+"""Members that a class without instances in kernels does not have."""
+
+
+def _inherited_members(parent: RecordClass) -> dict[str, Member]:
+    return {
+        name: replace(member, admit=partial(admitted, parent, name, member))
+        for name, member in parent.members.items()
+    }
+
+
+def admitted(cls: RecordClass, name: str, member: Member) -> None:
+    """Refuse a member that is written in the class that it is inherited from."""
+    member.admit()
+    if cls.guard is not None:
+        cls.guard(name, member.value)
+
+
+def _inherited_fields(frame: Frame, cls: RecordClass, base: ast.expr | None) -> Sequence[Field]:
+    """The fields of a class as those that derive from it have them."""
+    if not cls.variables or not isinstance(base, ast.Subscript):
+        return cls.fields
+    given = (cls.variables, frame, base.slice)
+    return [replace(each, applied=(*each.applied, given)) for each in cls.fields]
+
+
+def _dims(frame: Frame, text: ClassText) -> tuple[str, ...]:
+    if text.dims is None:
+        return () if text.parent is None else text.parent.dims
+    dims = evaluate(frame, text.dims)
+    if not isinstance(dims, str):
+        what, rewrite = "these `dims=` of a record", 'a string, `dims="n d"`'
+        raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(text.dims)))
+    return tuple(dims.split())
+
+
+def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
+    """The type variables that a class is generic in: those of `Generic[…]`, or of all its bases."""
+    found: dict[str, None] = {}
+    for base in node.bases:
+        if not isinstance(base, ast.Subscript):
+            continue
+        items = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
+        own = [evaluate(frame, item) for item in items]
+        names = dict.fromkeys(each.name for each in own if isinstance(each, TypeVariable))
+        if getattr(evaluate(frame, base.value), "name", "") == "typing.Generic":
+            return tuple(names)
+        found.update(names)
+    return tuple(found)
+
+
+def _enumeration(
+    frame: Frame, text: ClassText, owner: str, own: Mapping[str, Member]
+) -> dict[str, Member]:
+    """Members of an enumeration in place of their values: names for one value are one member."""
+    found: list[EnumMember] = []
+    alone = text.base in ("enum.Enum", "enum.Flag")
+    automatic = [_is_automatic(frame, each) for each in text.values.values()]
+    distinct = all(automatic) and text.base != "enum.StrEnum"
+    known = distinct or all(_is_kept(text.base, own[name].value) for name in text.values)
+    compared = any(name in text.methods for name in ("__eq__", "__ne__", "__hash__"))
+    made = dict(own)
+    all_hashable = all(hashable(own[name].value) for name in text.values)
+    by_value: dict[Any, EnumMember] = {}
+    for name in text.values:
+        value = own[name].value
+        if compared or not known:
+            why = value.why if isinstance(value, External) else ()
+            made[name] = Member("value", External(f"{owner}.{name}", why))
+            continue
+        member = EnumMember(owner, name, value, alone)
+        if not distinct and all_hashable:
+            member = by_value.setdefault(value, member)
+        elif not distinct:
+            member = next((each for each in found if bool(each.value == value)), member)
+            found.append(member)
+        made[name] = Member("value", member)
+    return made
+
+
+def _is_kept(base: str, value: Any) -> bool:
+    """Whether a member has the very value that its statement says."""
+    if base == "enum.IntEnum":
+        return value.__class__ is int
+    if base == "enum.StrEnum":
+        return value.__class__ is str
+    if base == "enum.Flag":
+        return value.__class__ is int and value > 0 and value & (value - 1) == 0
+    return is_closed(value)
+
+
+def _is_automatic(frame: Frame, node: ast.expr) -> bool:
+    """Whether this is `auto()`, which gives each member a value of its own."""
+    if not isinstance(node, ast.Call) or node.args or node.keywords:
+        return False
+    return getattr(evaluate(_quiet(frame), node.func), "name", "") == "enum.auto"
+
+
+def _quiet(frame: Frame) -> Frame:
+    """A frame outside of the kernel, whose findings are for the users of its values."""
+    return Frame(Session(None), frame.source, frame.scope, frame.outer)
+
+
+def _value(frame: Frame, node: ast.expr, name: str) -> Any:
+    """A value in a class body; one that cannot be worked out is not known."""
+    quiet = _quiet(frame)
+    return known_or_why(quiet, evaluate(quiet, node), name)
+
+
+def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
+    """A default, as it was worked out when the class was made."""
+
+    def default() -> Any:
+        value = _value(frame, node, ast.unparse(node))
+        if isinstance(value, External):
+            raise Failure(external_value(value))
+        return value
+
+    return default
+
+
+FACTORIES = ("builtins.tuple", "builtins.frozenset")
+"""What makes a default, for each instance anew, that nobody can change."""
+
+
+def _field(
+    frame: Frame, text: ClassText, name: str, statement: ast.AnnAssign | ast.Assign
+) -> Field:
+    value = statement.value
+    if isinstance(statement, ast.Assign):
+        assert isinstance(value, ast.Call)
+        return _precord_field(frame, name, value)
+    made = Field(name, statement.annotation, frame, keyword=text.keywords)
+    if value is None:
+        return made
+    if isinstance(value, ast.Call):
+        function = evaluate(frame, value.func)
+        if text.kind != "namedtuple" and getattr(function, "name", "") == "dataclasses.field":
+            options = {keyword.arg: keyword.value for keyword in value.keywords}
+            if "kw_only" in options:
+                made = replace(made, keyword=evaluate(frame, options["kw_only"]) is True)
+            if "default" in options:
+                return replace(made, default=_default(frame, options["default"]))
+            factory = options.get("default_factory")
+            if factory is None:
+                return made
+            return replace(made, default=_made_by(frame, factory), anew=True)
+    return replace(made, default=_default(frame, value))
+
+
+def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
+    """A default that a function makes, for each instance anew."""
+
+    def default() -> Any:
+        function = evaluate(_quiet(frame), factory)
+        if isinstance(function, External):
+            raise Failure(external_use(function))
+        if getattr(function, "name", "") not in FACTORIES:
+            what, rewrite = (
+                "this `default_factory`",
+                "a default, or a function that makes the record",
+            )
+            raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(factory)))
+        return function.apply(frame.here(factory), (), {})
+
+    return default
+
+
+def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
+    """`x = field(type=f32["n"])` of a PRecord."""
+    options = {keyword.arg: keyword.value for keyword in call.keywords}
+    initial, factory = options.get("initial"), options.get("factory")
+    annotation = options.get("type") or (call.args[0] if call.args else None)
+    default = None
+    if initial is not None:
+        value = _default(frame, initial)
+
+        def plain() -> Any:
+            found = value()
+            if not hasattr(found, "apply"):
+                return found
+            quiet = _quiet(frame)  # a function is called for each instance anew
+            made = found.apply(quiet.here(initial), (), {})
+            if quiet.session.findings:
+                raise Failure(*quiet.session.findings)
+            return made
+
+        default = plain
+
+    def convert(here: Builder, value: Any) -> Any:
+        assert factory is not None
+        return _default(frame, factory)().apply(here, (value,), {})
+
+    return Field(
+        name,
+        annotation,
+        frame,
+        default,
+        convert=None if factory is None else convert,
+        checked="invariant" in options,
+    )
+
+
+def _method(frame: Frame, text: ClassText, name: str) -> Member:
+    kind, node = text.methods[name]
+    made: Any = closure(frame, node, name)
+    if name not in text.kernels:
+        return Member(kind, made)
+    made = decorated(frame, node.decorator_list[-1], made)
+    if isinstance(made, Definition) and kind == "method":
+        made.method_of = text.node.name
+    return Member(kind, made)
+
+
+def named_tuple(here: Any, typename: Any, fields: Any = (), /) -> Any:
+    """`NamedTuple("P", [("x", …)])` and `collections.namedtuple("P", "x y")`."""
+    del here
+    items = fields.replace(",", " ").split() if isinstance(fields, str) else fields
+    names = [item if isinstance(item, str) else item[0] for item in items]
+    plain = all(isinstance(each, str) and each.isidentifier() for each in names)
+    if not isinstance(typename, str) or not plain or len({*names}) < len(names):
+        problem = "takes a name, and names of fields"
+        raise Failure(BadArguments(function="collections.namedtuple", problem=problem))
+    if any(each.startswith("_") for each in names):
+        problem = "takes names of fields that do not start with an underscore"
+        raise Failure(BadArguments(function="collections.namedtuple", problem=problem))
+    return RecordClass(
+        typename, "", "namedtuple", tuple(Field(each, None, None) for each in names), {}
+    )
+
+
+MEANINGS["collections.namedtuple"] = StaticFunction("collections.namedtuple", named_tuple)

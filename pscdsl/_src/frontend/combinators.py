@@ -1,0 +1,872 @@
+"""Control flow by functions: `cond`, `scan`, `while_loop` and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pscdsl._src.frontend.interpreter.frames import inner_block
+from pscdsl._src.frontend.interpreter.functions import Closure, items_of
+from pscdsl._src.frontend.transformations.traced import to_front
+from pscdsl._src.frontend.trees import (
+    MAX_ROUNDS,
+    Attempt,
+    applicable,
+    at,
+    bool_scalar,
+    flatten,
+    of_values,
+    strong,
+    unflatten,
+)
+from pscdsl._src.frontend.values import Applicable, Poison, Poisoned, describe
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
+from pscdsl._src.primitives.control import Switch
+from pscdsl._src.primitives.scan import Scan
+from pscdsl._src.primitives.shaping import Reverse, Transpose
+from pscdsl._src.primitives.while_loop import While
+from pscdsl.numpy.calling import normalize_axis
+from pscdsl.typing.array_types import (
+    ArrayType,
+    NoneType,
+    Shape,
+    TupleType,
+    Type,
+    children,
+    map_leaves,
+    paths,
+    same_structure,
+    show_shape,
+)
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.control import (
+    COMBINING,
+    BadBody,
+    BranchMismatch,
+    CarryMismatch,
+    LoopLengthsDiffer,
+)
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.shapes import disagreement
+from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
+from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.dims import Dim, Size, maximum
+from pscdsl.typing.dtypes import I32, DType, accepts_weak
+from pscdsl.typing.python_containers import is_integer_scalar, is_tuple
+from pscdsl.typing.unify import Difference, array_difference, repair, structure_differences
+
+# `cond` and `switch`.
+
+
+def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
+    """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; one of them is run."""
+    branches = [applicable(each, "psc.cond") for each in (false_fun, true_fun)]
+    if isinstance(pred, bool):
+        return branches[pred].apply(here, operands, {})
+    predicate = bool_scalar(here, pred, "psc.cond")
+    names = ("the false branch", "the true branch")
+    return _branches(here, "psc.cond", predicate, branches, operands, names)
+
+
+def switch(here: Builder, index: Any, branches: Any, *operands: Any) -> Any:
+    """`branches[index](*operands)`, the index clamped to the branches there are."""
+    functions = [applicable(each, "psc.switch") for each in items_of(branches)]
+    if not functions:
+        raise Failure(BadBody(combinator="psc.switch", needs="at least one branch", found="none"))
+    if isinstance(index, int):
+        return functions[min(max(index, 0), len(functions) - 1)].apply(here, operands, {})
+    if isinstance(index, Weak | Dim):
+        index = here.size(index, I32) if isinstance(index, Dim) else index.default()
+    if not isinstance(index, Value) or index.ndim or not index.dtype.is_integer:
+        raise Failure(
+            BadBody(
+                combinator="psc.switch", needs="an integer scalar as index", found=describe(index)
+            )
+        )
+    names = tuple(f"branch {number}" for number in range(len(functions)))
+    number = _as_i32(index, len(functions))
+    return _branches(here, "psc.switch", number, functions, operands, names)
+
+
+def _as_i32(index: Value, count: int) -> Value:
+    if index.dtype is I32:
+        return index
+    low, high = index.dtype.range
+    here = index.builder
+    top = here.literal(min(count - 1, high), index.dtype)
+    bottom = here.literal(max(0, low), index.dtype)
+    return e.Convert(I32)(e.Clamp()(bottom, index, top))
+
+
+def _branches(
+    here: Builder,
+    construct: str,
+    index: Value,
+    functions: Sequence[Applicable],
+    operands: Sequence[Any],
+    names: Sequence[str],
+) -> Any:
+    program = here.program
+    wanted: list[DType] | None = None
+    traced: list[tuple[Builder, list[Value | Weak], Type]] = []
+    for _ in range(MAX_ROUNDS):
+        attempt = Attempt(program)
+        traced = []
+        for function in functions:
+            with inner_block(here) as inner:
+                result = function.apply(inner, operands, {})
+                found, tree = flatten(inner, result, f"a branch of `{construct}`")
+                leaves: list[Value | Weak] = found
+                if wanted is not None:
+                    leaves = [at(v, d) for v, d in zip(found, wanted, strict=True)]
+                traced.append((inner, leaves, tree))
+        try:
+            joined = join_branches(here.facts, construct, traced, names)
+        except Failure as failure:
+            labels = (_place(here, f, n) for f, n in zip(functions, names, strict=True))
+            raise failure.labelled(*(label for label in labels if label is not None)) from None
+        if wanted is not None or all(
+            isinstance(v, Value) for _, leaves, _ in traced for v in leaves
+        ):
+            break
+        wanted = joined
+        attempt.forget()
+    return _bind_branches(here, index, traced)
+
+
+def _place(here: Builder, function: Applicable, name: str) -> Label | None:
+    """Where a branch is written."""
+    if not isinstance(function, Closure):
+        return None
+    span = function.source.span(function.node)
+    if span.line != span.end_line:  # a `def`: its first line says which
+        span = span.head(len("def"))
+    return Label(span.within(here.program.span.call_site), name)
+
+
+def join_branches(
+    facts: Assumptions,
+    construct: str,
+    traced: Sequence[tuple[Builder, list[Value | Weak], Type]],
+    names: Sequence[str],
+) -> list[DType]:
+    """The dtype of each result leaf; a Failure where branches differ."""
+    tree = traced[0][2]
+    for number, (_, _, other) in enumerate(traced[1:], 1):
+        differences = structure_differences(other, tree)
+        found = [
+            BranchMismatch(
+                construct=construct,
+                path=difference.path,
+                first=str(difference.wanted),
+                other=str(difference.found),
+                names=(names[0], names[number]),
+                why=difference.why,
+                rewrite=_same_structure(difference),
+            )
+            for difference in differences
+        ]
+        if found:
+            raise Failure(*found)
+    dtypes: list[DType] = []
+    problems: list[BranchMismatch] = []
+    for position, (path, _) in enumerate(paths(tree)):
+        column = [leaves[position] for _, leaves, _ in traced]
+        decided = next((v.dtype for v in column if isinstance(v, Value)), None)
+        if decided is None:
+            top = max(column, key=lambda v: v.dtype.kind)
+            decided = top.dtype
+        dtypes.append(decided)
+        types = [
+            v.type.with_dtype(decided)
+            if isinstance(v, Weak) and accepts_weak(decided, v.kind)
+            else v.type
+            for v in column
+        ]
+        for number, other_type in enumerate(types[1:], 1):
+            why = array_difference(facts, other_type, types[0])
+            if why is not None:
+                rewrite = repair(
+                    facts, other_type, types[0], f"let {names[number]} return its result"
+                )
+                problems.append(
+                    BranchMismatch(
+                        construct=construct,
+                        path=path,
+                        first=str(types[0]),
+                        other=str(other_type),
+                        names=(names[0], names[number]),
+                        why=why,
+                        rewrite=rewrite,
+                    )
+                )
+                break
+    if problems:
+        raise Failure(*problems)
+    return dtypes
+
+
+def _same_structure(place: Difference) -> str:
+    """What to return where the structures differ."""
+    if isinstance(place.found, NoneType) or isinstance(place.wanted, NoneType):
+        return "where a branch has nothing to return, let it return zeros of the other's types"
+    return "let all branches return the same tuples and records"
+
+
+def _bind_branches(
+    here: Builder, index: Value, traced: Sequence[tuple[Builder, list[Value | Weak], Type]]
+) -> Any:
+    """Make every branch take the same captured values, then append the equation."""
+    finished: list[tuple[Builder, list[Value]]] = []
+    for inner, leaves, _ in traced:
+        values = [v for v in leaves if isinstance(v, Value)]
+        assert len(values) == len(leaves)
+        for value in values:
+            inner.atom(value)
+        finished.append((inner, values))
+    captured = list(dict.fromkeys(var for inner, _ in finished for var in inner.captured))
+    blocks: list[Block] = []
+    for inner, values in finished:
+        for var in captured:
+            inner.atom(Value(here, var))
+        inner.captured = {var: inner.captured[var] for var in captured}
+        block, _ = inner.finish([], values)
+        blocks.append(block)
+    results = here.bind(Switch(tuple(blocks)), (index, *(Value(here, var) for var in captured)))
+    return unflatten(traced[0][2], iter(results))
+
+
+# `scan`, `map`, `fori_loop`, `while_loop`, `associative_scan` and `map_reduce`.
+
+
+# `scan`, `map`, `fori_loop`, `while_loop`.
+
+
+# The carry of a loop: what is given, what the body returns, and that they agree.
+
+
+@dataclass
+class Carry:
+    """A loop's carry: its initial leaves, some of them weak until the body decides."""
+
+    loop: str
+    leaves: list[Value | Weak]
+    tree: Type
+    dtypes: list[DType]
+    body: Applicable | None = None
+    """The function whose result is the next carry."""
+
+    @classmethod
+    def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> Carry:
+        """The carry with this initial value."""
+        leaves, tree = flatten(here, init, f"the initial carry of `{loop}`")
+        return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
+
+    def initial_types(self) -> list[ArrayType]:
+        """The types of the initial leaves in the dtypes found so far."""
+        return [leaf.type.with_dtype(d) for leaf, d in zip(self.leaves, self.dtypes, strict=True)]
+
+    def initial(self) -> list[Value]:
+        """The initial leaves in the dtypes found so far."""
+        return [at(leaf, dtype) for leaf, dtype in zip(self.leaves, self.dtypes, strict=True)]
+
+    def settle(
+        self, facts: Assumptions, returned: Sequence[Value | Weak], tree: Type
+    ) -> list[Value] | None:
+        """What the body returned as the next carry; None if a weak leaf changes dtype first."""
+        initial = self.initial_types()
+        remaining = iter(initial)
+        own = map_leaves(self.tree, lambda _: next(remaining))
+        differences = list(structure_differences(tree, own))
+        if differences:
+            raise Failure(
+                *(self.other_structure(own, tree, difference) for difference in differences)
+            )
+        changed = False
+        values: list[Value] = []
+        problems: list[CarryMismatch] = []
+        places = [path for path, _ in paths(own)]
+        for index, (path, start, each) in enumerate(zip(places, initial, returned, strict=True)):
+            value = at(each, start.dtype)
+            if value.dtype is not start.dtype and isinstance(self.leaves[index], Weak):
+                if accepts_weak(value.dtype, self.leaves[index].kind):  # type: ignore[union-attr]
+                    self.dtypes[index] = value.dtype
+                    changed = True
+                    continue
+            values.append(value)
+            found = self.mismatch(facts, path, start, value.type)
+            if found is not None:
+                problems.append(found)
+        if changed:
+            return None
+        if problems:
+            raise Failure(*problems)
+        return values
+
+    def other_structure(self, given: Type, returned: Type, place: Difference) -> CarryMismatch:
+        """How the structure of a part differs."""
+        rewrite = "return what the carry starts as, or start with what is returned"
+        pair = isinstance(returned, TupleType) and len(returned.items) == 2
+        if self.loop in COMBINING:
+            rewrite = "return one tree of the structure of each of the two that are combined"
+        elif pair and self.loop != "psc.scan" and same_structure(children(returned)[0][1], given):
+            rewrite = "return the carry alone: only the body of `psc.scan` has a second result"
+        return CarryMismatch(
+            loop=self.loop,
+            path=place.path,
+            given=str(place.wanted),
+            returned=str(place.found),
+            why=place.why,
+            rewrite=rewrite,
+        )
+
+    def mismatch(
+        self, facts: Assumptions, path: str, given: ArrayType, returned: ArrayType
+    ) -> CarryMismatch | None:
+        """How one leaf differs."""
+        why = array_difference(facts, returned, given)
+        if why is None:
+            return None
+        rewrite = repair(facts, returned, given, "return it")
+        what = "combine rows" if self.loop in COMBINING else "start with a carry"
+        if given.shape == returned.shape:
+            rewrite = f"{what} of dtype {returned.dtype}, or {rewrite}"
+        elif given.rank != returned.rank:
+            start = f"{what} of shape [{show_shape(returned.shape)}]"
+            rewrite = f"{rewrite}, or {start}" if rewrite else start
+        return CarryMismatch(
+            loop=self.loop,
+            path=path,
+            given=str(given),
+            returned=str(returned),
+            why=why,
+            rewrite=rewrite,
+        )
+
+
+def returned_by(here: Builder, body: Applicable | None) -> tuple[Label, ...]:
+    """The place of what a loop's body returns."""
+    place = body.returned if isinstance(body, Closure) else None
+    if place is None:
+        return ()
+    return (Label(place.within(here.program.span.call_site), "the body returns this"),)
+
+
+Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
+"""`run(inner, carry, extra)` gives the next carry and further results."""
+
+
+@dataclass(frozen=True)
+class TracedBody:
+    """A loop body: its block takes what it captures, the carry, then the extra parameters."""
+
+    block: Block
+    captured: tuple[Value, ...]
+    carry: list[Value]
+
+
+def trace_carry(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool = False
+) -> TracedBody:
+    """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
+
+    Most bodies do with the default dtypes.  Where they do not, the body is elaborated once with a
+    carry that is weak itself, to see what it makes of it.  With `pairs` the body is given another
+    one like the carry, as the last of its extra parameters.
+    """
+    program = here.program
+    discovered = not any(isinstance(leaf, Weak) for leaf in carry.leaves)
+    for _ in range(MAX_ROUNDS):
+        attempt = Attempt(program)
+        traced: TracedBody | None = None
+        try:
+            traced = _trace(here, carry, extra, run, pairs)
+        except Poisoned:
+            if discovered:
+                raise
+        except Failure as failure:
+            if discovered:
+                raise failure.labelled(*returned_by(here, carry.body)) from None
+        if traced is not None and (discovered or not attempt.failed()):
+            return traced
+        attempt.forget()
+        if not discovered:
+            discovered = True
+            _discover(here, carry, extra, run, pairs)
+    raise Failure(
+        CarryMismatch(
+            loop=carry.loop,
+            path="",
+            given="of one dtype",
+            returned="another one each time",
+            why="the dtypes do not settle",
+        )
+    )
+
+
+def _trace(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool
+) -> TracedBody | None:
+    with inner_block(here) as inner:
+        params = [inner.parameter(t) for t in carry.initial_types()]
+        again = carry.initial_types() if pairs else []
+        more = [inner.parameter(t) for t in (*extra, *again)]
+        next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
+        leaves, tree = flatten(inner, next_carry, f"the carry that `{carry.loop}` returns")
+        settled = carry.settle(here.facts, leaves, tree)
+        if settled is None:
+            return None
+        block, captured = inner.finish([*params, *more], [*settled, *strong(results)])
+        return TracedBody(block, captured, settled)
+
+
+def _discover(
+    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool
+) -> None:
+    """Note the dtypes that the body gives to the weak leaves of its carry, or wants them in."""
+    program = here.program
+    attempt = Attempt(program)
+    wanted: dict[int, DType] = {}
+    with inner_block(here) as inner:
+        params = [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
+        more: list[Any] = [inner.parameter(t) for t in extra]
+        if pairs:
+            more += [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
+        try:
+            next_carry, _ = run(inner, unflatten(carry.tree, iter(params)), more)
+            leaves, _ = flatten(inner, next_carry, "")
+        except (Failure, Poisoned):
+            leaves = []
+    attempt.forget()
+    if len(leaves) != len(carry.leaves):
+        return  # the next round reports what is wrong
+    for index, (start, found) in enumerate(zip(carry.leaves, leaves, strict=True)):
+        dtype = wanted.get(index, found.dtype) if isinstance(found, Weak) else found.dtype
+        if isinstance(start, Weak) and accepts_weak(dtype, start.kind):
+            carry.dtypes[index] = dtype
+
+
+def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: int) -> Value | Weak:
+    """A parameter for a leaf of the carry, weak where the leaf is.
+
+    What dtype a weak one is taken in, if not in its default, is noted.
+    """
+    if isinstance(leaf, Value):
+        return inner.parameter(leaf.type)
+    default, shape = leaf.dtype, leaf.shape
+
+    def at(dtype: DType) -> Value:
+        if dtype is not default:
+            wanted[index] = dtype
+        return inner.parameter(ArrayType(dtype, shape))
+
+    return Weak(inner, leaf.kind, shape, at, whole=I32)
+
+
+def trace_counter(here: Builder, function: Applicable, carry: Carry, counter: DType) -> TracedBody:
+    """The body of a counting loop; the counter is the last of the block's carry."""
+
+    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        (i,) = more
+        return function.apply(inner, (i, state), {}), [i + 1]
+
+    return trace_carry(here, carry, [ArrayType(counter)], run)
+
+
+def scan(
+    here: Builder,
+    f: Any,
+    init: Any,
+    xs: Any = None,
+    length: Any = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> Any:
+    """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, the stacked ys."""
+    del unroll  # a hint that costs more than it gives on this backend
+    function = applicable(f, "psc.scan")
+    carry = Carry.of(here, "psc.scan", init, function)
+    return _scan(here, function, carry, xs, length, bool(reverse), "psc.scan")
+
+
+def _scan(
+    here: Builder,
+    function: Applicable,
+    carry: Carry,
+    xs: Any,
+    length: Any,
+    reverse: bool,
+    name: str,
+    only: str = "both",
+) -> Any:
+    leaves, xs_tree = flatten(here, xs, f"the `xs` of `{name}`")
+    columns = strong(leaves)
+    steps = scan_length(here.facts, name, columns, length)
+    rows = [ArrayType(x.dtype, x.shape[1:]) for x in columns]
+    ys_tree: list[Type] = []
+
+    def run(inner: Builder, state: Any, row: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        x = unflatten(xs_tree, iter(row))
+        if only == "ys":
+            result: Any = (state, function.apply(inner, (x,), {}))
+        else:
+            result = function.apply(inner, (state, x), {})
+        if isinstance(result, Poison):
+            raise Poisoned
+        if not is_tuple(result) or len(result) != 2:
+            found = describe(result)
+            needs = "a body that returns a pair (carry, y)"
+            raise Failure(BadBody(combinator=name, needs=needs, found=found))
+        outputs, tree = flatten(inner, result[1], f"what the body of `{name}` returns")
+        ys_tree[:] = [of_values(tree, strong(outputs))]
+        return result[0], outputs
+
+    body = trace_carry(here, carry, rows, run)
+    count = len(body.carry)
+    primitive = Scan(body.block, len(body.captured), count, steps, reverse)
+    results = here.bind(primitive, (*body.captured, *carry.initial(), *columns))
+    final = unflatten(carry.tree, iter(results[:count]))
+    ys = unflatten(ys_tree[0], iter(results[count:]))
+    return ys if only == "ys" else (final, ys)
+
+
+def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length: Any) -> Size:
+    """The common length of the leading axes."""
+    if is_integer_scalar(length):
+        length = int(length)
+    if length is not None and not isinstance(length, int | Dim):
+        raise Failure(NotStatic(what=f"the length of `{name}`"))
+    for column in columns:
+        if not column.ndim:
+            raise Failure(
+                LoopLengthsDiffer(
+                    combinator=name,
+                    lengths=("none (a scalar)",),
+                    why=f"{column.type} has no leading axis",
+                )
+            )
+    sizes: list[Size] = [column.shape[0] for column in columns]
+    if length is not None:
+        sizes.append(length)
+    if not sizes:
+        raise Failure(LoopLengthsDiffer(combinator=name, lengths=(), why=""))
+    for size in sizes[1:]:
+        if not facts.equal(sizes[0], size):
+            raise Failure(
+                LoopLengthsDiffer(
+                    combinator=name,
+                    lengths=tuple(map(str, dict.fromkeys(sizes))),
+                    why=disagreement(facts, sizes[0], size),
+                )
+            )
+    return sizes[0]
+
+
+def map_(here: Builder, f: Any, *xs: Any) -> Any:
+    """`f(x)` for each x along the leading axis, results stacked."""
+    function = applicable(f, "psc.map")
+    carry = Carry.of(here, "psc.map", (), function)
+    if len(xs) != 1:
+        function, rows = _Spread(function), xs
+    else:
+        rows = xs[0]
+    return _scan(here, function, carry, rows, None, False, "psc.map", "ys")
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """A function of several arguments as one of a tuple."""
+
+    function: Applicable
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Any) -> Any:
+        return self.function.apply(here, tuple(args[0]), kwargs)
+
+
+def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
+    """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded); `i` is an i32 scalar."""
+    function = applicable(body_fun, "psc.fori_loop")
+    carry = Carry.of(here, "psc.fori_loop", init_val, function)
+    if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
+        return _counted(here, function, carry, lower, upper)
+    low, high = (_index(here, each) for each in (lower, upper))
+    dtype = low.dtype if not isinstance(lower, int) else high.dtype
+    low, high = (e.Convert(dtype)(x) if x.dtype is not dtype else x for x in (low, high))
+    body = trace_counter(here, function, carry, dtype)
+    return _counted_while(here, carry, body, Limits(low, high), None)
+
+
+def _index(here: Builder, value: Any) -> Value:
+    if isinstance(value, int | Dim):
+        return here.size(value, I32)
+    if isinstance(value, Weak):
+        value = value.default()
+    if isinstance(value, Value) and not value.ndim and value.dtype.is_integer:
+        return value
+    raise Failure(
+        BadBody(
+            combinator="psc.fori_loop", needs="integer scalars as bounds", found=describe(value)
+        )
+    )
+
+
+def _counted(here: Builder, function: Applicable, carry: Carry, lower: Size, upper: Size) -> Any:
+    """Known bounds: a scan without rows, its counter the last of its carry."""
+    length = upper - lower
+    if not here.facts.proves(Fact("<=", 0, length)):
+        length = maximum(length, 0)
+    body = trace_counter(here, function, carry, I32)
+    count = len(body.carry)
+    primitive = Scan(body.block, len(body.captured), count + 1, length, False)
+    start = here.size(lower, I32)
+    results = here.bind(primitive, (*body.captured, *carry.initial(), start))
+    return unflatten(carry.tree, iter(results[:count]))
+
+
+def while_loop(
+    here: Builder,
+    cond_fun: Any,
+    body_fun: Any,
+    init_val: Any,
+    max_steps: Any = None,
+    checkpoint_every: Any = None,
+) -> Any:
+    """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
+    if checkpoint_every is not None:
+        every = checkpoint_every
+        if isinstance(every, bool) or not isinstance(every, int | Dim):
+            raise Failure(NotStatic(what="`checkpoint_every`"))
+        if not here.facts.proves(Fact("<=", 1, every)):
+            needs = "a positive number of steps as `checkpoint_every`"
+            raise Failure(BadBody(combinator="psc.while_loop", needs=needs, found=str(every)))
+    condition = applicable(cond_fun, "psc.while_loop")
+    body = applicable(body_fun, "psc.while_loop")
+    carry = Carry.of(here, "psc.while_loop", init_val, body)
+
+    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        return body.apply(inner, (state,), {}), []
+
+    if max_steps is None:
+        traced = trace_carry(here, carry, (), run)
+        return _while(here, carry, traced, condition)
+    limit = _index(here, max_steps)
+    stepping = trace_counter(here, _WithoutCounter(body), carry, limit.dtype)
+    bound = max_steps if isinstance(max_steps, int | Dim) else None
+    if isinstance(bound, int):
+        bound = max(bound, 0)
+    elif bound is not None and not here.facts.proves(Fact("<=", 0, bound)):
+        bound = maximum(bound, 0)
+    limits = Limits(here.literal(0, limit.dtype), limit, bound, checkpoint_every)
+    return _counted_while(here, carry, stepping, limits, condition)
+
+
+@dataclass(frozen=True)
+class _WithoutCounter:
+    """A body of the carry alone as one that is given the counter too."""
+
+    function: Applicable
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Any) -> Any:
+        return self.function.apply(here, args[1:], kwargs)
+
+
+def _while(here: Builder, carry: Carry, body: TracedBody, condition: Applicable) -> Any:
+    with inner_block(here) as inner:
+        params = [inner.parameter(value.type) for value in body.carry]
+        found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
+        test, captured = inner.finish(params, [bool_scalar(inner, found, carry.loop)])
+    primitive = While(test, body.block, len(captured), len(body.captured))
+    results = here.bind(primitive, (*captured, *body.captured, *carry.initial()))
+    return unflatten(carry.tree, iter(results))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a counter starts and ends, the steps between if they are known, and checkpoints."""
+
+    start: Value
+    limit: Value
+    bound: Size | None = None
+    every: Size | None = None
+
+
+def _counted_while(
+    here: Builder, carry: Carry, body: TracedBody, limits: Limits, condition: Applicable | None
+) -> Any:
+    """While the counter, the last of the carry, is below a limit, and the condition holds."""
+    start = limits.start
+    with inner_block(here) as inner:
+        params = [inner.parameter(value.type) for value in body.carry]
+        counter = inner.parameter(start.type, "step")
+        predicate = counter < limits.limit
+        if condition is not None:
+            found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
+            predicate = bool_scalar(inner, found, carry.loop) & predicate
+        test, captured = inner.finish([*params, counter], [predicate])
+    counts = len(captured), len(body.captured)
+    primitive = While(test, body.block, *counts, limits.bound, limits.every)
+    results = here.bind(primitive, (*captured, *body.captured, *carry.initial(), start))
+    return unflatten(carry.tree, iter(results[: len(body.carry)]))
+
+
+# `associative_scan` and `map_reduce`: rows combined by an associative function.
+
+
+def associative_scan(
+    here: Builder, fn: Any, elems: Any, reverse: bool = False, axis: Any = 0
+) -> Any:
+    """`y[i] = fn(y[i-1], x[i])` along an axis, all rows combined in any grouping."""
+    name = "psc.associative_scan"
+    function = applicable(fn, name)
+    leaves, tree = flatten(here, elems, f"the `elems` of `{name}`")
+    axes = [_axis(axis, leaf, name) for leaf in leaves]
+    rows = [_row_of(leaf, place) for leaf, place in zip(leaves, axes, strict=True)]
+    carry = Carry(name, rows, tree, [row.dtype for row in rows], function)
+    body = trace_combination(here, carry, function)
+    arrays = [
+        to_front(at(leaf, dtype), place)
+        for leaf, dtype, place in zip(leaves, carry.dtypes, axes, strict=True)
+    ]
+    length = scan_length(here.facts, name, arrays, None)
+    if reverse:
+        arrays = [Reverse((0,))(x) for x in arrays]
+    primitive = AssociativeScan(body.block, len(body.captured), length)
+    found = here.bind(primitive, (*body.captured, *arrays))
+    if reverse:
+        found = tuple([Reverse((0,))(x) for x in found])
+    results = [_from_front(x, place) for x, place in zip(found, axes, strict=True)]
+    return unflatten(tree, iter(results))
+
+
+def _axis(axis: Any, leaf: Value | Weak, name: str) -> int:
+    """The axis of one array, counted from the front."""
+    if not leaf.ndim:
+        why = f"{leaf.type} has no axis"
+        raise Failure(LoopLengthsDiffer(combinator=name, lengths=("none (a scalar)",), why=why))
+    return normalize_axis(axis, leaf.ndim, name)
+
+
+def _row_of(array: Value | Weak, axis: int) -> Value | Weak:
+    """What stands for a row of an array: of its type, as weak as it is."""
+    shape = (*array.shape[:axis], *array.shape[axis + 1 :])
+    return _stand_in(array, shape)
+
+
+def _stand_in(array: Value | Weak, shape: Shape) -> Value | Weak:
+    """An array of this shape, of which nothing is known but what kind of array it is."""
+    here = array.builder
+    if isinstance(array, Value):
+        return here.parameter(ArrayType(array.dtype, shape))
+
+    def at(dtype: DType) -> Value:
+        return here.parameter(ArrayType(dtype, shape))
+
+    return Weak(here, array.kind, shape, at, whole=I32)
+
+
+def _from_front(x: Value, axis: int) -> Value:
+    """An array with its first axis moved to this place."""
+    if not axis:
+        return x
+    order = list(range(1, x.ndim))
+    order.insert(axis, 0)
+    return Transpose(tuple(order))(x)
+
+
+def trace_combination(here: Builder, carry: Carry, function: Applicable) -> TracedBody:
+    """A function of two rows, whose types the carry says, that gives another one."""
+
+    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+        other = unflatten(carry.tree, iter(more))
+        return function.apply(inner, (state, other), {}), []
+
+    return trace_carry(here, carry, (), run, pairs=True)
+
+
+def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any = None) -> Any:
+    """`map_fn` of each row of `xs`, combined with each other, after `init` if that is given."""
+    name = "psc.map_reduce"
+    function, combination = applicable(map_fn, name), applicable(combine, name)
+    leaves, tree = flatten(here, xs, f"the `xs` of `{name}`")
+    columns = strong(leaves)
+    length = scan_length(here.facts, name, columns, None)
+    if init is None and not here.facts.proves(Fact("<=", 1, length)):
+        given, remedy = columns[0].type, "pass `init`, which is what there is of no rows"
+        raise Failure(EmptyReduction(function=name, given=given, size=length, remedy=remedy))
+    start = None if init is None else Carry.of(here, name, init, function)
+    mapping = _Mapping(here, function, columns, tree, start)
+    attempt = Attempt(here.program)
+    mapped = mapping.trace(None)
+    again = any(isinstance(leaf, Weak) for leaf in mapped.leaves)
+    if again:
+        attempt.forget()
+    rows = [_stand_in(leaf, leaf.shape) for leaf in mapped.leaves]
+    dtypes = [row.dtype for row in rows] if start is None else list(start.dtypes)
+    carry = Carry(name, rows, mapped.tree, dtypes, combination)
+    body = trace_combination(here, carry, combination)
+    if again:
+        mapped = mapping.trace(carry.dtypes)
+    initial: list[Value] = []
+    if start is not None:
+        initial = [at(x, dtype) for x, dtype in zip(start.leaves, carry.dtypes, strict=True)]
+    counts = len(mapped.captured), len(body.captured), len(initial)
+    primitive = MapReduce(mapped.block, body.block, *counts, length)
+    operands = (*mapped.captured, *body.captured, *initial, *columns)
+    return unflatten(carry.tree, iter(here.bind(primitive, operands)))
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """What a function makes of a row, as a block of what it captures and of the row."""
+
+    block: Block
+    captured: tuple[Value, ...]
+    leaves: list[Value | Weak]
+    """The results; weak ones where their dtypes are still open."""
+    tree: Type
+
+
+@dataclass(frozen=True)
+class _Mapping:
+    """A function of rows, and what its results have to agree with."""
+
+    here: Builder
+    function: Applicable
+    columns: Sequence[Value]
+    tree: Type
+    start: Carry | None
+
+    def trace(self, dtypes: Sequence[DType] | None) -> _Mapped:
+        """Elaborate it; weak results in these dtypes, if they are known."""
+        here, start = self.here, self.start
+        with inner_block(here) as inner:
+            params = [inner.parameter(ArrayType(x.dtype, x.shape[1:])) for x in self.columns]
+            result = self.function.apply(inner, (unflatten(self.tree, iter(params)),), {})
+            leaves, tree = flatten(inner, result, "what `map_fn` of `psc.map_reduce` returns")
+            found = strong(leaves)
+            if dtypes is not None:
+                found = [at(x, dtype) for x, dtype in zip(leaves, dtypes, strict=True)]
+            elif start is not None:
+                found, leaves = self._agreeing(start, leaves, tree)
+            block, captured = inner.finish(params, found)
+        return _Mapped(block, captured, leaves, of_values(tree, found))
+
+    def _agreeing(
+        self, start: Carry, leaves: Sequence[Value | Weak], tree: Type
+    ) -> tuple[list[Value], list[Value | Weak]]:
+        """Results of the types of what is combined first; weak ones where both are."""
+        facts = self.here.facts
+        try:
+            found = start.settle(facts, leaves, tree) or start.settle(facts, leaves, tree)
+        except Failure as failure:
+            raise failure.labelled(*returned_by(self.here, self.function)) from None
+        assert found is not None
+        open_ = [
+            x if isinstance(x, Weak) and isinstance(first, Weak) else value
+            for x, first, value in zip(leaves, start.leaves, found, strict=True)
+        ]
+        return found, open_

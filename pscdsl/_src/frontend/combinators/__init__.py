@@ -1,1 +1,0 @@
-"""Control flow by functions: `cond`, `scan`, `while_loop` and the like."""

@@ -1,0 +1,755 @@
+"""What is impure, by name, and which values can change in place."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum, auto
+from typing import Any, Final, TypeGuard
+
+import numpy as np
+
+from pscdsl._src.frontend.values import (
+    MAX_BITS,
+    MAX_ITEMS,
+    EnumMember,
+    External,
+    MapValue,
+    Once,
+    Partial,
+    Poison,
+    Poisoned,
+    RecordValue,
+    VectorValue,
+    describe,
+    is_traced,
+    require_narrow,
+    require_short,
+)
+from pscdsl._src.ir.builder import Builder, Weak
+from pscdsl._src.language.elements import frozen, is_frozen
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.numpy import methods
+from pscdsl.typing.codes.language import ArrayLeavesProgram, BadArguments, NotStatic, Unsupported
+from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.limits import NotSupported, UnknownFunction, UnknownValue
+from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SetOrder, SideEffect
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
+from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_slice, is_tuple
+
+# What is impure, by name, and what to write instead.
+
+
+# What functions of other libraries are called here: `jax.numpy.exp` is `np.exp`.
+
+
+_SAME_NAMES: Final = {
+    "jax": "pscdsl",
+    "jax.lax": "pscdsl",
+    "jax.numpy": "numpy",
+    "jax.numpy.fft": "numpy.fft",
+    "jax.numpy.linalg": "numpy.linalg",
+    "jax.random": "pscdsl.random",
+    "jax.scipy.special": "pscdsl.special",
+    "jax.tree": "pscdsl.tree",
+}
+"""Modules whose functions are called the same here and take the same arguments, where there are."""
+
+_OTHER_ARGUMENTS: Final = frozenset(
+    ("jax.lax.conv", "jax.lax.conv_transpose", "jax.lax.reduce_window")
+)
+
+_LAX: Final = (
+    "abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor "
+    "cbrt ceil concatenate conj cos cosh dot exp exp2 expand_dims expm1 floor imag log log1p "
+    "nextafter real sign sin sinh sqrt square squeeze tan tanh transpose"
+).split()
+"""Functions of `jax.lax` that mean what NumPy's of the same name mean."""
+
+_LINALG: Final = "det eigh eigvalsh inv lstsq norm pinv solve svd svdvals".split()
+"""Functions of `scipy.linalg` of which the same holds, given arrays alone."""
+
+_ACTIVATIONS: Final = (
+    "celu elu glu hard_sigmoid hard_silu hard_tanh leaky_relu log_sigmoid log_softmax mish "
+    "relu relu6 selu sigmoid silu soft_sign softmax softplus swish"
+).split()
+
+RENAMED: Final = {
+    "jax.lax.add": "numpy.add",
+    "jax.lax.bessel_i0e": "pscdsl.special.i0e",
+    "jax.lax.bessel_i1e": "pscdsl.special.i1e",
+    "jax.lax.digamma": "pscdsl.special.digamma",
+    "jax.lax.dynamic_update_slice": "pscdsl.dynamic_update",
+    "jax.lax.erf": "pscdsl.special.erf",
+    "jax.lax.erf_inv": "pscdsl.special.erfinv",
+    "jax.lax.erfc": "pscdsl.special.erfc",
+    "jax.lax.is_finite": "numpy.isfinite",
+    "jax.lax.lgamma": "pscdsl.special.gammaln",
+    "jax.lax.logistic": "pscdsl.special.expit",
+    "jax.lax.max": "numpy.maximum",
+    "jax.lax.min": "numpy.minimum",
+    "jax.lax.mul": "numpy.multiply",
+    "jax.lax.neg": "numpy.negative",
+    "jax.lax.pow": "numpy.power",
+    "jax.lax.rem": "numpy.fmod",
+    "jax.lax.select": "numpy.where",
+    "jax.lax.sub": "numpy.subtract",
+    "jax.nn.gelu": "pscdsl.stdlib.activations.gelu_tanh",
+    "jax.nn.logsumexp": "pscdsl.special.logsumexp",
+    "jax.random.PRNGKey": "pscdsl.random.key",
+    "jax.tree_util.tree_leaves": "pscdsl.tree.leaves",
+    "jax.tree_util.tree_map": "pscdsl.tree.map",
+    "jax.tree_map": "pscdsl.tree.map",
+    **{f"jax.lax.{name}": f"numpy.{name}" for name in _LAX},
+    **{f"scipy.linalg.{name}": f"numpy.linalg.{name}" for name in _LINALG},
+    **{
+        f"jax.nn.{name}": f"pscdsl.stdlib.activations.{name.replace('soft_sign', 'softsign')}"
+        for name in _ACTIVATIONS
+    },
+}
+
+_IN_WORDS: Final = {
+    "itertools.accumulate": "`np.cumsum` of an array, or a loop over a tuple",
+    "itertools.chain": "join tuples: `(*a, *b)`",
+    "itertools.combinations": "a comprehension with one `for` in another, and an `if`",
+    "itertools.pairwise": "`zip(items, items[1:])`",
+    "itertools.permutations": "a comprehension with one `for` in another, and an `if`",
+    "itertools.product": "a comprehension with two loops: `[… for a in first for b in second]`",
+    "itertools.repeat": "`range(n)`, or `[item] * n`",
+    "itertools.starmap": "a comprehension: `[f(*each) for each in items]`",
+    "jax.jit": "leave it out: a kernel is compiled as a whole",
+    "jax.lax.conv": "`psc.conv(x, kernel, strides, padding)`, channels behind the batch",
+    "jax.lax.conv_general_dilated": (
+        "`psc.conv(x, kernel, strides, padding)`, channels behind the batch"
+    ),
+    "jax.lax.reduce_window": "`psc.reduce_window`, `psc.max_pool` or `psc.avg_pool`",
+    "jax.lax.clamp": "`np.clip(x, low, high)`",
+    "jax.lax.convert_element_type": "`x.astype(dtype)`",
+    "jax.lax.cumsum": "`np.cumsum(x, axis=axis)`",
+    "jax.lax.cumprod": "`np.cumprod(x, axis=axis)`",
+    "jax.lax.cummax": "`np.maximum.accumulate(x, axis=axis)`",
+    "jax.lax.cummin": "`np.minimum.accumulate(x, axis=axis)`",
+    "jax.lax.div": "`x / y` of floats, `x // y` of integers that are not negative",
+    "jax.lax.integer_pow": "`x**n`",
+    "jax.lax.iota": "`np.arange(n, dtype=dtype)`",
+    "jax.lax.rsqrt": "`1 / np.sqrt(x)`",
+    "jax.lax.sort": "`np.sort(x, axis=axis)`",
+    "jax.nn.one_hot": "`(x[:, None] == np.arange(n)).astype(np.float32)`",
+    "jax.ops.segment_sum": '`psc.update(np.zeros(n, x.dtype), ids, x, combine="add")`',
+    "jax.pmap": "`psc.vmap` maps over an axis",
+    "numpy.fromfunction": "`i, j = np.indices(shape)`, and the function of `i` and `j`",
+    "numpy.mgrid": (
+        '`np.indices((n, m))` of a slice from 0, or `np.meshgrid(…, indexing="ij")` of `np.arange`'
+    ),
+    "numpy.ndarray": "`np.zeros(shape, dtype)` makes an array",
+    "numpy.ogrid": "`np.ix_(np.arange(n), np.arange(m))`",
+    "numpy.piecewise": "`np.select([x < 0, x >= 0], [-x, x])`: of arrays, not of functions",
+    "numpy.polyfit": "`np.linalg.lstsq(np.vander(x, degree + 1), y)[0]`",
+    "numpy.vectorize": "functions work on whole arrays; `psc.map` loops over the first axis",
+    "scipy.linalg.block_diag": "`np.block([[a, zeros], [zeros, b]])`",
+    "scipy.linalg.cho_factor": "`np.linalg.cholesky(a)`, which is the lower factor",
+    "scipy.linalg.cho_solve": (
+        "`psc.triangular_solve(c, b, lower=True)`, "
+        "then `psc.triangular_solve(c, y, lower=True, transpose=True)`"
+    ),
+    "scipy.linalg.cholesky": (
+        "`np.linalg.cholesky(a)`, which is the lower factor, as `lower=True` gives it"
+    ),
+    "scipy.linalg.eig": "`np.linalg.eig(a)`, or `np.linalg.eigh(a)` where `a` is symmetric",
+    "scipy.linalg.eigvals": "`np.linalg.eigvals(a)`, or `np.linalg.eigvalsh(a)` of a symmetric one",
+    "scipy.linalg.qr": '`np.linalg.qr(a, mode="complete")`, or `np.linalg.qr(a)` for the thin one',
+    "scipy.linalg.solve_triangular": (
+        "`psc.triangular_solve(a, b, lower=…)`, with `transpose=True` for `trans`"
+    ),
+}
+for _table in (RENAMED, _IN_WORDS):
+    _scipy = [(name, text) for name, text in _table.items() if name.startswith("scipy.")]
+    _table.update({f"jax.{name}": text for name, text in _scipy})
+
+
+def equivalent(name: str) -> str:
+    """The qualified name of what does the same here; empty if none is known to."""
+    module, _, last = name.rpartition(".")
+    if name in _OTHER_ARGUMENTS:
+        return ""
+    here = RENAMED.get(name) or f"{_SAME_NAMES.get(module, '')}.{last}"
+    if here in MEANINGS or here.startswith("pscdsl.stdlib."):
+        return here
+    return ""
+
+
+def written(name: str) -> str:
+    """A qualified name as programs write it: `np.exp`, `psc.scan`."""
+    module, _, rest = name.partition(".")
+    short = {"numpy": "np", "pscdsl": "psc"}.get(module, module)
+    return f"{short}.{rest}"
+
+
+def instead_of(name: str) -> str:
+    """What is written in the place of a function of another library; empty if that is not known."""
+    here = equivalent(name)
+    if here.startswith("pscdsl.stdlib."):
+        module, _, function = here.rpartition(".")
+        return f"`{function}` of `{module}`"
+    return f"`{written(here)}` is its name here" if here else _IN_WORDS.get(name, "")
+
+
+EFFECTS: dict[str, str] = {
+    "builtins.print": "return the value and print it outside",
+    "builtins.open": "read or write files outside, and pass arrays",
+    "logging": "log outside, from what the kernel returns",
+    "warnings": "warn outside",
+    "subprocess": "run processes outside",
+    "shutil": "work with files outside",
+    "socket": "talk to the network outside",
+    "requests": "talk to the network outside",
+    "urllib": "talk to the network outside",
+    "numpy.save": "save what the kernel returns",
+    "numpy.savez": "save what the kernel returns",
+    "numpy.savetxt": "save what the kernel returns",
+    "numpy.seterr": "set it outside",
+    "numpy.set_printoptions": "set them outside",
+    "time.sleep": "wait outside",
+    "builtins.breakpoint": "stop outside, before or after the call",
+    "builtins.exit": "leave outside, after the call",
+    "builtins.quit": "leave outside, after the call",
+    "sys.stdout": "return the value and print it outside",
+    "sys.stderr": "return the value and print it outside",
+    "sys.exit": "",
+    "jax.debug": "return the value and print it outside",
+    "tqdm": "show progress outside, around calls of the kernel",
+    **dict.fromkeys(
+        "threading multiprocessing concurrent asyncio queue sched select selectors _thread".split(),
+        "run tasks side by side outside",
+    ),
+    **dict.fromkeys(
+        "http smtplib ftplib ssl webbrowser syslog".split(), "talk to the network outside"
+    ),
+    **dict.fromkeys(
+        "tempfile sqlite3 dbm shelve csv zipfile tarfile".split(), "work with files outside"
+    ),
+    **dict.fromkeys("pickle.dump json.dump marshal.dump".split(), "write files outside"),
+    **dict.fromkeys("atexit signal gc faulthandler tracemalloc".split(), "set it up outside"),
+    **dict.fromkeys("pdb traceback".split(), "debug outside, with what the kernel returns"),
+    "decimal.setcontext": "set it outside",
+    "locale.setlocale": "set it outside",
+    "builtins.help": "read it outside",
+}
+INPUTS: dict[str, tuple[str, str]] = {
+    "builtins.input": ("the keyboard", "pass it as an argument"),
+    "time": ("the clock", "read it outside and pass it as an argument"),
+    "datetime": ("the clock", "read it outside and pass it as an argument"),
+    "os": ("the operating system", "read it outside and pass it as an argument"),
+    "sys": ("the interpreter", "read it outside and pass it as an argument"),
+    "pathlib": ("the file system", "read files outside and pass arrays"),
+    "io": ("a file", "read files outside and pass arrays"),
+    "numpy.load": ("a file", "load it outside and pass it as an argument"),
+    "numpy.loadtxt": ("a file", "load it outside and pass it as an argument"),
+    "numpy.genfromtxt": ("a file", "load it outside and pass it as an argument"),
+    "numpy.fromfile": ("a file", "load it outside and pass it as an argument"),
+    "numpy.empty_like": ("memory", "use `np.zeros_like`"),
+    "uuid": ("the clock and the network", "pass it as an argument"),
+    "platform": ("the machine", "pass it as an argument"),
+    "getpass": ("the environment", "pass it as an argument"),
+    **dict.fromkeys(
+        ("builtins.__name__", "builtins.__file__", "builtins.__package__", "builtins.__spec__"),
+        ("how the module was loaded", "pass what depends on it as an argument"),
+    ),
+    "builtins.__debug__": ("how Python was started", "pass it as an argument"),
+    "locale": ("the locale", "pass what depends on it as an argument"),
+    "contextvars": ("the context", "read it outside and pass it as an argument"),
+    "decimal": ("the context", "compute it outside and pass it as an argument"),
+    "inspect": ("the stack or the source", "pass what is needed as an argument"),
+    "weakref": ("what is still alive", "pass it as an argument"),
+    "importlib": ("the modules that are installed", "use an `import` statement"),
+    "pkgutil": ("the modules that are installed", "use an `import` statement"),
+    **dict.fromkeys(
+        "glob fileinput linecache pickle.load json.load marshal.load configparser".split(),
+        ("a file", "read it outside and pass it as an argument"),
+    ),
+    **dict.fromkeys(
+        "resource pwd grp zoneinfo readline".split(), ("the machine", "pass it as an argument")
+    ),
+    "itertools.count": ("an iterator's state", "use `range`, or pass a number"),
+    "itertools.cycle": ("an iterator's state", "use a tuple and `%`"),
+    "builtins.id": ("an address in memory", "pass an explicit number"),
+    "builtins.hash": ("a per-process seed", "pass an explicit number"),
+    "builtins.globals": ("all global names", "name what is needed"),
+    "builtins.locals": ("all local names", "name what is needed"),
+    "builtins.vars": ("all names of an object", "name what is needed"),
+}
+CHANGES: dict[str, str] = {
+    "builtins.setattr": "make a changed copy: `p.replace(name=…)` of a record",
+    "builtins.delattr": "make a copy without it",
+    "numpy.put": "x = psc.update(x, index, value)",
+    "numpy.put_along_axis": "x = psc.update(x, index, value)",
+    "numpy.place": "x = np.where(mask, value, x)",
+    "numpy.putmask": "x = np.where(mask, value, x)",
+    "numpy.copyto": "x = y, or x = np.where(mask, y, x)",
+    "numpy.fill_diagonal": "x = np.where(np.eye(n, dtype=bool), value, x)",
+}
+"""Functions that change an argument in place."""
+BUILTINS: dict[str, str] = {
+    "exec": "write the code itself",
+    "eval": "write the expression itself",
+    "compile": "write the code itself",
+    "__import__": "use an `import` statement",
+    "iter": "index the tuple, or loop over it",
+    "next": "index the tuple, or loop over it",
+    "hasattr": "what a value is, is known while checking: leave it out, or use `isinstance`",
+    "super": "call the method of the class by its name: `Base.method(self)`",
+}
+RANDOM = ("random", "numpy.random", "secrets")
+LIST_METHODS = {
+    "append": "{x} = {x} + [item], or a comprehension",
+    "extend": "{x} = {x} + items",
+    "insert": "{x} = {x}[:i] + [item] + {x}[i:]",
+    "pop": "{x}[-1], and {x}[:-1] for the rest",
+    "remove": "a comprehension with `if`",
+    "clear": "{x} = []",
+    "sort": "sorted({x})",
+    "reverse": "{x}[::-1]",
+}
+DICT_METHODS = {
+    "update": "{{**{x}, **other}}",
+    "setdefault": "{{**{x}, key: value}}",
+    "pop": "a comprehension without the key",
+    "popitem": "a comprehension without the key",
+    "clear": "{{}}",
+}
+
+SET_METHODS = frozenset(
+    "add discard remove pop clear update intersection_update difference_update "
+    "symmetric_difference_update".split()
+)
+
+
+def _lookup(table: Mapping[str, Any], name: str) -> Any:
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        found = table.get(".".join(parts[:count]))
+        if found is not None:
+            return found
+    return None
+
+
+def external_call(name: str) -> Diagnostic:
+    """What is wrong with calling a function of this qualified name."""
+    shown = name.removeprefix("builtins.")
+    if any(name == each or name.startswith(each + ".") for each in RANDOM):
+        return RandomState(function=shown)
+    effect = _lookup(EFFECTS, name)
+    if effect is not None:
+        return SideEffect(function=shown, rewrite=effect)
+    hidden = _lookup(INPUTS, name)
+    if hidden is not None:
+        return HiddenInput(function=shown, what=hidden[0], rewrite=hidden[1])
+    change = CHANGES.get(name)
+    if change is not None:
+        return Mutation(what=f"`{shown}`", rewrite=change)
+    if name.startswith("builtins."):
+        return Unsupported(what=f"`{shown}`", rewrite=BUILTINS.get(shown, ""))
+    if name.startswith("numpy.") and name != "numpy.frompyfunc":
+        return NotSupported(what=f"`{shown}`", instead=instead_of(name))
+    here = equivalent(name)
+    return UnknownFunction(function=shown, here=here, instead=instead_of(name))
+
+
+def external_use(value: External) -> Diagnostic:
+    """What is wrong with calling something that is not known."""
+    return external_value(value) if value.why else external_call(value.name)
+
+
+def external_value(value: External) -> Diagnostic:
+    """What is wrong with using something that is not known as a value."""
+    if value.why:
+        first = value.why[0]
+        return first.replaced(span=NOWHERE, labels=(Label(first.span, f"`{value.name}`"),))
+    found = external_call(value.name)
+    if not isinstance(found, UnknownFunction):
+        return found
+    return UnknownValue(name=value.name, here=found.here, instead=found.instead)
+
+
+def may_not_exist(value: External) -> bool:
+    """Whether an attribute of a module may be missing; those of Python and NumPy are looked up."""
+    root, *path = value.name.split(".")
+    if not value.library or value.why or not path:
+        return False
+    if root not in sys.stdlib_module_names | {"numpy"} or root not in sys.modules:
+        return True
+    owner: Any = sys.modules[root]
+    for number, name in enumerate(path):
+        module = sys.modules.get(".".join([root, *path[: number + 1]]))
+        owner = getattr(owner, name, module)
+        if owner is None:
+            return True
+    return False
+
+
+def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:
+    """What is wrong with a call of a known function, by its keywords."""
+    if kwargs.get("out") is not None:
+        return Mutation(what=f"`out=` of `{name}`", rewrite="use the result")
+    return None
+
+
+def ufunc_at(name: str) -> Diagnostic:
+    """What is wrong with `np.add.at`."""
+    combine = name.removeprefix("numpy.")
+    rewrite = f'x = psc.update(x, index, value, combine="{combine}")'
+    return Mutation(what=f"`{name}.at`", rewrite=rewrite)
+
+
+def is_refused(name: str) -> bool:
+    """Whether an attribute of an array changes it or leaves the program."""
+    return name in methods.IN_PLACE or name in methods.LEAVES_PROGRAM
+
+
+def array_attribute(name: str, owner: str) -> Diagnostic:
+    """What is wrong with such an attribute."""
+    if name in methods.IN_PLACE:
+        rewrite = methods.IN_PLACE[name]
+        return Mutation(what=f"`{owner}.{name}`", rewrite=rewrite.replace("{x}", owner))
+    rewrite = methods.LEAVES_PROGRAM[name]
+    return ArrayLeavesProgram(function=f".{name}", rewrite=rewrite.replace("{x}", owner))
+
+
+def static_attribute(value: Any, name: str, owner: str = "") -> Diagnostic | None:
+    """What is wrong with an attribute of a list or dict, by its name; `owner` is its text."""
+    if isinstance(value, list) and name in LIST_METHODS:
+        return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x=owner or "items"))
+    if isinstance(value, set) and name in SET_METHODS:
+        return made_anew(f"`set.{name}`", "a set comprehension, or `s | {item}`")
+    if isinstance(value, dict) and name in DICT_METHODS:
+        return made_anew(f"`dict.{name}`", DICT_METHODS[name].format(x=owner or "d"))
+    return None
+
+
+def made_anew(what: str, rewrite: str) -> Diagnostic:
+    """The refusal to change a list, set or dict, which all its names would show."""
+    return Mutation(what=what, rewrite=f"{rewrite}; another name of it keeps what it has")
+
+
+def index_text(text: str, node: ast.expr) -> str:
+    """How an index is written as an argument of `psc.update`."""
+    if any(isinstance(inner, ast.Slice) for inner in ast.walk(node)):
+        return f"np.s_[{text}]"
+    return f"({text})" if isinstance(node, ast.Tuple) else text
+
+
+# Closed values: what CPython has, through and through, and which values can change in place.
+
+
+# Values that can be changed in place, and how.
+
+
+class Kind(Enum):
+    """How a value can be changed."""
+
+    ARRAY = auto()
+    """An array, and through each of its views."""
+    FLAT = auto()
+    """A list, dict or set of what cannot be changed itself."""
+    DEEP = auto()
+    """A value that holds others that can be changed."""
+
+
+def kind_of(value: Any) -> Kind | None:
+    """How a value can be changed; None if it cannot."""
+    if is_constant(value) and isinstance(value, np.ndarray):
+        if is_frozen(value):
+            return None
+        plain = type(value) is np.ndarray and not value.dtype.hasobject
+        return Kind.ARRAY if plain else Kind.DEEP
+    if isinstance(value, Once):
+        return Kind.DEEP
+    if isinstance(value, list | dict | set):
+        return Kind.DEEP if any(kind_of(part) for part in parts(value)) else Kind.FLAT
+    return Kind.DEEP if any(kind_of(part) for part in parts(value)) else None
+
+
+def is_mutable(value: Any) -> bool:
+    """Whether a value, or something in it, can be changed in its place."""
+    return kind_of(value) is not None
+
+
+def holds_arrays(value: Any) -> bool:
+    """Whether a value is or holds an array that is computed."""
+    return (is_traced(value) and not isinstance(value, Weak)) or any(
+        map(holds_arrays, parts(value))
+    )
+
+
+def iterator_in(value: Any) -> Once | None:
+    """The iterator that a value is or holds."""
+    if isinstance(value, Once):
+        return value
+    return next((once for part in parts(value) if (once := iterator_in(part)) is not None), None)
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """What a value holds."""
+    if is_dict(value):
+        yield from value.values()
+    elif is_sequence(value) or is_tuple(value):
+        yield from value
+    elif isinstance(value, RecordValue):
+        yield from value.fields.values()
+    elif isinstance(value, MapValue):
+        yield from value.items.values()
+    elif isinstance(value, VectorValue):
+        yield from value.items
+    elif isinstance(value, Partial):
+        yield from (*value.args, *value.kwargs.values())
+    elif isinstance(value, EnumMember):
+        yield value.value
+    elif isinstance(value, Enum):
+        yield value._value_
+    elif hasattr(value, "self_value"):  # a bound method
+        yield value.self_value
+
+
+def has_keywords(value: Any) -> bool:
+    """Whether a value is or holds a partial function with keywords, which are a dict."""
+    if isinstance(value, Partial) and value.kwargs:
+        return True
+    return any(has_keywords(part) for part in parts(value))
+
+
+# Closed values: what CPython has, through and through, and what CPython computes of it.
+#
+# A static value is *closed* if it is a number, a string, None, a range, a slice, or a container of
+# such: then an operation on it is done by CPython itself, on the very objects.  Everything else (a
+# size, a condition on sizes, an array, a record, a function) is *open*: an operation on it has an
+# exact meaning that is written down, or is refused.  Where CPython itself is not determined (the
+# order of a set), closed values are refused as well.
+
+
+ATOMS: Final[tuple[type[Any], ...]] = (
+    *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range),
+)
+"""Types of closed values without parts."""
+MAX_RANGE = 10_000
+"""No function of Python's walks through a longer range."""
+
+
+def range_length(value: range) -> int:
+    """How many numbers a range has, also where `len` cannot say it."""
+    away = value.step - (1 if value.step > 0 else -1)
+    return max(0, (value.stop - value.start + away) // value.step)
+
+
+def is_set(value: object) -> TypeGuard[set[Any] | frozenset[Any]]:
+    """Whether this is a set, whose order nobody knows."""
+    return isinstance(value, set | frozenset)
+
+
+def _parts(value: Any) -> Iterable[Any] | None:
+    """What a container holds; None if this is none of Python's own."""
+    kind: type[Any] = value.__class__
+    if kind is tuple or kind is list or kind is set or kind is frozenset:
+        items: Iterable[Any] = value
+        return items
+    if kind is dict:
+        return [*value, *value.values()]
+    return (value.start, value.stop, value.step) if is_slice(value) else None
+
+
+def _walk(value: Any) -> Iterator[Any]:
+    """A value and all that it holds."""
+    yield value
+    for each in _parts(value) or ():
+        yield from _walk(each)
+
+
+def is_closed(value: Any) -> bool:
+    """Whether a value is CPython's own, through and through."""
+    if value.__class__ in ATOMS:
+        return True
+    parts = _parts(value)
+    return parts is not None and all(map(is_closed, parts))
+
+
+def first_open(values: Sequence[Any]) -> Any:
+    """The first part of some values that is open; the first value if none is."""
+    for value in values:
+        for each in _walk(value):
+            if each.__class__ not in ATOMS and _parts(each) is None:
+                return each
+    return values[0]
+
+
+def refused(what: str, *values: Any) -> Failure:
+    """The refusal of an operation on values that are open."""
+    found = first_open(values)
+    if isinstance(found, Poison):
+        raise Poisoned
+    if isinstance(found, External):
+        return Failure(external_value(found))
+    shown = f" of {describe(found)}" if len(values) == 1 else f", where {describe(found)} is given"
+    return Failure(NotStatic(what=f"{what}{shown}"))
+
+
+def require_closed(what: str, *values: Any) -> None:
+    """A Failure unless all values are closed."""
+    if not all(map(is_closed, values)):
+        raise refused(what, *values)
+
+
+class Sets(Enum):
+    """What a function makes of the order of a set that it is given."""
+
+    DECIDE = "its result may depend on it"
+    SORTED = "it does not, where the items have an order of their own"
+    SUMMED = "it does not, where the items are integers"
+    UNORDERED = "it never does"
+
+
+def _require_determined(value: Any, sets: Sets) -> None:
+    """A Failure if the order of a set decides what a function gives."""
+    if sets is Sets.UNORDERED:
+        return
+    if is_set(value) and sets is not Sets.DECIDE:
+        kinds = {item.__class__ for item in value}
+        numbers = {int, bool} if sets is Sets.SUMMED else {int, bool, float}
+        texts = kinds == {str} and sets is Sets.SORTED
+        if (texts or kinds <= numbers) and all(item == item for item in value):
+            return
+    if any(is_set(each) for each in _walk(value)):
+        raise Failure(SetOrder())
+
+
+def by_python(
+    what: str,
+    function: Callable[..., Any],
+    args: Iterable[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    sets: Sets = Sets.DECIDE,
+    walks: bool = True,
+) -> Any:
+    """What CPython gives for closed arguments; a Failure where it raises, or does not end soon.
+
+    `walks`: whether the function goes through what it is given.
+    """
+    args, kwargs = tuple(args), dict(kwargs or {})
+    for each in (*args, *kwargs.values()):
+        if walks and isinstance(each, range) and range_length(each) > MAX_RANGE:
+            raise Failure(TooLarge(what=f"a range of {range_length(each)} numbers"))
+        _require_determined(each, sets)
+    try:
+        return function(*args, **kwargs)
+    except (RecursionError, Failure):
+        raise
+    except Exception as error:  # whatever it is, the program would end there
+        problem = f"fails: {error}" if str(error) else f"fails: {type(error).__name__}"
+        raise Failure(BadArguments(function=what, problem=problem)) from None
+
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    name: getattr(operator, function)
+    for name, function in {
+        "Add": "add",
+        "Sub": "sub",
+        "Mult": "mul",
+        "Div": "truediv",
+        "FloorDiv": "floordiv",
+        "Mod": "mod",
+        "Pow": "pow",
+        "LShift": "lshift",
+        "RShift": "rshift",
+        "BitAnd": "and_",
+        "BitOr": "or_",
+        "BitXor": "xor",
+        "MatMult": "matmul",
+    }.items()
+}
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+}
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "USub": operator.neg,
+    "UAdd": operator.pos,
+    "Invert": operator.invert,
+}
+
+
+def require_bounded(name: str, left: Any, right: Any) -> None:
+    """A Failure if what an operator gives would be too large to work with."""
+    if name in ("Pow", "LShift") and isinstance(left, int) and isinstance(right, int):
+        grown = right * max(left.bit_length(), 1) if name == "Pow" else right + left.bit_length()
+        if grown > MAX_BITS:
+            raise Failure(TooLarge(what=f"an integer of more than {MAX_BITS} bits"))
+    if name == "Mult":
+        for sequence, count in ((left, right), (right, left)):
+            if isinstance(sequence, str | bytes) or is_sequence(sequence):
+                if isinstance(count, int) and len(sequence) * count > MAX_ITEMS:
+                    raise Failure(TooLarge(what=f"a sequence of more than {MAX_ITEMS} items"))
+    if name == "Mod" and isinstance(left, str | bytes):
+        text = left if isinstance(left, str) else left.decode("latin-1")
+        require_short("%", text, right if is_tuple(right) else (right,), {})
+
+
+def text_of(what: str, function: Callable[..., str], value: Any, *more: Any) -> str:
+    """The text of a closed value, by `str`, `repr`, `format` or `ascii`."""
+    require_closed(f"the text{'' if what == 'str' else f' by `{what}`'}", value)
+    found: str = by_python(what, function, (value, *more))
+    return found
+
+
+_CONVERSIONS: Final[Mapping[int, Callable[[Any], str]]] = {115: str, 114: repr, 97: ascii}
+
+
+def formatted(value: Any, conversion: int, spec: str) -> str:
+    """What an f-string makes of a closed value."""
+    require_narrow(spec)
+    if conversion in _CONVERSIONS:
+        value = by_python("an f-string", _CONVERSIONS[conversion], (value,))
+    found: str = by_python("an f-string", format, (value, spec))
+    return found
+
+
+def hashable(value: Any) -> bool:
+    """Whether a closed value can be a key."""
+    if is_tuple(value):
+        return all(map(hashable, value))
+    return not (is_dict(value) or isinstance(value, list | set) or is_slice(value))
+
+
+# The meaning of `psc.constant`.
+
+
+def constant(here: Builder, value: Any) -> Any:
+    """The same value where nothing can change; a copy of what can be changed."""
+    if is_constant(value) and isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise Failure(Unsupported(what="a constant array of Python objects", rewrite=""))
+        return frozen(value)
+    if is_sequence(value) or is_tuple(value):
+        return tuple([constant(here, each) for each in value])
+    if is_dict(value):
+        if not all(isinstance(key, str) for key in value):
+            rewrite = "use strings as keys"
+            raise Failure(Unsupported(what="a constant dict with other keys", rewrite=rewrite))
+        return MapValue({key: constant(here, each) for key, each in value.items()})
+    if is_set(value):
+        return frozenset(value)
+    if isinstance(value, MapValue):
+        return MapValue({key: constant(here, each) for key, each in value.items.items()})
+    if isinstance(value, VectorValue):
+        return VectorValue(tuple([constant(here, item) for item in value.items]))
+    if isinstance(value, RecordValue):
+        fields = {name: constant(here, each) for name, each in value.fields.items()}
+        return replace(value, fields=fields)
+    if isinstance(value, Once):
+        raise Failure(Unsupported(what=f"{value.kind} as a constant", rewrite="make it a tuple"))
+    return value

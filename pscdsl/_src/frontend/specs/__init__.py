@@ -1,1 +1,0 @@
-"""What signatures and classes declare."""

@@ -1,0 +1,653 @@
+"""Derivatives: along directions, gradients, Jacobians; `checkpoint` and `stop_gradient`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, get_args
+
+from pscdsl._src.frontend.transformations.traced import (
+    Options,
+    Traced,
+    Transformed,
+    asked_for,
+    made_of,
+    name_of,
+    parts_of,
+    trace,
+    transformed,
+)
+from pscdsl._src.frontend.trees import applicable, at, flatten, unflatten
+from pscdsl._src.frontend.values import Applicable, StaticFunction, describe, is_traced
+from pscdsl._src.interpreters.replay import (
+    Mask,
+    batch,
+    closed,
+    has_tangent,
+    jvp,
+    repeated,
+    transpose,
+    zeros,
+)
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.program import Block, Equation, Function, functions_in, walk
+from pscdsl._src.primitives.control import Checkpoint, Policy
+from pscdsl._src.primitives.custom_derivatives import BackwardOnly, StopGradient
+from pscdsl._src.primitives.elementwise import Convert, equal
+from pscdsl._src.primitives.shaping import Iota, Reshape, Slice, Transpose
+from pscdsl._src.transforms.linearize import Linear, jvp_of, linearize
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    NoneType,
+    RecordType,
+    StaticType,
+    TupleType,
+    Type,
+    leaves,
+    map_leaves,
+    paths,
+    size_of,
+)
+from pscdsl.typing.codes.control import BadBody
+from pscdsl.typing.codes.derivatives import NoForwardMode, NotAScalar, TangentMismatch
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import I32
+from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.signatures import (
+    Anonymous,
+    ArraySpec,
+    MapSpec,
+    NoneSpec,
+    OptionalSpec,
+    RecordSpec,
+    RepeatedSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    TreeSpec,
+    TupleSpec,
+)
+from pscdsl.typing.unify import array_difference, structure_differences
+
+# `jvp`, `linearize`, `vjp` and `linear_transpose`: derivatives along directions.
+
+
+# Trees of arrays that have to have the type of something else: a tangent, what a rule gives.
+
+
+Mismatch = Callable[[str, str, str, str], Diagnostic]
+"""A finding, from the place in the tree, what stands there, what is wanted, and what differs."""
+
+
+def fitted(here: Builder, given: Any, wanted: Type, what: str, mismatch: Mismatch) -> list[Value]:
+    """The leaves of a tree, weak ones in the dtypes wanted; a Failure if they do not fit."""
+    found, tree = flatten(here, given, what)
+    for each in structure_differences(tree, wanted):
+        raise Failure(mismatch(each.path, str(each.found), str(each.wanted), each.why))
+    values: list[Value] = []
+    for leaf, (path, type_) in zip(found, paths(wanted), strict=True):
+        value = at(leaf, type_.dtype)
+        why = array_difference(here.facts, value.type, type_)
+        if why is not None:
+            raise Failure(mismatch(path, str(value.type), str(type_), why))
+        values.append(value)
+    return values
+
+
+def at_place(what: str, path: str) -> str:
+    """What a message speaks of, and where in it."""
+    return f"{what} at `{path}`" if path else what
+
+
+# What forward mode cannot pass: functions that only say how to go backwards.
+
+
+def require_forward(equations: Sequence[Equation]) -> None:
+    """Refuse equations, or functions that they call, with tangents that nobody can compute."""
+    met: set[Function] = set()
+    due = [Block((), tuple(equations), ())]
+    while due:
+        for equation in walk(due.pop()):
+            primitive = equation.primitive
+            if isinstance(primitive, BackwardOnly):
+                raise Failure(NoForwardMode(function=primitive.function)).at(equation.span)
+            for function in functions_in(primitive):
+                if function not in met:
+                    met.add(function)
+                    due.append(function.body)
+
+
+def tangent_tree(tree: Type) -> Type:
+    """The type of tangents: `None` stands for what has none."""
+    if isinstance(tree, StaticType):
+        return NONE
+    return map_leaves(tree, lambda leaf: leaf if has_tangent(leaf) else NONE)  # type: ignore[arg-type,return-value]
+
+
+def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> list[Value]:
+    """Tangents or cotangents, checked against the tree that they belong to."""
+
+    def mismatch(path: str, found: str, wanted: str, why: str) -> TangentMismatch:
+        place = at_place(what, path)
+        return TangentMismatch(transformation=name, what=place, given=found, wanted=wanted, why=why)
+
+    return fitted(here, given, tangent_tree(tree), f"{what} given to `{name}`", mismatch)
+
+
+def _moving(traced: Traced) -> list[bool]:
+    """The operands of a traced function that have tangents."""
+    return [
+        *[False] * len(traced.captured),
+        *[has_tangent(leaf.type) for leaf in traced.leaves],
+    ]
+
+
+def _arguments(traced: Traced, count: int) -> Type:
+    """The types of the arguments; of those that do not vary, None."""
+    known = traced.varying
+    return TupleType(tuple(known[at].tree if at in known else NONE for at in range(count)))
+
+
+def _varying(function: Applicable, args: Sequence[Any]) -> list[int]:
+    """The places of the arguments that are not static."""
+    signature = getattr(function, "signature", None)
+    parameters = signature.parameters if isinstance(signature, Signature) else ()
+    static = {
+        at for at, parameter in enumerate(parameters) if isinstance(parameter.spec, StaticSpec)
+    }
+    return [at for at in range(len(args)) if at not in static]
+
+
+def _sequence(name: str, what: str, given: Any) -> Sequence[Any]:
+    if not is_sequence(given):
+        needs = f"{what} as a tuple, one item for each argument"
+        raise Failure(BadBody(combinator=name, needs=needs, found=describe(given)))
+    return given
+
+
+def jvp_(
+    here: Builder, fun: Any, primals: Any, tangents: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The result of a function, and how it changes along a direction."""
+    function = applicable(fun, "psc.jvp")
+    args = _sequence("psc.jvp", "primals", primals)
+
+    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        places = _varying(function, args)
+        traced = trace(inner, "psc.jvp", function, args, {}, places, has_aux=has_aux)
+        moves, wanted = tuple(kwargs["tangents"]), _arguments(traced, len(args))
+        given = iter(directions(inner, "psc.jvp", "the tangents", moves, wanted))
+        moving = [next(given) if has else None for has in _moving(traced)]
+        first = len(inner.program.current.equations)
+        results: list[Value] = []
+        with made_of(inner, traced.source, traced.operands, results):
+            primal, found = jvp(inner, traced.block, traced.operands, moving)
+            results += primal
+        require_forward(inner.program.current.equations[first:])
+        count = sum(1 for _ in leaves(traced.result))
+        out = [
+            zeros(inner, x.type) if t is None else t
+            for x, t in zip(results[:count], found[:count], strict=True)
+            if has_tangent(x.type)
+        ]
+        value = unflatten(traced.result, iter(results[:count]))
+        tangent = unflatten(tangent_tree(traced.result), iter(out))
+        if traced.aux is None:
+            return value, tangent
+        return value, tangent, unflatten(traced.aux, iter(results[count:]))
+
+    given = _sequence("psc.jvp", "tangents", tangents)
+    result: tuple[Any, ...] = Transformed("jvp", function, run).apply(
+        here, args, {"tangents": given}
+    )
+    return result
+
+
+@dataclass(frozen=True)
+class LinearFunction:
+    """What `linearize` and `vjp` return: the derivative at a point, in one of its directions."""
+
+    name: str
+    linear: Linear
+    inputs: Type
+    outputs: Type
+    backward: bool
+
+    def wanted(self) -> Type:
+        """The type of what it is applied to."""
+        return tangent_tree(self.outputs if self.backward else self.inputs)
+
+    def function(self, base: Function, name: str) -> Function:
+        """The part as a function of its own, of the saved values and of the operands."""
+        linear = self.linear
+        saved = TupleType(tuple([each.type for each in linear.saved]))
+        given = self.wanted()
+        result = tangent_tree(self.inputs if self.backward else self.outputs)
+        count = len(linear.saved)
+
+        def build(here: Builder, params: list[Value]) -> list[Value]:
+            again = replace(linear, saved=tuple(params[:count]))
+            run = again.backward if self.backward else again.forward
+            try:
+                return run(here, params[count:])
+            except Failure as failure:
+                raise asked_for(failure, self.name, base.span, "") from None
+
+        if not self.backward:
+            require_forward(linear.block.equations)
+        body = closed(linear.facts, (*leaves(saved), *leaves(given)), build)
+        parameters = (("saved", saved), ("directions", given))
+        return Function(
+            f"{name}.linear", base.dims, linear.facts, body, parameters, result, base.span
+        )
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Map tangents of the arguments to those of the result, or cotangents back."""
+        here = here.program.current
+        if self.backward:
+            if len(args) != 1 or kwargs:
+                needs = "one argument, the cotangent of the result"
+                raise Failure(
+                    BadBody(combinator=self.name, needs=needs, found=describe(tuple(args)))
+                )
+            given = directions(here, self.name, "the cotangent", args[0], self.outputs)
+            place = here.program.span
+            try:
+                with made_of(here, None, (), []):
+                    back = self.linear.backward(here, given)
+            except Failure as failure:
+                raise asked_for(failure, self.name, place, "is run backwards here") from None
+            finally:
+                here.program.span = place
+            return unflatten(tangent_tree(self.inputs), iter(back))
+        given = directions(here, self.name, "the tangents", tuple(args), self.inputs)
+        require_forward(self.linear.block.equations)
+        with made_of(here, None, (), []):
+            forth = self.linear.forward(here, given)
+        return unflatten(tangent_tree(self.outputs), iter(forth))
+
+
+def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_aux: bool) -> Any:
+    function = applicable(fun, f"psc.{name}")
+
+    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        del kwargs
+        called = f"psc.{name}"
+        places = _varying(function, args)
+        traced = trace(inner, called, function, args, {}, places, has_aux=has_aux)
+        count = sum(1 for _ in leaves(traced.result))
+        active = tuple(_moving(traced))
+        results: list[Value] = []
+        with made_of(inner, traced.source, traced.operands, results):
+            found, linear = linearize(inner, traced.block, traced.operands, active, count)
+            results += found
+        value = unflatten(traced.result, iter(results[:count]))
+        made = LinearFunction(
+            f"{called}({name_of(function)})",
+            linear,
+            _arguments(traced, len(args)),
+            traced.result,
+            name == "vjp",
+        )
+        if traced.aux is None:
+            return value, made
+        return value, made, unflatten(traced.aux, iter(results[count:]))
+
+    return Transformed(name, function, run).apply(here, primals, {})
+
+
+def linearize_(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """The result, and the derivative there as a function of tangents."""
+    return _linearized(here, "linearize", fun, primals, has_aux)
+
+
+def vjp(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """The result, and a function from its cotangent to the cotangents of the arguments."""
+    return _linearized(here, "vjp", fun, primals, has_aux)
+
+
+def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
+    """The transpose of a function that is linear in its arguments; of these only types count."""
+    function = applicable(fun, "psc.linear_transpose")
+    places = _varying(function, primals)
+    traced = trace(here, "psc.linear_transpose", function, primals, {}, places)
+
+    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        del kwargs
+        name = "psc.linear_transpose"
+        given = directions(inner, name, "the cotangent", args[0], traced.result)
+        operands: list[Value | ArrayType] = [*traced.captured, *[x.type for x in traced.leaves]]
+        found = transpose(inner, traced.block, operands, given)
+        values = [
+            zeros(inner, leaf.type) if x is None else x
+            for x, leaf in zip(found[len(traced.captured) :], traced.leaves, strict=True)
+        ]
+        return unflatten(_arguments(traced, len(primals)), iter(values))
+
+    return Transformed("linear_transpose", function, run)
+
+
+# `grad`, Jacobians and `hessian`; `checkpoint` and `stop_gradient`.
+
+
+# The results that transformations declare: those of a kernel, as what is made of it has them.
+
+
+def gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
+    """The signature of `grad`: gradients are like the arguments."""
+    found, _, aux = _gradient(argnums, has_aux, signature)
+    return replace(signature, result=None if found is None else _tuple(found, *aux))
+
+
+def value_and_gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
+    """The signature of `value_and_grad`."""
+    found, value, aux = _gradient(argnums, has_aux, signature)
+    result = None if found is None or value is None else TupleSpec((_tuple(value, *aux), found))
+    return replace(signature, result=result)
+
+
+def _gradient(
+    argnums: Any, has_aux: bool, signature: Signature
+) -> tuple[Spec | None, Spec | None, list[Spec]]:
+    """The gradient, the value, and what is returned besides."""
+    value, *aux = _parted(signature.result, has_aux)
+    return None if value is None else _chosen(signature, argnums), value, aux
+
+
+def jacobian_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
+    """The signature of `jacfwd` and `jacrev`: the argument's axes stand after the result's."""
+    value, *aux = _parted(signature.result, has_aux)
+    found = _chosen(signature, argnums)
+    if value is None or found is None or None in aux:
+        return replace(signature, result=None)
+    inner = found
+
+    def of_result(result: ArraySpec) -> Spec | None:
+        return changed(inner, lambda x: replace(result, dims=(*result.dims, *x.dims)))
+
+    result = changed(value, of_result)
+    return replace(signature, result=None if result is None else _tuple(result, *aux))
+
+
+def _parted(result: Spec | None, has_aux: bool) -> list[Any]:
+    """The declared value, and what is declared besides."""
+    if not has_aux:
+        return [result]
+    if isinstance(result, TupleSpec) and len(result.items) == 2:
+        return list(result.items)
+    return [None]
+
+
+def _tuple(first: Spec, *more: Spec) -> Spec:
+    return TupleSpec((first, *more)) if more else first
+
+
+def _chosen(signature: Signature, argnums: Any) -> Spec | None:
+    """The declared types of the arguments that `argnums` names."""
+    specs = [p.spec for p in signature.parameters if not p.keyword_only]
+    found: list[Spec] = []
+    for place in argnums if is_sequence(argnums) else (argnums,):
+        if not isinstance(place, int) or not -len(specs) <= place < len(specs):
+            return None
+        found.append(specs[place])
+    return TupleSpec(tuple(found)) if is_sequence(argnums) else found[0]
+
+
+def changed(spec: Spec, change: Callable[[ArraySpec], Spec | None]) -> Spec | None:
+    """The same tree with something else in place of its arrays; None where that has no spec."""
+    if isinstance(spec, ArraySpec):
+        if any(isinstance(dim, Anonymous) for dim in spec.dims):
+            return None  # each `_` is a size of its own
+        return change(spec)
+    if isinstance(spec, TupleSpec):
+        items = _all(changed(each, change) for each in spec.items)
+        return None if items is None else TupleSpec(items)
+    if isinstance(spec, RecordSpec):
+        items = _all(changed(each, change) for _, each in spec.fields)
+        return None if items is None else _record(spec, items)
+    if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
+        item = changed(spec.item, change)
+        return None if item is None else replace(spec, item=item)
+    return None if isinstance(spec, StaticSpec | TreeSpec) else spec
+
+
+def _all(specs: Iterable[Spec | None]) -> tuple[Spec, ...] | None:
+    found = tuple(specs)
+    known = tuple([each for each in found if each is not None])
+    return known if len(known) == len(found) else None
+
+
+def _record(like: RecordSpec | RecordType, items: Sequence[Spec]) -> RecordSpec:
+    """A record with other fields than its class declares."""
+    fields = tuple([(name, item) for (name, _), item in zip(like.fields, items, strict=True)])
+    return RecordSpec(like.record, fields, spelled=True)
+
+
+def spec_of_type(tree: Type | None) -> Spec | None:
+    """The specification that fits one type only; None if there is none."""
+    if isinstance(tree, ArrayType):
+        return ArraySpec(tree.dtype, tree.shape)
+    if isinstance(tree, TupleType):
+        items = _all(map(spec_of_type, tree.items))
+        return None if items is None else TupleSpec(items)
+    if isinstance(tree, RecordType):
+        items = _all(spec_of_type(each) for _, each in tree.fields)
+        return None if items is None else _record(tree, items)
+    return NoneSpec() if isinstance(tree, NoneType) else None
+
+
+# `grad` and `value_and_grad`.
+
+
+def grad(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+    """The gradient of a function of one real result."""
+    return transformed(_run, gradient_signature, "grad", fun, argnums, has_aux)
+
+
+def value_and_grad(
+    here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False
+) -> Transformed:
+    """The value and the gradient."""
+    return transformed(_run, value_and_gradient_signature, "value_and_grad", fun, argnums, has_aux)
+
+
+def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    where, traced = options.trace(here, args, kwargs)
+    leaves = list(paths(traced.result))
+    if len(leaves) != 1 or leaves[0][1].shape or not leaves[0][1].dtype.is_float:
+        function, found = name_of(options.function), str(traced.result)
+        raise Failure(NotAScalar(transformation=options.called, function=function, found=found))
+    active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
+    # What is returned besides is not differentiated: only the first result has a cotangent.
+    results: list[Value] = []
+    with made_of(here, traced.source, traced.operands, results):
+        values, linear = linearize(here, traced.block, traced.operands, active, 1)
+        results += values
+        one = here.literal(1.0, results[0].dtype)
+        cotangents = iter(linear.backward(here, [one]))
+    gradient = options.selected(
+        where, {at: unflatten(each.tree, cotangents) for at, each in traced.varying.items()}
+    )
+    value = unflatten(traced.result, iter(results[:1]))
+    if traced.aux is None:
+        return gradient if options.name == "grad" else (value, gradient)
+    aux = unflatten(traced.aux, iter(results[1:]))
+    return (gradient, aux) if options.name == "grad" else ((value, aux), gradient)
+
+
+# `jacfwd`, `jacrev` and `hessian`: all derivatives of all results.
+
+
+def jacfwd(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+    """All derivatives, a column at a time: for few inputs and many results."""
+    return transformed(_run_jacobian, jacobian_signature, "jacfwd", fun, argnums, has_aux)
+
+
+def jacrev(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+    """All derivatives, a row at a time: for many inputs and few results."""
+    return transformed(_run_jacobian, jacobian_signature, "jacrev", fun, argnums, has_aux)
+
+
+def hessian(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+    """All second derivatives: forward over reverse mode."""
+    inner = transformed(_run_jacobian, jacobian_signature, "jacrev", fun, argnums, has_aux)
+    made = transformed(_run_jacobian, jacobian_signature, "jacfwd", inner, argnums, has_aux)
+    function = applicable(fun, "psc.hessian")
+    return Transformed(
+        "hessian", function, made.run, lambda own: made.signature(inner.signature(own))
+    )
+
+
+def _run_jacobian(
+    options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    where, traced = options.trace(here, args, kwargs)
+    options.require_tangents("the result", traced.result)
+    count = sum(1 for _ in leaves(traced.result))
+    active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
+    ahead = _by_inputs if options.name == "jacfwd" else _by_outputs
+    results: list[Value] = []
+    with made_of(here, traced.source, traced.operands, results):
+        found, rows = ahead(here, traced, active, count)
+        results += found
+
+    def of_inputs(output: int) -> Any:
+        derivatives: dict[int, Any] = {}
+        first = 0
+        for place, each in traced.varying.items():
+            size = len(each.leaves)
+            derivatives[place] = unflatten(each.tree, iter(rows[output][first : first + size]))
+            first += size
+        return options.selected(where, derivatives)
+
+    numbers = iter(range(count))
+    jacobian = _tree_of(traced.result, lambda: of_inputs(next(numbers)))
+    if traced.aux is None:
+        return jacobian
+    return jacobian, unflatten(traced.aux, iter(results[count:]))
+
+
+def _tree_of(tree: Type, leaf: Callable[[], Any]) -> Any:
+    """A tree with something else than arrays as its leaves."""
+    return unflatten(tree, iter(range(sum(1 for _ in leaves(tree)))), lambda _: leaf())
+
+
+def _by_inputs(
+    here: Builder, traced: Traced, active: Mask, count: int
+) -> tuple[list[Value], list[list[Value]]]:
+    """The results, and for each the derivatives in each input: its shape, then the input's."""
+    inputs = [leaf.type for leaf in traced.leaves]
+    wanted = tuple(at < count for at in range(len(traced.block.results)))
+    moving = jvp_of(here.facts, traced.block, active, wanted)
+    require_forward(moving.equations)
+    ones, places, size = _unit_rows(here, inputs)
+    given = [*traced.operands, *ones]
+    flags = [*[False] * len(traced.operands), *[True] * len(ones)]
+    found, many = batch(here, moving, given, flags, size)
+    first = len(wanted)
+    columns = [
+        x if is_batched else repeated(x, size)
+        for x, is_batched in zip(found[first:], many[first:], strict=True)
+    ]
+    rows = [
+        [_last(_rows_at(x, *place), type_) for place, type_ in zip(places, inputs, strict=True)]
+        for x in columns
+    ]
+    return found[:first], rows
+
+
+def _by_outputs(
+    here: Builder, traced: Traced, active: Mask, count: int
+) -> tuple[list[Value], list[list[Value]]]:
+    """The same, by running backwards."""
+    results, linear = linearize(here, traced.block, traced.operands, active, count)
+    ones, places, size = _unit_rows(here, linear.outputs)
+    found = linear.backward_rows(here, ones, size)
+    rows = [
+        [Reshape((*type_.shape, *x.shape[1:]))(_rows_at(x, *place)) for x in found]
+        for place, type_ in zip(places, linear.outputs, strict=True)
+    ]
+    return results, rows
+
+
+def _unit_rows(
+    here: Builder, types: Sequence[ArrayType]
+) -> tuple[list[Value], list[tuple[Size, Size]], Size]:
+    """Trees of arrays with a single 1, in a batch of all of them.
+
+    Also which rows have the 1 in each array, from and to, and how many there are.
+    """
+    total: Size = 0
+    places: list[tuple[Size, Size]] = []
+    for type_ in types:
+        end = total + size_of(type_.shape)
+        places.append((total, end))
+        total = end
+    values: list[Value] = []
+    for type_, (first, end) in zip(types, places, strict=True):
+        size = end - first
+        row = here.bind(Iota((total, size), 0, I32), ())[0]
+        column = here.bind(Iota((total, size), 1, I32), ())[0]
+        ones = Convert(type_.dtype)(equal(row, column + here.size(first, I32)))
+        values.append(Reshape((total, *type_.shape))(ones))
+    return values, places, total
+
+
+def _rows_at(x: Value, first: Size, end: Size) -> Value:
+    """Some rows of a batch."""
+    rest = x.shape[1:]
+    starts = (first, *[0 for _ in rest])
+    return Slice(starts, (end, *rest), (1,) * x.ndim)(x)
+
+
+def _last(x: Value, type_: ArrayType) -> Value:
+    """A batch over the elements of an input, with these as its last axes."""
+    moved = Transpose((*range(1, x.ndim), 0))(x)
+    return Reshape((*x.shape[1:], *type_.shape))(moved)
+
+
+# `checkpoint` and `stop_gradient`: what is saved for the way back, and where the way ends.
+
+
+def checkpoint(here: Builder | None, fun: Any = None, policy: Any = "nothing") -> Any:
+    """The function; on the way back it is computed again."""
+    if fun is None:
+        return StaticFunction("psc.checkpoint", partial(checkpoint, policy=policy))
+    function = applicable(fun, "psc.checkpoint")
+    if policy not in get_args(Policy):
+        known = ", ".join(map(repr, get_args(Policy)))
+        needs = f"one of {known} as its policy"
+        raise Failure(BadBody(combinator="psc.checkpoint", needs=needs, found=describe(policy)))
+    return Transformed("checkpoint", function, partial(_run_checkpoint, function, policy))
+
+
+def _run_checkpoint(
+    function: Applicable,
+    policy: Policy,
+    here: Builder,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    varying = [place for place, argument in enumerate(args) if _has_arrays(argument)]
+    traced = trace(here, "psc.checkpoint", function, args, kwargs, varying)
+    results = here.bind(Checkpoint(traced.block, policy), traced.operands)
+    return unflatten(traced.result, iter(results))
+
+
+def _has_arrays(value: Any) -> bool:
+    """Whether an argument varies; numbers, functions and the like are as they are."""
+    parts = parts_of(value)
+    return is_traced(value) if parts is None else any(map(_has_arrays, parts))
+
+
+def stop_gradient(here: Builder, x: Any) -> Any:
+    """The same tree, constant in derivatives."""
+    leaves, tree = flatten(here, x, "the argument of `psc.stop_gradient`")
+    stopped = [
+        StopGradient()(leaf) if isinstance(leaf, Value) and has_tangent(leaf.type) else leaf
+        for leaf in leaves
+    ]
+    return unflatten(tree, iter(stopped))

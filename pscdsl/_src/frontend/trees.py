@@ -1,0 +1,587 @@
+"""Trees of arrays: taken apart into leaves and put together again, and what `psc.tree` means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.purity import external_value
+from pscdsl._src.frontend.values import (
+    Applicable,
+    External,
+    MapValue,
+    Poison,
+    Poisoned,
+    RecordValue,
+    StaticFunction,
+    Undecided,
+    VectorValue,
+    describe,
+    is_poisoned,
+    is_traced,
+)
+from pscdsl._src.ir.broadcasting import squeeze
+from pscdsl._src.ir.builder import Builder, Program, Value, Weak
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl._src.primitives import elementwise as e
+from pscdsl.numpy.linear_algebra import root, squares
+from pscdsl.numpy.shorthand import cast, joined, part, raveled, reshaped, wide
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    MapType,
+    NoneType,
+    RecordType,
+    Shape,
+    StaticType,
+    TupleType,
+    Type,
+    VectorType,
+    children,
+    map_leaves,
+    paths,
+    size_of,
+)
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.control import BadPredicate, NotATree, TreesDiffer
+from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.codes.language import NotCallable
+from pscdsl.typing.diagnostics import Failure, Severity
+from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dtypes import BOOL, F32, I32, DType, accepts_weak
+from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.unify import array_difference, structure_differences
+
+# Trees taken apart and put together again with other leaves, in kernels and outside of them.
+#
+# What a node of a tree is depends on where the tree lives: in a kernel records are values of the
+# front end, outside they are instances of real classes. Both say so by a `Ways`; everything else is
+# here.
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a tree that is no array: what it holds, its type, and how it is made."""
+
+    parts: Sequence[Any]
+    type_of: Callable[[tuple[Type, ...]], Type]
+    made: Callable[[list[Any]], Any]
+
+
+class Ways(Protocol):
+    """How trees are taken apart where they live."""
+
+    def node(self, value: Any) -> Node | None:
+        """What a value that is no array holds; None for an array."""
+        ...
+
+    def array(self, value: Any) -> ArrayType:
+        """The type of an array or number; raises what is fitting if it is neither."""
+        ...
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The leaves of a tree as they are, and its type."""
+
+    leaves: list[Any]
+    type: Type
+
+
+def flattened(ways: Ways, tree: Any) -> Flat:
+    """The leaves of a tree in order."""
+    leaves: list[Any] = []
+    return Flat(leaves, _flattened(ways, tree, leaves))
+
+
+def _flattened(ways: Ways, value: Any, leaves: list[Any]) -> Type:
+    node = ways.node(value)
+    if node is None:
+        leaves.append(value)
+        return ways.array(value)
+    return node.type_of(tuple([_flattened(ways, part, leaves) for part in node.parts]))
+
+
+def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
+    """The same tree with other leaves."""
+    node = ways.node(tree)
+    if node is None:
+        return next(leaves)
+    return node.made([rebuilt(ways, part, leaves) for part in node.parts])
+
+
+def together(name: str, trees: Sequence[Flat], absent: bool = False) -> list[tuple[Any, ...]]:
+    """The leaves of trees of one structure side by side; a Failure says where one differs.
+
+    With `absent`, a tree but the first may hold None where the first has an array, as gradients do
+    where nothing has one; None then stands for the leaf.
+    """
+    first, *rest = trees
+    columns = [first.leaves]
+    for index, other in enumerate(rest):
+        problems = [
+            TreesDiffer(
+                function=name,
+                position=index + 2,
+                path=each.path,
+                first=str(each.wanted),
+                other=str(each.found),
+                why=each.why,
+                surplus=isinstance(each.wanted, NoneType) and absent,
+            )
+            for each in structure_differences(other.type, first.type)
+            if not (absent and _is_absent(each.found, each.wanted))
+        ]
+        if problems:
+            raise Failure(*problems)
+        columns.append(list(_aligned(first.type, other.type, iter(other.leaves))))
+    return list(zip(*columns, strict=True))
+
+
+def same_shapes(name: str, facts: Assumptions, first: Type, other: Type) -> None:
+    """Refuse two trees of one structure with arrays of different shapes at one place."""
+    for (path, mine), (_, theirs) in zip(paths(first), paths(other), strict=True):
+        why = array_difference(facts, theirs.with_dtype(mine.dtype), mine)
+        if why is not None:
+            raise Failure(
+                TreesDiffer(
+                    function=name,
+                    position=2,
+                    path=path,
+                    first=str(mine),
+                    other=str(theirs),
+                    why=why,
+                )
+            )
+
+
+def _is_absent(found: Type, wanted: Type) -> bool:
+    return isinstance(found, NoneType) and isinstance(wanted, ArrayType)
+
+
+def _aligned(first: Type, other: Type, leaves: Iterator[Any]) -> Iterator[Any]:
+    """The leaves of the other tree, None where it has none of the first."""
+    if isinstance(first, ArrayType):
+        yield None if isinstance(other, NoneType) else next(leaves)
+        return
+    for (_, mine), (_, theirs) in zip(children(first), children(other), strict=True):
+        yield from _aligned(mine, theirs, leaves)
+
+
+# Trees of arrays: taking values apart into leaves, and putting them together again.
+
+
+def leaf(here: Builder, value: Any) -> Value | Weak | None:
+    """A value as an array of the program, or None if it is not a number."""
+    if isinstance(value, Value | Weak):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return here.constant(value)
+    if isinstance(value, bool | int | float | complex | Dim):
+        return here.weak(value)
+    if isinstance(value, Undecided):
+        return condition(here, value)
+    return None
+
+
+def condition(here: Builder, value: Undecided) -> Value:
+    """A condition on sizes as a bool of the program."""
+    joined = e.bitwise_or if value.any_of else e.bitwise_and
+    table = {"==": e.equal, "!=": e.not_equal, "<=": e.less_equal, "<": e.less}
+    result: Value | None = None
+    for fact in value.facts:
+        left, right = here.size(fact.left, I32), here.size(fact.right, I32)
+        (each,) = here.bind(table[str(fact.relation)], (left, right))
+        result = each if result is None else here.bind(joined, (result, each))[0]
+    assert result is not None
+    return result
+
+
+def flatten(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
+    """The arrays of a tree, and its type; numbers count as weak arrays."""
+    if is_poisoned(value):
+        raise Poisoned
+    leaves: list[Value | Weak] = []
+    return leaves, _flatten(here, value, what, leaves)
+
+
+def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -> Type:
+    found = leaf(here, value)
+    if found is not None:
+        leaves.append(found)
+        return found.type
+    if value is None:
+        return NONE
+    if is_sequence(value):
+        return TupleType(tuple(_flatten(here, each, what, leaves) for each in value))
+    if isinstance(value, RecordValue):
+        return _flatten_record(here, value, what, leaves)
+    if isinstance(value, MapValue):
+        entries = sorted(value.items.items())
+        return MapType(tuple((k, _flatten(here, v, what, leaves)) for k, v in entries))
+    if isinstance(value, VectorValue):
+        return VectorType(tuple(_flatten(here, item, what, leaves) for item in value.items))
+    if isinstance(value, str):
+        return StaticType(value)
+    if isinstance(value, External):
+        raise Failure(external_value(value))
+    rewrite = "use a `psc.Record`, or `pyrsistent.pmap`, in its place" if is_dict(value) else ""
+    raise Failure(NotATree(what=what, found=describe(value), rewrite=rewrite))
+
+
+def _flatten_record(
+    here: Builder, value: RecordValue, what: str, leaves: list[Value | Weak]
+) -> RecordType:
+    from pscdsl._src.frontend.annotations import static_fields  # an annotation may call these
+
+    static = static_fields(value.cls)
+    fields: list[tuple[str, Type]] = []
+    for name, item in value.fields.items():
+        stays = name in static and isinstance(item, Hashable) and not is_traced(item)
+        fields.append((name, StaticType(item) if stays else _flatten(here, item, what, leaves)))
+    return RecordType(value.name, tuple(fields))
+
+
+def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | None = None) -> Any:
+    """The value with this type and these leaves."""
+    if isinstance(tree, ArrayType):
+        each = next(leaves)
+        return each if array is None else array(each)
+    if isinstance(tree, NoneType):
+        return None
+    if isinstance(tree, StaticType):
+        return tree.value
+    if isinstance(tree, TupleType):
+        return tuple(unflatten(item, leaves, array) for item in tree.items)
+    if isinstance(tree, RecordType):
+        cls = tree.record.definition
+        assert isinstance(cls, RecordClass)
+        return RecordValue(cls, {n: unflatten(each, leaves, array) for n, each in tree.fields})
+    if isinstance(tree, MapType):
+        return MapValue({key: unflatten(each, leaves, array) for key, each in tree.items})
+    assert isinstance(tree, VectorType)
+    return VectorValue(tuple(unflatten(item, leaves, array) for item in tree.items))
+
+
+# What all combinators share: function arguments, trees of arrays, types that must agree.
+
+
+MAX_ROUNDS = 4
+"""How often a body is elaborated anew until the dtypes of its weak inputs are settled."""
+
+
+def applicable(function: Any, combinator: str) -> Applicable:
+    """A function argument; a Failure if it cannot be called."""
+    if not isinstance(function, Applicable):
+        instead = "give a function of the operands, for instance `lambda x: …`"
+        if combinator in ("psc.cond", "psc.switch"):
+            instead = "give functions, `lambda: …`, or choose between arrays with `np.where`"
+        found = f"{describe(function)}, given to `{combinator}`,"
+        raise Failure(NotCallable(found=found, instead=instead))
+    return function
+
+
+def strong(values: Sequence[Value | Weak]) -> list[Value]:
+    """Weak arrays in their default dtypes."""
+    return [value.default() if isinstance(value, Weak) else value for value in values]
+
+
+def at(value: Value | Weak, dtype: DType) -> Value:
+    """A value in a dtype, if it is weak and can take it; else as it is."""
+    if isinstance(value, Value):
+        return value
+    return value.at(dtype) if accepts_weak(dtype, value.kind) else value.default()
+
+
+def of_values(tree: Type, values: Sequence[Value]) -> Type:
+    """A tree with the types of these values."""
+    remaining = iter(values)
+    return map_leaves(tree, lambda _: next(remaining).type)
+
+
+class Attempt:
+    """What a first try found and assumed, so that a second one starts as if it had not been."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.count = len(program.findings)
+        self.revealed = len(program.revealed)
+        self.facts = program.facts
+
+    def failed(self) -> bool:
+        """Whether errors were found since."""
+        found = self.program.findings[self.count :]
+        return any(each.severity is Severity.ERROR for each in found)
+
+    def forget(self) -> None:
+        """Drop what was found since, and what was assumed once its absence had been reported.
+
+        Impurities stay: a second try does not find what the first has made unknown.
+        """
+        findings = self.program.findings
+        findings[self.count :] = [d for d in findings[self.count :] if d.code[3] == "2"]
+        del self.program.revealed[self.revealed :]
+        self.program.facts = self.facts
+
+
+def bool_scalar(here: Builder, value: Any, construct: str) -> Value:
+    """A predicate as a bool scalar; a Failure if it is something else."""
+    if isinstance(value, Poison):
+        raise Poisoned
+    found = leaf(here, value)
+    if isinstance(found, Weak):
+        found = found.default()
+    if found is None or found.dtype is not BOOL or found.ndim:
+        if found is not None and found.dtype is BOOL and all(size == 1 for size in found.shape):
+            return squeeze(found, tuple(range(found.ndim)))
+        raise Failure(BadPredicate(construct=construct, found=describe(value)))
+    return found
+
+
+# What `psc.tree` means in kernels: trees are static, so every function of them is unrolled.
+
+
+# How trees are taken apart in kernels: tuples, records, maps and vectors of traced arrays.
+
+
+class Inside:
+    """How trees of the values of a kernel are taken apart."""
+
+    def __init__(self, here: Builder, name: str) -> None:
+        self.here = here
+        self.name = name
+
+    def array(self, value: Any) -> ArrayType:
+        """The type of an array or number of the program."""
+        found = leaf(self.here, value)
+        if found is not None:
+            return found.type
+        if isinstance(value, External):
+            raise Failure(external_value(value))
+        what = f"a tree of `{self.name}`"
+        rewrite = "use a `psc.Record`, or `pyrsistent.pmap`, in its place" if is_dict(value) else ""
+        raise Failure(NotATree(what=what, found=describe(value), rewrite=rewrite))
+
+    def node(self, value: Any) -> Node | None:
+        """What a tuple, list, record, map or vector holds."""
+        if value is None:
+            return Node((), lambda _: NONE, lambda _: None)
+        if is_sequence(value):
+            return Node(value, TupleType, list if isinstance(value, list) else tuple)
+        if isinstance(value, RecordValue):
+            return self._record(value)
+        if isinstance(value, MapValue):
+            keys = sorted(value.items)
+            return Node(
+                [value.items[key] for key in keys],
+                lambda types: MapType(tuple(zip(keys, types, strict=True))),
+                lambda items: MapValue(dict(zip(keys, items, strict=True))),
+            )
+        if isinstance(value, VectorValue):
+            return Node(value.items, VectorType, lambda items: VectorValue(tuple(items)))
+        if isinstance(value, str):
+            return Node((), lambda _: StaticType(value), lambda _: value)
+        return None
+
+    def _record(self, value: RecordValue) -> Node:
+        # An annotation may call these.
+        from pscdsl._src.frontend.annotations import static_fields
+
+        cls, fields = value.cls, value.fields
+        static = {
+            name
+            for name in static_fields(cls)
+            if isinstance(fields[name], Hashable) and not is_traced(fields[name])
+        }
+
+        def made(items: list[Any]) -> RecordValue:
+            return RecordValue(cls, dict(zip(fields, items, strict=True)))
+
+        return record_node(cls, fields, static, made)
+
+
+def record_node(
+    cls: RecordClass,
+    fields: Mapping[str, Any],
+    static: Collection[str],
+    made: Callable[[list[Any]], Any],
+) -> Node:
+    """A record: static fields belong to its structure, the others are its parts."""
+
+    def type_of(types: tuple[Type, ...]) -> Type:
+        rest = iter(types)
+        known = ((n, StaticType(v) if n in static else next(rest)) for n, v in fields.items())
+        return RecordType(cls.name, tuple(known))
+
+    def filled(items: list[Any]) -> Any:
+        rest = iter(items)
+        return made([v if n in static else next(rest) for n, v in fields.items()])
+
+    return Node([v for n, v in fields.items() if n not in static], type_of, filled)
+
+
+def _flat(here: Builder, name: str, tree: Any) -> Flat:
+    if is_poisoned(tree):
+        raise Poisoned
+    return flattened(Inside(here, name), tree)
+
+
+def map_(here: Builder, f: Any, tree: Any, *rest: Any) -> Any:
+    """A tree of what a function makes of the leaves of trees."""
+    name = "psc.tree.map"
+    function = applicable(f, name)
+    flat = [_flat(here, name, each) for each in (tree, *rest)]
+    rows = together(name, flat, absent=True)
+    mapped = [function.apply(here, row, {}) for row in rows]
+    return rebuilt(Inside(here, name), tree, iter(mapped))
+
+
+def leaves(here: Builder, tree: Any) -> tuple[Any, ...]:
+    """The arrays of a tree in order."""
+    return tuple(_flat(here, "psc.tree.leaves", tree).leaves)
+
+
+def reduce(here: Builder, f: Any, tree: Any, initial: Any) -> Any:
+    """`f(value, leaf)` for each leaf in order."""
+    name = "psc.tree.reduce"
+    function = applicable(f, name)
+    value = initial
+    for each in _flat(here, name, tree).leaves:
+        value = function.apply(here, (value, each), {})
+    return value
+
+
+def size(here: Builder, tree: Any) -> Size:
+    """How many elements all arrays have."""
+    found: Size = 0
+    for _, each in paths(_flat(here, "psc.tree.size", tree).type):
+        found = found + size_of(each.shape)
+    return found
+
+
+def zeros_like(here: Builder, tree: Any, dtype: Any = None) -> Any:
+    """Zeros in place of each array."""
+    name = "psc.tree.zeros_like"
+    zeros: Any = MEANINGS["numpy.zeros_like"]
+    made = [zeros.apply(here, (each, dtype), {}) for each in _flat(here, name, tree).leaves]
+    return rebuilt(Inside(here, name), tree, iter(made))
+
+
+def dot(here: Builder, a: Any, b: Any) -> Value | Weak:
+    """The sum of the products of all elements, those of `a` conjugated."""
+    name = "psc.tree.dot"
+    flat = [_flat(here, name, each) for each in (a, b)]
+    pairs = together(name, flat)
+    same_shapes(name, here.facts, flat[0].type, flat[1].type)
+    vdot: Any = MEANINGS["numpy.vdot"]
+    products = [
+        vdot.apply(here, tuple(_accumulating(here, name, each) for each in pair), {})
+        for pair in pairs
+    ]
+    return _summed(here, products)
+
+
+def norm(here: Builder, tree: Any) -> Value | Weak:
+    """The Euclidean norm of all elements together."""
+    name = "psc.tree.norm"
+    parts = [_accumulating(here, name, each) for each in _flat(here, name, tree).leaves]
+    strong = [each.default() if isinstance(each, Weak) else each for each in parts]
+    sums = [squares(each, tuple(range(each.ndim)), False) for each in strong]
+    total = _summed(here, sums)
+    return root(total, 0.5) if isinstance(total, Value) else total
+
+
+def _accumulating(here: Builder, name: str, value: Any) -> Value | Weak:
+    """A leaf in the dtype in which sums over it are taken."""
+    found = leaf(here, value)
+    assert found is not None
+    if isinstance(found, Weak):
+        return found
+    if not found.dtype.is_inexact:
+        accepts = "floating or complex"
+        raise Failure(DtypeNotAccepted(function=name, given=found.type, accepts=accepts))
+    return cast(found, wide(found.dtype))
+
+
+def _summed(here: Builder, terms: Sequence[Value | Weak]) -> Value | Weak:
+    """The sum of scalars in the widest of their dtypes."""
+    dtypes = [each.dtype for each in terms if isinstance(each, Value)]
+    widest = _widest(dtypes) if dtypes else None
+    total: Value | Weak = here.weak(0.0)
+    for index, each in enumerate(terms):
+        if isinstance(each, Value):
+            term: Value | Weak = each if widest is None else cast(each, widest)
+        else:
+            term = each if widest is None else each.at(widest)
+        total = e.add(total, term) if index else term
+    return total
+
+
+def _widest(dtypes: Sequence[DType]) -> DType:
+    """The narrowest dtype that holds all of these, which have at least 32 bits."""
+    real = max((each.real for each in dtypes), key=lambda dtype: dtype.bits)
+    return real.complex if any(each.is_complex for each in dtypes) else real
+
+
+def ravel(here: Builder, tree: Any) -> tuple[Value, StaticFunction]:
+    """All elements as one vector, and the function that makes a tree of such a vector."""
+    name = "psc.tree.ravel"
+    flat = _flat(here, name, tree)
+    found = [each for each in (leaf(here, x) for x in flat.leaves) if each is not None]
+    dtype = _one_dtype(found)
+    arrays = [at(each, dtype) for each in found]
+    shapes = [array.shape for array in arrays]
+    pieces = [raveled(array) for array in arrays]
+    vector = joined(pieces, 0) if pieces else here.full(0.0, (0,), dtype)
+
+    def unravel(here: Builder, vector: Any) -> Any:
+        given = leaf(here, vector)
+        if given is None:
+            raise Failure(NotATree(what=f"the vector of `{name}`", found=describe(vector)))
+        pieces = _pieces(given.default() if isinstance(given, Weak) else given, shapes)
+        return rebuilt(Inside(here, name), tree, pieces)
+
+    return vector, StaticFunction("unravel", unravel)
+
+
+def _one_dtype(found: Sequence[Value | Weak]) -> DType:
+    """The dtype that all arrays have; f32 where there is none."""
+    strong = [each for each in found if isinstance(each, Value)]
+    for each in strong[1:]:
+        if each.dtype is not strong[0].dtype:
+            raise Failure(DtypesDiffer(left=strong[0].type, right=each.type))
+    return strong[0].dtype if strong else F32
+
+
+def _pieces(vector: Value, shapes: Sequence[Shape]) -> Iterator[Value]:
+    """Arrays of these shapes from the elements of a vector, one after the other."""
+    total: Size = 0
+    for shape in shapes:
+        total = total + size_of(shape)
+    reshape: Any = MEANINGS["numpy.reshape"]
+    vector = reshape.apply(vector.builder, (vector, (total,)), {})
+    start: Size = 0
+    for shape in shapes:
+        stop = start + size_of(shape)
+        yield reshaped(part(vector, 0, start, stop), shape)
+        start = stop
+
+
+def register() -> None:
+    """Give the functions their names."""
+    functions: dict[str, Callable[..., Any]] = {
+        "map": map_,
+        "leaves": leaves,
+        "reduce": reduce,
+        "size": size,
+        "zeros_like": zeros_like,
+        "dot": dot,
+        "norm": norm,
+        "ravel": ravel,
+    }
+    for name, body in functions.items():
+        MEANINGS[f"pscdsl.tree.{name}"] = StaticFunction(f"psc.tree.{name}", body)

@@ -1,1 +1,0 @@
-"""Trees of arrays in kernels: arguments, results, traversals."""

@@ -1,0 +1,763 @@
+"""What a Python expression can stand for while a kernel is elaborated."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    runtime_checkable,
+)
+
+import numpy as np
+
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.meanings import describe as describe
+from pscdsl._src.language.meanings import not_taken
+from pscdsl._src.language.meanings import shortened as shortened
+from pscdsl.numpy import methods as table
+from pscdsl.typing.array_types import RecordName
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
+from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.purity import IteratorUsed, SetOrder
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dtypes import BOOL, C128, F64, I64, DType
+from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.signatures import DTypeClass
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.interpreter.frames import Frame
+    from pscdsl._src.frontend.interpreter.records import RecordClass
+
+
+@runtime_checkable
+class Applicable(Protocol):
+    """Anything that can be called in a kernel."""
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The meaning of the call."""
+        ...
+
+
+class Open:
+    """What is no value of CPython's: Python's own protocols do not work on it.
+
+    Code that asks for the truth, the items or the number of such a value has forgotten that it is
+    open, and would take what Python answers for what the program means: that is refused.
+    """
+
+    def _refuse(self, *_: Any) -> Any:
+        raise Failure(NotStatic(what=describe(self)))
+
+    __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __reversed__ = _refuse
+    __int__ = __float__ = __complex__ = __index__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+class Poison:
+    """Stands for an expression in which an error was found; silences whatever depends on it."""
+
+    def __repr__(self) -> str:
+        return "<error>"
+
+    def description(self) -> str:
+        """How messages speak of it; none should."""
+        return "what was refused before"
+
+
+POISON: Final = Poison()
+
+
+class Poisoned(Exception):
+    """An operation met an expression in which an error was reported already."""
+
+
+@dataclass(frozen=True, eq=False)
+class Undecided(Open):
+    """Facts about sizes, all or any of which must hold; true for some sizes only."""
+
+    facts: tuple[Fact, ...]
+    any_of: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        raise Failure(NotStatic(what=f"whether `{self}` is equal to something"))
+
+    def __hash__(self) -> int:
+        raise Failure(NotStatic(what=f"the hash of `{self}`"))
+
+    def __str__(self) -> str:
+        return (" or " if self.any_of else " and ").join(map(str, self.facts))
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the condition `{self}`"
+
+    def negated(self) -> Undecided:
+        """The opposite."""
+        several = len(self.facts) > 1
+        return Undecided(tuple(f.negated() for f in self.facts), several and not self.any_of)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A name that matters on its own: `typing.NamedTuple`, `pscdsl.Record`, `pyrsistent.PMap`."""
+
+    name: str
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self.name}`"
+
+
+@dataclass(frozen=True, eq=False)
+class Alias:
+    """An applied type used as a value: `Matrix = f32["n m"]`, `Layer["d h"](…)`."""
+
+    head: Any
+    frame: Frame
+    node: ast.expr
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An instance of a record class, whatever its sizes are called."""
+        if not isinstance(self.head, Applicable):
+            raise Failure(NotCallable(found=describe(self)))
+        return self.head.apply(here, args, kwargs)
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the type of {describe(self.head)}"
+
+
+@dataclass(frozen=True)
+class KnownModule:
+    """A module whose functions have meanings of ours."""
+
+    name: str
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the module `{self.name}`"
+
+
+@dataclass(frozen=True)
+class External:
+    """Something outside of what is known, by its qualified name: `time.time`, `os.environ`."""
+
+    name: str
+    why: tuple[Diagnostic, ...] = ()
+    """What was found when its definition was looked at."""
+    library: bool = field(default=False, compare=False)
+    """Whether it is a module, or what an import takes from one: its attributes may be named."""
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Always refused, also where another function makes the call."""
+        from pscdsl._src.frontend.purity import external_use  # which is about these values
+
+        raise Failure(external_use(self))
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self.name}`"
+
+
+@dataclass(frozen=True)
+class EnumMember:
+    """A member of an enumeration, read from its source; of a loaded one it is Python's own."""
+
+    owner: str
+    """The qualified name of the enumeration."""
+    name: str
+    value: Any = field(compare=False)
+    alone: bool = field(default=True, compare=False)
+    """Whether it is equal to nothing but itself; members of an `IntEnum` are integers, too."""
+
+    def __repr__(self) -> str:
+        return f"{self.owner.rpartition('.')[2]}.{self.name}"
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"`{self!r}`"
+
+
+PYTHON_DTYPES: Final = {
+    "builtins.bool": BOOL,
+    "builtins.int": I64,
+    "builtins.float": F64,
+    "builtins.complex": C128,
+}
+"""What NumPy takes Python's types for, where they stand for dtypes."""
+
+
+@dataclass(frozen=True)
+class StaticFunction:
+    """A Python function over static values and trees: `len`, `functools.partial`."""
+
+    name: str
+    body: Callable[..., Any]
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call it; what Python raises for bad arguments is a finding."""
+        try:
+            return self.body(here, *args, **kwargs)
+        except (TypeError, ValueError, ArithmeticError, LookupError):
+            name = self.name.removeprefix("builtins.")
+            problem = self._misfit(args, kwargs)
+            raise Failure(BadArguments(function=name, problem=problem)) from None
+
+    def _misfit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """Why it does not take some arguments, in words that name nothing in here."""
+        try:
+            inspect.signature(self.body).bind(None, *args, **kwargs)
+        except TypeError as error:
+            return str(error)
+        return not_taken(args, kwargs)
+
+
+@dataclass(frozen=True)
+class Builtin(StaticFunction):
+    """A function of Python's: CPython's own on closed values, and a rule for others."""
+
+    consumes: bool = False
+    """Whether it goes through its arguments at once, and keeps none of them."""
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A function with some of its arguments given."""
+
+    function: Applicable
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call with all arguments."""
+        return self.function.apply(here, (*self.args, *args), {**self.kwargs, **kwargs})
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"a `functools.partial` of {describe(self.function)}"
+
+
+@dataclass(frozen=True, eq=False)
+class RecordValue(Open):
+    """An instance of a record class."""
+
+    cls: RecordClass
+    fields: Mapping[str, Any]
+
+    @property
+    def name(self) -> RecordName:
+        """The qualified name of the class."""
+        return self.cls.name
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"a record of the class `{self.cls.title}`"
+
+
+@dataclass(frozen=True, eq=False)
+class MapValue(Open):
+    """A pyrsistent map with string keys."""
+
+    items: Mapping[str, Any]
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a PMap"
+
+
+@dataclass(frozen=True, eq=False)
+class VectorValue(Open):
+    """A pyrsistent vector."""
+
+    items: tuple[Any, ...]
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a PVector"
+
+
+class Once(Open):
+    """What can be gone through once: a generator, what `zip` and `map` give.
+
+    What is `lazy` is computed where it is gone through, with what names stand for then.  Here it
+    is computed where it stands, so it is used up there: it gets no name and no other way out.
+    """
+
+    def __init__(self, kind: str, items: Sequence[Any], *, lazy: bool = False) -> None:
+        self.kind = kind
+        self.lazy = lazy
+        self._items: Sequence[Any] | None = items
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return self.kind
+
+    def take(self) -> Sequence[Any]:
+        """The items; a Failure if they were taken before."""
+        items, self._items = self._items, None
+        if items is None:
+            raise Failure(IteratorUsed(kind=self.kind))
+        return items
+
+
+class View(Once):
+    """The keys, values or items of a dict: gone through as often as one likes, and no list."""
+
+    def take(self) -> Sequence[Any]:
+        """The items."""
+        return self._items or ()
+
+
+class UnorderedView(View):
+    """The keys, values or items of a map without an order."""
+
+    def take(self) -> Sequence[Any]:
+        """A Failure."""
+        raise Failure(SetOrder(kind="a PMap"))
+
+    def in_any_order(self) -> Sequence[Any]:
+        """The items, for who does not look at their order."""
+        return self._items or ()
+
+
+def is_traced(value: object) -> bool:
+    """Whether this is an array of the program."""
+    return isinstance(value, (Value, Weak))
+
+
+_NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
+
+
+def is_number(value: object) -> bool:
+    """Whether this can stand where an array is wanted."""
+    return isinstance(value, _NUMBERS)
+
+
+def is_poisoned(value: object) -> bool:
+    """Whether an error was reported in this or in a part of it."""
+    if isinstance(value, (Value, Weak)):  # most often, and this is asked for every value
+        return False
+    if isinstance(value, Poison):
+        return True
+    if is_sequence(value):
+        return any(map(is_poisoned, value))
+    if is_dict(value):
+        return any(map(is_poisoned, value.values()))
+    if isinstance(value, RecordValue):
+        return any(map(is_poisoned, value.fields.values()))
+    if isinstance(value, MapValue):
+        return any(map(is_poisoned, value.items.values()))
+    return isinstance(value, VectorValue) and any(map(is_poisoned, value.items))
+
+
+def without_poison(value: Any, unknown: External) -> Any:
+    """A value with something that is not known wherever an error was found."""
+    if not is_poisoned(value):
+        return value
+    if isinstance(value, RecordValue):
+        fields = {key: without_poison(each, unknown) for key, each in value.fields.items()}
+        return RecordValue(value.cls, fields)
+    if is_dict(value):
+        return {key: without_poison(each, unknown) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(without_poison(each, unknown) for each in value)
+    return unknown
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value's text is the same in a check and when the program runs."""
+    return value is None or isinstance(value, str | bool | int | float | complex)
+
+
+def is_type(value: object) -> bool:
+    """Whether a value names a type, and does nothing where an annotation has it."""
+    from pscdsl._src.frontend.annotations import TypeVariable  # which are values
+    from pscdsl._src.frontend.interpreter.records import RecordClass  # which are values
+
+    kinds = (Marker, StaticFunction, Alias, RecordClass, TypeVariable, DType, DTypeClass)
+    return value is None or isinstance(value, kinds)
+
+
+# How much static data a value holds: what bounds the memory and the time of a check.
+
+
+MAX_ITEMS = 100_000
+"""No static value holds more items or characters."""
+MAX_BITS = 4096
+"""No static integer is longer."""
+_WIDE = re.compile(r"[0-9]{6}")
+
+
+def weight(value: Any) -> int:
+    """The items and characters in a value; parts that are shared count at each place.
+
+    Sharing makes a value that is small in memory and endless to walk through, so the count ends
+    soon after MAX_ITEMS.
+    """
+    total, due = 0, [value]
+    while due and total <= MAX_ITEMS:
+        each = due.pop()
+        total += 1
+        if isinstance(each, str | bytes):
+            total += len(each)
+            continue
+        items: Sequence[Any] = ()
+        if is_sequence(each):
+            items = each
+        elif is_dict(each):
+            items = [*each, *each.values()]
+        elif isinstance(each, RecordValue):
+            items = list(each.fields.values())
+        elif isinstance(each, MapValue):
+            items = list(each.items.values())
+        elif isinstance(each, VectorValue):
+            items = each.items
+        if total + len(due) + len(items) > MAX_ITEMS + 1:
+            return MAX_ITEMS + 2
+        due.extend(items)
+    return total - 1
+
+
+def require_small(value: Any) -> int:
+    """The weight of a value; a Failure if it is too large."""
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise Failure(TooLarge(what=f"an integer of more than {MAX_BITS} bits"))
+    found = weight(value)
+    if found > MAX_ITEMS:
+        kind = "a text" if isinstance(value, str | bytes) else "a value"
+        unit = "characters" if isinstance(value, str | bytes) else "items"
+        raise Failure(TooLarge(what=f"{kind} of more than {MAX_ITEMS} {unit}"))
+    return found
+
+
+def require_narrow(spec: str) -> None:
+    """A Failure if a format asks for a text that is too long."""
+    if _WIDE.search(spec):
+        raise Failure(TooLarge(what=f"a text of more than {MAX_ITEMS} characters"))
+
+
+def require_short(name: str, text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """A Failure if a method of a string would make a text that is too long."""
+    given = [*args, *kwargs.values()]
+    length = len(text)
+    if name == "join":
+        length = sum(len(str(each)) + length for each in (args[0] if args else ()))
+    elif (
+        name == "replace"
+        and len(args) >= 2
+        and all(isinstance(argument, str) for argument in args[:2])
+    ):
+        length += (text.count(args[0]) if args[0] else length + 1) * len(args[1])
+    elif name in ("format", "%"):
+        nested = (name == "%" and "*" in text) or re.search(r"\{[^{}]*\{", text) is not None
+        wide = nested and any(isinstance(each, int) and abs(each) > MAX_ITEMS for each in given)
+        length += MAX_ITEMS if wide or _WIDE.search(text) else sum(map(weight, given))
+    if length > MAX_ITEMS:
+        raise Failure(TooLarge(what=f"a text of more than {MAX_ITEMS} characters"))
+
+
+# Python's numbers that are made of sizes, such as `math.sqrt(n)`, and between what they lie.
+#
+# Python raises where NumPy gives NaN or an infinity: for the root of a negative number, a division
+# by zero, a power that is too large.  What an operator or a function of `math` is given has to be
+# known to lie where it is defined.  Bounds are computed in Python's own arithmetic, whose rounding
+# keeps the order of numbers.
+
+
+LARGEST_SIZE = 2.0**63
+"""What is counted, and what is made of counts, fits 64 bits."""
+_SEARCHED = 1 << 20
+"""Tighter bounds of sizes than the largest are looked for up to here."""
+
+
+class Bounds(NamedTuple):
+    """The least and the largest that a number may be."""
+
+    low: float
+    high: float
+
+
+ANY = Bounds(-math.inf, math.inf)
+Find: TypeAlias = Callable[[bool], Bounds]
+"""Finds bounds: by few proofs, or the tightest that can be proven."""
+
+
+class Number(Weak):
+    """A number of Python's that is made of sizes."""
+
+    made_of_sizes = True
+    __slots__ = ("bounds",)
+
+    bounds: Find
+
+    @classmethod
+    def of(cls, weak: Weak, bounds: Find) -> Self:
+        """A weak number, and what finds between what it lies."""
+        made = cls(weak.builder, weak.kind, weak.shape, weak.at)
+        made.bounds = kept(bounds)
+        return made
+
+    def as_array(self) -> Weak:
+        """The array that NumPy makes of the number."""
+        return Weak(self.builder, self.kind, self.shape, self.at)
+
+    def description(self) -> str:
+        """What messages call it."""
+        return "a number made of sizes"
+
+
+def kept(find: Find) -> Find:
+    """The same, each found once; nothing is known of numbers made in very many steps."""
+
+    @cache
+    def once(tight: bool) -> Bounds:
+        try:
+            return find(tight)
+        except RecursionError:
+            return ANY
+
+    return once
+
+
+def bounds_of(facts: Assumptions, x: object) -> Find | None:
+    """What finds between what a real number of Python's lies; None if this is no such number."""
+    if isinstance(x, Number):
+        return x.bounds
+    if isinstance(x, Dim):
+        return lambda tight: (_tightly if tight else _quickly)(facts, x)
+    if not isinstance(x, int | float):
+        return None
+    known = _known(x)
+    return lambda tight: known
+
+
+def _known(x: float) -> Bounds:
+    try:
+        value = float(x)
+    except OverflowError:
+        return ANY
+    return ANY if math.isnan(value) else Bounds(value, value)
+
+
+def _quickly(facts: Assumptions, size: Dim) -> Bounds:
+    """Whether a size is positive, or negative."""
+    for bound in (1, 0):
+        if facts.proves(Fact("<=", bound, size)):
+            return Bounds(bound, LARGEST_SIZE)
+    for bound in (-1, 0):
+        if facts.proves(Fact("<=", size, bound)):
+            return Bounds(-LARGEST_SIZE, bound)
+    return Bounds(-LARGEST_SIZE, LARGEST_SIZE)
+
+
+def _tightly(facts: Assumptions, size: Dim) -> Bounds:
+    low = _least(lambda bound: facts.proves(Fact("<=", -bound, size)))
+    high = _least(lambda bound: facts.proves(Fact("<=", size, bound)))
+    return Bounds(
+        -LARGEST_SIZE if low is None else float(-low), LARGEST_SIZE if high is None else float(high)
+    )
+
+
+def _least(holds: Callable[[int], bool]) -> int | None:
+    """The least bound that is known to hold."""
+    if not holds(_SEARCHED):
+        return None
+    low, high = -_SEARCHED, _SEARCHED
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return high
+
+
+def found(name: str, left: Find, right: Find, whole: bool) -> Find | str:
+    """What finds the bounds of `left name right`, or why Python may raise; see `combined`."""
+
+    def find(tight: bool) -> Bounds | str:
+        return combined(name, left(tight), right(tight), whole)
+
+    def known(tight: bool) -> Bounds:
+        bounds = find(tight)
+        if isinstance(bounds, str):
+            bounds = find(True)
+        assert not isinstance(bounds, str)
+        return bounds
+
+    if name in _RAISING and isinstance(find(False), str):
+        problem = find(True)
+        if isinstance(problem, str):
+            return problem
+    return known
+
+
+_RAISING = frozenset(("Div", "FloorDiv", "Mod", "Pow"))
+
+
+def combined(name: str, left: Bounds, right: Bounds, whole: bool) -> Bounds | str:
+    """The bounds of `left name right`, where `right` may be whole, or why Python may raise."""
+    match name:
+        case "Add":
+            return _ordered(left.low + right.low, left.high + right.high)
+        case "Sub":
+            return _ordered(left.low - right.high, left.high - right.low)
+        case "Mult":
+            return _corners(lambda a, b: a * b, left, right)
+        case "Div" | "FloorDiv" | "Mod" if right.low <= 0 <= right.high:
+            return "the divisor may be zero"
+        case "Div":
+            return _corners(lambda a, b: a / b, left, right)
+        case "Pow":
+            return _power(left, right, whole)
+        case _:
+            return ANY
+
+
+def _ordered(low: float, high: float) -> Bounds:
+    return ANY if math.isnan(low) or math.isnan(high) else Bounds(low, high)
+
+
+def _corners(function: Callable[[float, float], float], left: Bounds, right: Bounds) -> Bounds:
+    """The bounds of a function that is monotonic in each argument."""
+    found = [function(a, b) for a in left for b in right]
+    return ANY if any(map(math.isnan, found)) else Bounds(min(found), max(found))
+
+
+def _power(base: Bounds, exponent: Bounds, whole: bool) -> Bounds | str:
+    if base.low < 0 and not whole:
+        return "the base may be negative, which makes a complex number of it"
+    if base.low <= 0 <= base.high and exponent.low < 0:
+        return "the base may be zero, and the exponent negative"
+    negative = base.low < 0
+    sizes = sorted(map(abs, base))
+    least = 0.0 if base.low <= 0 <= base.high else sizes[0]
+    try:
+        found = _corners(pow, Bounds(least, sizes[1]), exponent)
+    except OverflowError:
+        return "the power may be larger than every float"
+    return Bounds(-found.high, found.high) if negative else found
+
+
+def negate(x: Find) -> Find:
+    """What finds the bounds of the negative of a number."""
+
+    def find(tight: bool) -> Bounds:
+        low, high = x(tight)
+        return Bounds(-high, -low)
+
+    return find
+
+
+def invert(x: Find) -> Find:
+    """What finds the bounds of `~x` of an integer, which is `-x - 1`."""
+
+    def find(tight: bool) -> Bounds:
+        low, high = x(tight)
+        return Bounds(-high - 1, -low - 1)
+
+    return find
+
+
+def absolute(x: Find) -> Find:
+    """What finds the bounds of how large a number is."""
+
+    def find(tight: bool) -> Bounds:
+        low, high = x(tight)
+        least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+        return Bounds(least, max(abs(low), abs(high)))
+
+    return find
+
+
+DOMAINS: dict[str, Bounds] = {
+    "sqrt": Bounds(0.0, math.inf),
+    **dict.fromkeys(("log", "log2", "log10"), Bounds(math.ulp(0.0), math.inf)),
+    "log1p": Bounds(math.nextafter(-1.0, 0.0), math.inf),
+    "exp": Bounds(-math.inf, 709.0),
+    "exp2": Bounds(-math.inf, 1023.0),
+    **dict.fromkeys(("cos", "sin"), Bounds(-1.7e308, 1.7e308)),
+    **dict.fromkeys(("tanh", "cbrt"), ANY),
+}
+"""Where functions of `math` give a number, those of one number that NumPy has, too."""
+
+
+def is_inside(x: Bounds, domain: Bounds) -> bool:
+    """Whether bounds lie within others."""
+    return domain.low <= x.low and x.high <= domain.high
+
+
+def applied(name: str, real: Callable[[float], float], x: Find) -> Find | None:
+    """What finds the bounds of a function of `math`; None if the number may be outside of it."""
+    domain = DOMAINS[name]
+    if not is_inside(x(False), domain) and not is_inside(x(True), domain):
+        return None
+
+    def find(tight: bool) -> Bounds:
+        if name in ("cos", "sin"):
+            return Bounds(-1.0, 1.0)
+        given = x(tight) if is_inside(x(tight), domain) else x(True)
+        return Bounds(real(given.low), real(given.high))
+
+    return find
+
+
+def is_whole(x: Any) -> bool:
+    """Whether a number is known to be an integer."""
+    return isinstance(x, int | Dim) or (isinstance(x, float) and x.is_integer())
+
+
+# `n / 2` of a size: a number, of which rounding gives a size again.
+
+
+LARGEST = 2**20
+"""Python divides into f64: below this, what it gives for a size is rounded as the quotient is."""
+
+
+class Quotient(Number):
+    """A size divided by a positive integer, as a number in Python's arithmetic."""
+
+    __slots__ = ("denominator", "numerator")
+
+    numerator: Size
+    denominator: int
+
+    def floor(self) -> Size:
+        """The largest integer that is not above it."""
+        return self.numerator // self.denominator
+
+    def ceil(self) -> Size:
+        """The smallest integer that is not below it."""
+        return -((-self.numerator) // self.denominator)
+
+    def truncated(self) -> Size | None:
+        """What `int` makes of it; None if its sign is not known."""
+        return self.floor() if self.builder.facts.proves(Fact("<=", 0, self.numerator)) else None
+
+
+def quotient(here: Builder, numerator: Dim, denominator: int) -> Number:
+    """A size divided by a positive integer."""
+    weak: Weak = table.BINARY["Div"].apply(here, (here.weak(numerator), denominator), {})
+    size = bounds_of(here.facts, numerator)
+    assert size is not None
+
+    def bounds(tight: bool) -> Bounds:
+        low, high = size(tight)
+        return Bounds(low / denominator, high / denominator)
+
+    if denominator > LARGEST:
+        return Number.of(weak, bounds)
+    made = Quotient.of(weak, bounds)
+    made.numerator, made.denominator = numerator, denominator
+    return made

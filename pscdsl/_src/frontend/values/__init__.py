@@ -1,1 +1,0 @@
-"""Values while a body is elaborated, and what is pure."""

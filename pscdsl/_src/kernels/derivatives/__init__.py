@@ -1,1 +1,0 @@
-"""Derivatives of kernels, and checks of them."""

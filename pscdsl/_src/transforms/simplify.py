@@ -1,0 +1,415 @@
+"""Smaller programs with the same meaning, and how long one is when it is compiled.
+
+Two passes over each block until nothing changes: `Forward` replaces what is known (equal
+equations, constants, identities), `Pruner` leaves out what nobody needs.  Time is linear in the
+size of the program; what is as simple as can be is returned as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from operator import is_
+from typing import Final, TypeAlias, TypeVar
+
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import (
+    Atom,
+    Block,
+    Equation,
+    Function,
+    Literal,
+    Var,
+    is_plain,
+    mapped,
+    rebuilt,
+    walk,
+)
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.contractions import DotGeneral
+from pscdsl._src.primitives.control import Call, Control
+from pscdsl._src.primitives.custom_derivatives import StopGradient
+from pscdsl._src.primitives.reductions import Largest, Reduce
+from pscdsl._src.primitives.regions import Group, Layout, Role
+from pscdsl._src.primitives.shaping import Broadcast, Reshape, without
+from pscdsl._src.transforms.forward import Forward
+from pscdsl._src.transforms.unused_results import narrowed, uses_keys
+from pscdsl.typing.codes.limits import TooLargeToCompile
+from pscdsl.typing.diagnostics import Failure
+
+# One pass from the results back: what nobody needs is not computed.
+
+
+T = TypeVar("T")
+
+
+class Pruner:
+    """The pass; a block that is held twice stays one block."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[Block, Block] = {}
+
+    def block(self, block: Block) -> Block:
+        """The block with all its parameters and results, and only what these need."""
+        cached = self._blocks.get(block)
+        if cached is None:
+            cached = self._blocks[block] = self.pruned(block, block.results)[0]
+        return cached
+
+    def pruned(self, block: Block, results: tuple[Atom, ...]) -> tuple[Block, set[Atom]]:
+        """A block with these results only, and the variables that it uses."""
+        used: set[Atom] = {atom for atom in results if not isinstance(atom, Literal)}
+        equations: list[Equation] = []
+        changed = results != block.results
+        for equation in reversed(block.equations):
+            if used.isdisjoint(equation.outputs):
+                changed = True
+                continue
+            new = self.equation(equation, used)
+            changed = changed or new is not equation
+            equations.append(new)
+            used.update([atom for atom in new.inputs if not isinstance(atom, Literal)])
+        if changed:
+            block = Block(block.params, tuple(reversed(equations)), results)
+        return block, used
+
+    def equation(self, equation: Equation, used: Collection[Atom]) -> Equation:
+        """An equation, narrowed to those of its outputs that are used."""
+        primitive = equation.primitive
+        if is_plain(primitive):
+            return equation
+        if isinstance(primitive, Control) and primitive.layout.is_repeated:
+            return self.control(primitive, equation, used)
+        new = rebuilt(primitive, self.block, _same)
+        if new is primitive:
+            return equation
+        return Equation(new, equation.inputs, equation.outputs, equation.span)
+
+    def control(self, primitive: Control, equation: Equation, used: Collection[Atom]) -> Equation:
+        """A loop or choice without what only leads to itself, nor operands that no block needs."""
+        layout = primitive.layout
+        live = _live(layout, layout.results([var in used for var in equation.outputs]))
+        # What is not computed by a block is there if a block needs it, or the equation itself.
+        takes = {
+            group: live.get(group) or [group.role is Role.DECISION] * group.count
+            for group in layout.groups
+        }
+        pruned: list[Block] = []
+        for region in layout.regions:
+            wanted = [flag for group in region.gives for flag in takes[group]]
+            block, needed = self.pruned(region.block, _where(region.block.results, wanted))
+            pruned.append(block)
+            for group, params in region.params():
+                if group not in live:
+                    pairs = zip(takes[group], params, strict=True)
+                    takes[group] = [taken or var in needed for taken, var in pairs]
+        blocks = primitive.blocks()
+        if all(map(all, takes.values())) and all(map(is_, pruned, blocks)):
+            return equation
+        for at, (region, block) in enumerate(zip(layout.regions, pruned, strict=True)):
+            flags = [flag for group in region.takes for flag in takes[group]]
+            pruned[at] = Block(_where(block.params, flags), block.equations, block.results)
+        left = {group: _where(flags, flags) for group, flags in takes.items()}
+        return Equation(
+            primitive.with_blocks(pruned, layout.counts(left)),
+            _where(equation.inputs, layout.inputs(takes)),
+            _where(equation.outputs, layout.outputs(takes)),
+            equation.span,
+        )
+
+
+def _same(function: Function) -> Function:
+    return function
+
+
+def _where(items: Sequence[T], chosen: Iterable[bool]) -> tuple[T, ...]:
+    return tuple([item for item, take in zip(items, chosen, strict=True) if take])
+
+
+Member: TypeAlias = tuple[Group, int]
+"""One of a group."""
+
+
+def _live(layout: Layout, wanted: Mapping[Group, Sequence[bool]]) -> dict[Group, list[bool]]:
+    """Flags of what blocks give: whether the wanted results of an equation need it.
+
+    A carry is needed if it is wanted, or if something is computed from it that is needed.
+    """
+    if all(map(all, wanted.values())):
+        return {group: [True] * group.count for each in layout.regions for group in each.gives}
+    made: list[dict[Atom, Equation]] = []
+    members: list[dict[Atom, Member]] = []
+    sources: dict[Member, list[tuple[int, Atom]]] = {}
+    for at, region in enumerate(layout.regions):
+        block = region.block
+        made.append({var: equation for equation in block.equations for var in equation.outputs})
+        named = [(group, k) for group in region.takes for k in range(group.count)]
+        members.append(dict(zip(block.params, named, strict=True)))
+        named = [(group, k) for group in region.gives for k in range(group.count)]
+        for member, atom in zip(named, block.results, strict=True):
+            sources.setdefault(member, []).append((at, atom))
+    due = [
+        member
+        for member in sources
+        if member[0].role is Role.DECISION or wanted[member[0]][member[1]]
+    ]
+    live = set(due)
+    pending = [source for member in due for source in sources[member]]
+    met = set(pending)
+    while pending:
+        at, atom = pending.pop()
+        found: list[tuple[int, Atom]] = []
+        if atom in made[at]:
+            found = [(at, operand) for operand in made[at][atom].inputs]
+        elif (taken := members[at].get(atom)) in sources and taken not in live:
+            live.add(taken)
+            found = sources[taken]
+        for each in found:
+            if each not in met:
+                met.add(each)
+                pending.append(each)
+    return {group: [(group, k) in live for k in range(group.count)] for group, _ in sources}
+
+
+# Both passes, until nothing changes.
+
+
+ROUNDS = 4
+"""How often the passes are repeated at most; the second time rarely finds anything."""
+
+
+def simplify(function: Function) -> Function:
+    """The function, and all that it calls, without what they do not need."""
+
+    def changed(current: Function, functions: Mapping[Function, Function]) -> Function:
+        body = simplify_block(current.body, functions)
+        body = narrowed(current.facts, body, simplify_block)
+        return current if body is current.body else replace(current, body=body)
+
+    return mapped(function, changed)
+
+
+def simplify_block(block: Block, functions: Mapping[Function, Function] | None = None) -> Block:
+    """The block without what it does not need; `functions` says what to call instead of what."""
+    for _ in range(ROUNDS):
+        before = block
+        block = Forward(functions or {}).block(block)
+        block = Pruner().block(block)
+        if block is before or all(
+            equation.primitive.blocks() == () for equation in block.equations
+        ):
+            break  # only where loops or choices have changed can there be more to find
+    return block
+
+
+def tidied(block: Block) -> Block:
+    """A block that a transformation has made, before another one takes it.
+
+    Tangents of what is computed twice, or for nothing, would be so too: without this, programs of
+    derivatives of derivatives are several times as large.  What uses random keys stays as it is,
+    so that a key that is used twice is found.
+    """
+    return block if uses_keys(block) else simplify_block(block)
+
+
+# Largest elements that need not be NaN where an element is, as the results are so anyway.
+#
+# `np.max` of numbers one of which is NaN is NaN, which takes a second reduction, or a slower one.
+# But if it is only subtracted before exponentials are taken, whose sums have the NaN too, as in
+# `e = np.exp(x - np.max(x))` and `e / np.sum(e)`, nobody sees whether it was.
+
+
+POISONED = frozenset((e.add, e.subtract, e.multiply, e.divide, e.negative, e.exp, e.log))
+"""Functions of elements that are NaN whenever an operand is."""
+
+# Note [Rows with NaN]
+# The elements of an array x that are combined into one largest are a row here.  The largest of a
+# row without NaN is the same, however it is computed, so rows with NaN are all that counts.  Of
+# these the largest was NaN, and so was all that POISONED functions, repetitions and sums make of
+# it: now that may be something else, which is called loose.  It is followed until it meets what is
+# NaN in all of such a row anyway, or a sum or contraction of all elements of the row, one of which
+# is NaN as it is in x.  If it meets anything else, or is a result, then the largest has to be NaN.
+
+
+def with_largest(function: Function) -> Function:
+    """The function, and all that it calls, with largest elements that keep NaN where it is seen.
+
+    It has the same results, but derivatives are to be taken before.
+    """
+    blocks: dict[Block, Block] = {}
+
+    def changed(current: Function, functions: Mapping[Function, Function]) -> Function:
+        def of_block(block: Block) -> Block:
+            cached = blocks.get(block)
+            if cached is None:
+                cached = blocks[block] = _in_block(_nested(block, of_block, functions.__getitem__))
+            return cached
+
+        body = of_block(current.body)
+        return current if body is current.body else replace(current, body=body)
+
+    return mapped(function, changed)
+
+
+def _nested(
+    block: Block, of_block: Callable[[Block], Block], of_function: Callable[[Function], Function]
+) -> Block:
+    """A block with other blocks and functions in it."""
+
+    def of(equation: Equation) -> Equation:
+        new = rebuilt(equation.primitive, of_block, of_function)
+        if new is equation.primitive:
+            return equation
+        return Equation(new, equation.inputs, equation.outputs, equation.span)
+
+    if all(is_plain(each.primitive) for each in block.equations):
+        return block
+    return _with(block, [of(each) for each in block.equations])
+
+
+def _with(block: Block, equations: Sequence[Equation]) -> Block:
+    if all(a is b for a, b in zip(equations, block.equations, strict=True)):
+        return block
+    return Block(block.params, tuple(equations), block.results)
+
+
+def _in_block(block: Block) -> Block:
+    equations = list(block.equations)
+    for place, equation in enumerate(equations):
+        kind = equation.primitive
+        if not isinstance(kind, Reduce) or kind.kind != "maximum" or not kind.axes:
+            continue
+        (x,), (largest,) = equation.inputs, equation.outputs
+        rows = _Rows(x, kind.axes, largest)
+        if x.type.dtype.is_float and rows.hide(equations[place + 1 :], block.results):
+            new = Largest(kind.axes)
+            equations[place] = Equation(new, equation.inputs, equation.outputs, equation.span)
+    return _with(block, equations)
+
+
+class _Rows:
+    """What becomes of the largest elements that one equation of a block gives."""
+
+    def __init__(self, x: Atom, axes: tuple[int, ...], largest: Var) -> None:
+        self.axes = axes
+        self.whole = x.type.shape
+        self.kept = without(range(x.type.rank), axes)
+        self.loose: set[Atom] = {largest}
+        """What was NaN in all of a row with NaN, and may be something else now."""
+        self.somewhere: set[Atom] = {x}
+        """Of the shape of x, and NaN where that is."""
+        self.everywhere: set[Atom] = set()
+        """One element, or all, for each row, and NaN in all of those that have NaN."""
+
+    def hide(self, equations: Sequence[Equation], results: Sequence[Atom]) -> bool:
+        """Whether nothing but POISONED functions and sums gets what may not be NaN now."""
+        return all(map(self._follow, equations)) and self.loose.isdisjoint(results)
+
+    def _follow(self, equation: Equation) -> bool:
+        """Say what the output of an equation is; False if it sees what may not be NaN now."""
+        inputs, primitive = equation.inputs, equation.primitive
+        is_loose = not self.loose.isdisjoint(inputs)
+        if (
+            not is_loose
+            and self.somewhere.isdisjoint(inputs)
+            and self.everywhere.isdisjoint(inputs)
+        ):
+            return True
+        if self._combines_rows(primitive, inputs):
+            if primitive == Reduce("sum", self.axes):
+                self.everywhere.update(equation.outputs)
+            return True
+        if not self._keeps_places(equation):
+            return not is_loose
+        if not self.everywhere.isdisjoint(inputs):
+            self.everywhere.update(equation.outputs)
+            return True
+        if not self.somewhere.isdisjoint(inputs):
+            self.somewhere.update(equation.outputs)
+        if is_loose:
+            self.loose.update(equation.outputs)
+        return True
+
+    def _keeps_places(self, equation: Equation) -> bool:
+        """Whether each element becomes one of its row, or all of them, and NaN becomes NaN."""
+        primitive = equation.primitive
+        match primitive:
+            case Broadcast():
+                return primitive.shape == self.whole and primitive.dims == self.kept
+            case Reshape():  # of one element for each row; their order stays
+                return equation.inputs[0].type.shape != self.whole
+            case StopGradient() | e.Convert():
+                return equation.outputs[0].type.dtype.is_float
+            case _:
+                return primitive in POISONED
+
+    def _combines_rows(self, primitive: Primitive, inputs: Sequence[Atom]) -> bool:
+        """Whether all elements of rows are summed, so that NaN in one is in what is found."""
+        if isinstance(primitive, Reduce) and primitive.kind == "sum":
+            summed = [(inputs[0], primitive.axes)]
+        elif isinstance(primitive, DotGeneral):
+            summed = list(zip(inputs, primitive.contract, strict=True))
+        else:
+            return False
+        whole = [atom in self.somewhere and {*axes} >= {*self.axes} for atom, axes in summed]
+        others = [atom for (atom, _), each in zip(summed, whole, strict=True) if not each]
+        return any(whole) and self.loose.isdisjoint(others)
+
+
+# How long a program is when every call is written out, as XLA does before it compiles.
+
+
+MOST: Final = 100_000
+"""So many operations are compiled: XLA takes minutes for a tenth of them in a row."""
+
+
+def require_compilable(function: Function) -> None:
+    """A Failure if a program, or one that it calls, is longer than what is compiled."""
+    if (found := operations(function)) > MOST:
+        what = f"a program of {found} operations, its calls written out,"
+        instead = (
+            "`psc.fori_loop` and `psc.scan` are one operation, and their body is compiled once"
+        )
+        raise Failure(TooLargeToCompile(what=what, instead=instead, span=function.span))
+
+
+def operations(function: Function, *, simplified: bool = False) -> int:
+    """The number of equations of a function and of all that it calls, as often as it does.
+
+    Where they are too many, repeated ones do not count, which those of a `simplified` function are
+    not.  If they are too many in one that it calls, it is the number of that.
+    """
+    found: dict[Function, int] = {}
+    due = [function]
+    while due:  # functions may call each other in a long chain
+        here = due[-1]
+        own, called = _own(here)
+        if missing := [each for each in called if each not in found]:
+            due += missing
+            continue
+        due.pop()
+        found[here] = own + sum([found[each] * often for each, often in called.items()])
+        if found[here] > MOST and not simplified:
+            found[here] = _simplified(here)
+        if found[here] > MOST:
+            return found[here]
+    return found[function]
+
+
+@lru_cache(maxsize=1024)
+def _simplified(function: Function) -> int:
+    return operations(simplify(function), simplified=True)
+
+
+@lru_cache(maxsize=1024)
+def _own(function: Function) -> tuple[int, dict[Function, int]]:
+    """The number of its own equations, and how often it calls which functions."""
+    own = 0
+    called: dict[Function, int] = {}
+    for equation in walk(function.body):
+        own += 1
+        if isinstance(equation.primitive, Call):
+            inner = equation.primitive.function
+            called[inner] = called.get(inner, 0) + 1
+    return own, called

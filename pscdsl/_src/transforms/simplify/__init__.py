@@ -1,1 +1,0 @@
-"""Smaller programs of the same meaning."""

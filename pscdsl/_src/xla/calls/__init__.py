@@ -1,1 +1,0 @@
-"""From arguments to buffers and back."""

@@ -1,0 +1,241 @@
+"""From modules to executables, and modules in the form that outlives jaxlib's versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.xla import disk, exactness, lapack
+from pscdsl._src.xla.depths import DEEPEST, Depths
+from pscdsl._src.xla.device import CPU, Device
+from pscdsl._src.xla.disk import digest, load, offer, opened, save
+from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.emit.emit import module_bytecode
+from pscdsl._src.xla.runtime import boot, memory
+from pscdsl._src.xla.runtime.boot import LOOP_BYTES, Aval, without
+from pscdsl._src.xla.runtime.executable import Executable, Refused, compile_options
+from pscdsl._src.xla.runtime.memory import Recipe
+
+if TYPE_CHECKING:
+    from pscdsl._src.artefacts.format import Module
+
+
+# From modules to executables.
+
+
+# Modules that take arrays whose memory their large results get; see `pool`.
+
+
+def with_scratch(module: Any, outputs: Sequence[Aval]) -> Any:
+    """A copy of a module that takes an array for each large result, after its parameters.
+
+    None if it has none, or donated parameters: these give their memory to results as XLA sees fit.
+    """
+    places = memory.pooled(outputs)
+    if not places or _donates(c.main(module).attributes):
+        return None
+    copy = module.operation.clone()
+    main = c.main(copy)
+    kind = c.mlir.FunctionType(main.attributes["function_type"].value)
+    large = [kind.results[place] for place in places]
+    with c.context(), c.unknown():
+        main.attributes["function_type"] = c.mlir.TypeAttr.get(
+            c.mlir.FunctionType.get([*kind.inputs, *large], kind.results)
+        )
+        main.attributes["arg_attrs"] = c.attribute(
+            [{} for _ in kind.inputs]
+            + [{"tf.aliasing_output": c.parsed(f"{place} : i32")} for place in places]
+        )
+    block = main.regions[0].blocks[0]
+    for tensor in large:
+        block.add_argument(tensor, c.unknown())
+    return copy
+
+
+def _donates(attributes: Any) -> bool:
+    return "arg_attrs" in attributes and "jax.buffer_donor" in str(attributes["arg_attrs"])
+
+
+def compile_module(
+    module: Any,
+    *,
+    loop_bytes: int | None = LOOP_BYTES,
+    options: Mapping[str, Any] | None = None,
+    device: Device = CPU,
+) -> Executable:
+    """Compile a module for a device.
+
+    A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
+    interpreted step by step, with parallelism inside a step.  `loops.loop_bytes` chooses it for a
+    program; None leaves XLA's own bound, which is 1 kB or more.  Bodies that are too deep for
+    native functions are interpreted.
+    `options` are XLA's debug options, by name, besides those of `exactness`.
+    """
+    inputs, outputs = signature(module)
+    if Depths(module).loops > DEEPEST:
+        loop_bytes = 0
+    every = {**exactness.options(module), **(options or {})}
+    chosen = compile_options(loop_bytes, every, device)
+    bytecode = module_bytecode(module)  # a context of its own: compilation lets other threads run
+    here = device.placement
+    started = perf_counter()
+    loaded = here.client.compile_and_load(bytecode, here.devices, chosen)
+    made = Executable(loaded, inputs, outputs, device)
+    seconds = perf_counter() - started
+    reusing = with_scratch(module, outputs) if device.platform == "cpu" else None
+    if reusing is not None:
+        offer(made, Recipe(module_bytecode(reusing), chosen.SerializeAsString(), seconds))
+    return made
+
+
+def signature(module: Any) -> tuple[list[Aval], list[Aval]]:
+    """What `main` takes and gives."""
+    inputs, outputs = c.boundary(module)
+    return [_aval(t) for t in inputs], [_aval(t) for t in outputs]
+
+
+def _aval(tensor: Any) -> Aval:
+    known = c.facts(tensor)
+    return Aval(known.shape, np.dtype(to_numpy(known.dtype)))
+
+
+# Modules in the form that outlives jaxlib's versions: StableHLO's portable artefacts.
+#
+# They are written in a fixed version of StableHLO, which every jaxlib that this package takes
+# reads, as does whatever else has a StableHLO of that version or a later one. Modules whose
+# executables are on disk need no MLIR, which is loaded in functions for that.
+
+
+VERSION: Final = "1.9.0"
+"""Of StableHLO: that of jaxlib is later.  Before it, calls of LAPACK's routines cannot be said."""
+
+
+class Unreadable(Exception):
+    """No portable module, or one that must not be used; says why."""
+
+
+def executable(
+    module: Module,
+    inputs: Sequence[Aval],
+    outputs: Sequence[Aval],
+    compiled: Callable[[Any], Executable],
+    admitted: Sequence[str] = (),
+    device: Device = CPU,
+) -> Executable:
+    """The executable of a portable module, which is read and compiled only if it is not kept.
+
+    It may call LAPACK's routines, and the custom calls that are `admitted`.  `Unreadable` says
+    what is wrong with it, also if it takes or gives other arrays than those.
+    """
+    store = opened()
+    key = _key(module, inputs, outputs, device)
+    known = None if store is None else load(store, key, inputs, outputs, device)
+    if known is not None:
+        return known
+    read = verified(module, inputs, outputs, admitted)
+    if any(call.startswith(lapack.PREFIX) for call in module.calls):
+        boot.lapack()
+    try:
+        made = compiled(read)
+    except Exception as error:
+        raise Refused(str(error)) from error
+    if store is not None and not foreign(module.calls):  # whose routines may be elsewhere next time
+        save(store, key, made)
+    return made
+
+
+def verified(
+    module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], admitted: Sequence[str] = ()
+) -> Any:
+    """The module, read, which holds what kernels hold, and is what the artefact says of it."""
+    from pscdsl._src.xla import admission
+
+    read = module_of(module.code)
+    try:
+        admission.require(read, module.donate, admitted)
+        if signature(read) != (list(inputs), list(outputs)):
+            raise Unreadable("its module takes or gives other arrays than it says")
+        if targets(read) != sorted(module.calls):
+            raise Unreadable("its module makes other custom calls than it says")
+    except admission.Refused as problem:
+        raise Unreadable(str(problem)) from None
+    except Unreadable:
+        raise
+    except Exception as problem:  # whatever jaxlib makes of what it has read
+        reason = f"{type(problem).__name__}: {problem}"
+        raise Unreadable(f"its module is not what kernels are ({reason})") from None
+    return read
+
+
+def text(code: bytes) -> str:
+    """A portable module as text; `Unreadable` if it is none."""
+    from pscdsl._src.xla.emit.emit import module_text
+
+    return module_text(module_of(code))
+
+
+def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device) -> str:
+    options = compile_options(LOOP_BYTES, {}, device).SerializeAsString()
+    settings = f"without {','.join(sorted(without()))}"
+    here = (*disk.backend(device), disk.choosing())
+    said = f"{inputs} -> {outputs}, {module.calls}, {sorted(module.donate)}"
+    return digest("portable 3", *here, options, settings, module.code, said)
+
+
+def portable(module: Any) -> bytes:
+    """A module as a portable artefact, without the places in the source it came from."""
+    from pscdsl._src.xla.emit import context as c
+    from pscdsl._src.xla.emit.emit import module_bytecode
+
+    dialect, passes = boot.untyped("mlir.dialects.stablehlo"), boot.untyped("mlir.passmanager")
+    _register_passes()
+    with c.context():
+        copy = module.operation.clone()
+        for name in ("func.func(chlo-legalize-to-stablehlo)", "strip-debuginfo"):
+            passes.PassManager.parse(f"builtin.module({name})").run(copy)
+        plain = c.mlir.Module.parse(module_bytecode(copy))
+        code: bytes = dialect.serialize_portable_artifact(plain, VERSION)
+        return code
+
+
+@boot.once
+def _register_passes() -> None:
+    boot.untyped("mlir.dialects.stablehlo").register_stablehlo_passes()
+
+
+def module_of(code: bytes) -> Any:
+    """The module of a portable artefact."""
+    from pscdsl._src.xla.emit import context as c
+
+    try:
+        module = boot.untyped("mlir.dialects.stablehlo").deserialize_portable_artifact(
+            c.context(), code
+        )
+        module.operation.verify()
+    except Exception as problem:  # ValueError or MLIRError, by version
+        raise Unreadable(str(problem)) from None
+    return module
+
+
+def targets(module: Any) -> list[str]:
+    """The targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
+    from pscdsl._src.xla.emit import context as c
+
+    names: dict[str, None] = {}
+
+    def visit(operation: Any) -> Any:
+        if operation.name.endswith(".custom_call"):
+            names[operation.attributes["call_target_name"].value] = None
+        return c.mlir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return sorted(names)
+
+
+def foreign(calls: Sequence[str]) -> list[str]:
+    """The custom calls among `calls` that are not LAPACK's."""
+    return [call for call in calls if not call.startswith(lapack.PREFIX)]

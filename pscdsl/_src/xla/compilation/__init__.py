@@ -1,1 +1,0 @@
-"""Compiles modules, and finds them on disk."""

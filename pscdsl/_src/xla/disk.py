@@ -1,0 +1,278 @@
+"""Executables on disk: the names of entries, what all of them hold, how they get there and back."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import jaxlib
+import numpy as np
+
+from pscdsl._src.caching import store as places
+from pscdsl._src.caching.store import Store
+from pscdsl._src.support.tracebacks import FOLDER
+from pscdsl._src.xla.device import CPU, Device
+from pscdsl._src.xla.runtime import boot, memory, plugins
+from pscdsl._src.xla.runtime.boot import PROCESSORS_VARIABLE, Aval, processors
+from pscdsl._src.xla.runtime.devices import Placement
+from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
+from pscdsl._src.xla.runtime.memory import Recipe, Reuse
+
+# Names of entries on disk, and what all of them hold: the machine, jaxlib, ourselves, settings.
+#
+# Code that was compiled under other conditions must never be loaded: it may use instructions that
+# this processor lacks, and nothing below would notice.
+
+
+_VERSION: Final = "pscdsl executables 4"
+"""Of the form of the entries; to be raised when they change."""
+_VARIABLES: Final = ("XLA_FLAGS", PROCESSORS_VARIABLE)
+"""The environment variables that XLA's compiler reads."""
+_CHOOSING: Final = (
+    "xla/exactness",
+    "xla/runtime/executable",
+    "targets/cpu/module_options",
+)
+"""The files of ours that decide with which options a module is compiled."""
+_EMITTING: Final = (
+    *(f"_src/{name}" for name in "analysis interpreters ir primitives".split()),
+    *(f"_src/{name}" for name in "support targets transforms xla".split()),
+    "typing",
+)
+"""The folders of ours that decide what is emitted for a typed program, with the files beside.
+
+Those that decide whether it is emitted are among them: what an older version did not refuse
+must not be found.
+"""
+
+
+def digest(*parts: str | bytes) -> str:
+    """The name of an entry: different if any of the parts is."""
+    made = blake2b(_VERSION.encode(), digest_size=32)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.hexdigest()
+
+
+@cache
+def backend(device: Device = CPU) -> tuple[str, ...]:
+    """The compiler, its settings and the device."""
+    here = device.placement
+    others = () if device.platform == "cpu" else plugins.versions(device.platform)
+    return (
+        *others,
+        f"jaxlib {_version()}",
+        f"{here.client.platform} {here.client.platform_version} {here.device_list[0].device_kind}",
+        f"{platform.system()} {platform.machine()} {sys.byteorder}",
+        f"topology {_topology(here)}",
+        f"processors {processors()}",
+        *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
+        f"flags {_flags_in_a_file()}",
+    )
+
+
+@boot.once
+def choosing() -> str:
+    """What stands for the rules by which modules get options: the content of their files."""
+    made = blake2b(digest_size=32)
+    for name in _CHOOSING:
+        made.update(Path(FOLDER, "_src", f"{name}.py").read_bytes())
+    return made.hexdigest()
+
+
+@boot.once
+def emission() -> str:
+    """What stands for our own translation to StableHLO: the content of the files it is made of."""
+    folder = Path(FOLDER)
+    made = blake2b(digest_size=32)
+    for path in emission_sources():
+        content = path.read_bytes()
+        made.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
+        made.update(content)
+    return made.hexdigest()
+
+
+@boot.once
+def reading() -> tuple[str, ...]:
+    """What a kernel's meaning depends on besides its source: Python, NumPy, and our own files.
+
+    These are identified by when they were written, like Python's bytecode: there are hundreds.
+    """
+    folder = Path(FOLDER)
+    made = blake2b(digest_size=32)
+    for state in sorted(own_states(str(folder))):
+        made.update(state.encode(errors="surrogateescape"))
+    return (sys.version, f"numpy {np.__version__}", f"{folder} {made.hexdigest()}")
+
+
+def own_states(folder: str) -> Iterator[str]:
+    """Every file of ours below a folder, with what changes when it is written."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                state = entry.stat()
+                yield f"{entry.path} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}\n"
+            elif entry.name != "__pycache__" and not entry.name.startswith(".") and entry.is_dir():
+                yield from own_states(entry.path)
+
+
+def emission_sources() -> Iterator[Path]:
+    """The files of ours that decide what is emitted, and whether it is."""
+    folder = Path(FOLDER)
+    yield from sorted(folder.glob("*.py"))
+    for name in _EMITTING:
+        for place, _, files in sorted(os.walk(folder / name)):
+            yield from (Path(place, file) for file in sorted(files) if file.endswith(".py"))
+
+
+def dumps() -> bool:
+    """Whether the compiler was asked to write down what it does: then it has to do it."""
+    return "xla_dump" in os.environ.get("XLA_FLAGS", "") + _flags_in_a_file()
+
+
+def _version() -> str:
+    library: Any = jaxlib
+    return f"{library.__version__} {getattr(boot.xla, '_version', '')}"
+
+
+def _topology(here: Placement) -> str:
+    """The processor's features among other things, as the compiler sees them."""
+    return str(boot.jax.get_topology_for_devices(here.device_list).fingerprint())
+
+
+def _flags_in_a_file() -> str:
+    """XLA's flags if they are in a file that the variable names."""
+    named = os.environ.get("XLA_FLAGS", "").strip()
+    if not named or named.startswith("-"):
+        return ""
+    try:
+        return Path(named).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+# Executables in the store on disk: their names, how they get there, and back.
+
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+def opened() -> Store | None:
+    """The store that the environment names; None if nothing is to be stored."""
+    folder = places.cache_folder()
+    if folder is None or dumps():
+        return None
+    return Store(folder, places.cache_limit())
+
+
+def load(
+    store: Store,
+    key: str,
+    inputs: Sequence[Aval],
+    outputs: Sequence[Aval],
+    device: Device = CPU,
+) -> Executable | None:
+    """The executable under a key; None if there is none that can be used."""
+    code = store.get(key)
+    if code is None:
+        return None
+    try:
+        executable = load_executable(code, inputs, outputs, device)
+        executable.entry = key
+        _offer_again(store, executable)
+        return executable
+    except Exception as error:  # whatever jaxlib makes of code that it cannot use
+        log.info("compiled code cannot be loaded, and is removed: %s", error)
+        store.remove(key)
+        return None
+
+
+def save(store: Store, key: str, executable: Executable) -> bool:
+    """Keep an executable; whether that could be done."""
+    try:
+        code = executable.serialize()
+    except Exception as error:  # a backend that cannot
+        log.debug("compiled code cannot be written down: %s", error)
+        return False
+    if not store.put(key, code):
+        return False
+    executable.entry = key
+    if executable.recipe is not None:
+        store.put(digest("recipe", key), executable.recipe.pack())
+    return True
+
+
+def offer(executable: Executable, recipe: Recipe) -> None:
+    """Have a program with large results reuse memory, by an executable that is made when due."""
+    executable.recipe = recipe
+    if memory.pools_results():
+        executable.reuse = Reuse(
+            executable.outputs, executable.start, partial(_reusing, executable), recipe.seconds
+        )
+
+
+def _offer_again(store: Store, executable: Executable) -> None:
+    if memory.pooled(executable.outputs) and memory.pools_results():
+        content = store.get(digest("recipe", executable.entry))
+        if content is not None:
+            offer(executable, Recipe.unpack(content))
+
+
+def _reusing(first: Executable) -> Any:
+    """What a recipe gives, from disk if it is there; None if it takes more memory or copies more.
+
+    Where a loop carries a large result, XLA computes beside it, and copies that in the end.
+    """
+    assert first.recipe is not None
+    inputs = [*first.inputs, *[first.outputs[place] for place in memory.pooled(first.outputs)]]
+    options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
+    store, key = opened() if first.entry else None, digest("reusing", first.entry)
+    executable = _obtained(
+        store, key, first.recipe.code, options, inputs, first.outputs, first.device
+    )
+    if executable.memory()["temporaries"] > first.memory()["temporaries"] + memory.LARGE // 2:
+        first.reuse = None
+        return None
+    return executable.start
+
+
+def from_text(
+    text: str, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device = CPU
+) -> Executable:
+    """The executable of a small module of our own, given as text."""
+    options = compile_options(None, {}, device)
+    key = text_key(text, options, device)
+    return _obtained(opened(), key, text, options, inputs, outputs, device)
+
+
+def _obtained(
+    store: Store | None,
+    key: str,
+    code: str | bytes,
+    options: Any,
+    inputs: Sequence[Aval],
+    outputs: Sequence[Aval],
+    device: Device,
+) -> Executable:
+    """The executable under a key; else compiled, and stored if there is a store."""
+    executable = None if store is None else load(store, key, inputs, outputs, device)
+    if executable is None:
+        here = device.placement
+        loaded = here.client.compile_and_load(code, here.devices, options)
+        executable = Executable(loaded, inputs, outputs, device)
+        if store is not None:
+            save(store, key, executable)
+    return executable
+
+
+def text_key(text: str, options: Any, device: Device = CPU) -> str:
+    """The key of a module that is given as text."""
+    return digest("text", *backend(device), options.SerializeAsString(), text)

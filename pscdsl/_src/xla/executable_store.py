@@ -1,0 +1,166 @@
+"""From a specialisation to its executable: found on disk, or compiled and kept there.
+
+An executable is stored under its module: StableHLO without locations.  A second
+entry leads there from the typed program and its sizes, so that a program that is known needs no
+module.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
+from pscdsl._src.caching.store import Store
+from pscdsl._src.xla import disk
+from pscdsl._src.xla.compilation import foreign, signature, targets
+from pscdsl._src.xla.disk import digest, load, save
+from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.emit.emit import module_bytecode
+from pscdsl._src.xla.runtime import boot
+from pscdsl._src.xla.runtime.boot import without
+from pscdsl._src.xla.runtime.executable import Executable, Refused, Source, aval_of, compile_options
+from pscdsl._src.xla.specialisation import Compiler, Specialisation
+
+# The names under which executables are stored on disk.
+#
+# The key of a module holds its bytecode without locations, the compile options, and the conditions
+# under which the compiler runs (`conditions.backend`).  The key of a program holds its fingerprint,
+# the numbers that its sizes are, which parameters are donated, the options, the conditions, and the
+# content of the files that make modules of programs (`conditions.emission`).  A key that differs
+# without need costs time; one that does not differ where it must gives wrong results.
+
+
+log: Final = logging.getLogger("pscdsl.compile")
+
+
+class NoKey(Exception):
+    """A module that must not be stored; says why."""
+
+
+def program_key(wanted: Specialisation) -> str | None:
+    """The key of a program, without its module; None if its content cannot be written down."""
+    program = wanted.program
+    try:
+        content = fingerprint(program)
+    except NoFingerprint as reason:
+        log.debug("`%s` is looked up by its module: it holds %s", program.name, reason)
+        return None
+    sizes = ",".join(f"{name}={wanted.sizes[name]}" for name in program.dims)
+    decided = _conditions(wanted, {})
+    return digest("program", *decided, disk.emission(), content, sizes)
+
+
+def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
+    """The key of a module; `NoKey` if it calls what another process may not have."""
+    calls = foreign(targets(module))
+    if calls:
+        raise NoKey(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
+    decided = _conditions(wanted, compiler.options(module))
+    return digest("module", *decided, _without_places(module))
+
+
+def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str | bytes, ...]:
+    """What decides the code of a program besides what it computes, with the chosen options."""
+    device = wanted.device
+    # Of our own options some are in a map without an order.
+    defaults = compile_options(None, {}, device).SerializeAsString()
+    options = repr((wanted.loop_bytes, sorted(chosen.items())))
+    forms = ",".join(sorted(without()))
+    donated = repr(sorted(wanted.donate))
+    return (*disk.backend(device), defaults, options, donated, f"without {forms}")
+
+
+def _without_places(module: Any) -> bytes:
+    passes = boot.untyped("mlir.passmanager").PassManager
+    with c.context():
+        copy = module.operation.clone()
+        passes.parse("builtin.module(strip-debuginfo)").run(copy)
+        return module_bytecode(copy)
+
+
+# The executables.
+
+
+def obtain(
+    wanted: Specialisation,
+    store: Store | None,
+    compiler: Compiler,
+    emit: Callable[[Specialisation], Any],
+) -> Executable:
+    """The executable, from disk if it is there; else compiled, and stored if it can be.
+
+    It says where it comes from, how long that took, and why it is not on disk if it is not.
+    `emit` makes the module where it is needed.
+    """
+    started = time.perf_counter()
+
+    def obtained(executable: Executable, source: Source, not_stored: str = "") -> Executable:
+        if not_stored:
+            log.debug("`%s` is not kept: %s", wanted.program.name, not_stored)
+        executable.source, executable.not_stored = source, not_stored
+        executable.seconds = time.perf_counter() - started
+        return executable
+
+    if store is None:
+        made = _compiled(emit(wanted), wanted, compiler)
+        return obtained(made, "compiled", "there is no cache")
+    short = program_key(wanted)
+    known = _led(store, short, wanted)
+    if known is not None:
+        return obtained(known, "disk")
+    module = emit(wanted)
+    try:
+        key = module_key(module, wanted, compiler)
+    except NoKey as reason:
+        return obtained(_compiled(module, wanted, compiler), "compiled", str(reason))
+    known = load(store, key, *signature(module), wanted.device)
+    made = known or _compiled(module, wanted, compiler)
+    if known is None and not save(store, key, made):
+        return obtained(made, "compiled", f"{store.folder} does not take it")
+    if short is not None:
+        store.put(short, key.encode())
+    return obtained(made, "compiled" if known is None else "disk")
+
+
+def is_there(wanted: Specialisation, store: Store) -> bool:
+    """Whether a program is on disk under its own key."""
+    short = program_key(wanted)
+    return short is not None and store.get(short) is not None
+
+
+def set_ahead(wanted: Specialisation, store: Store) -> None:
+    """Say that a program was compiled ahead of all calls."""
+    if (short := program_key(wanted)) is not None:
+        store.put(_ahead(short), b"")
+
+
+def is_ahead(wanted: Specialisation, store: Store) -> bool:
+    """Whether that was said of a program."""
+    short = program_key(wanted)
+    return short is not None and store.get(_ahead(short)) is not None
+
+
+def _ahead(key: str) -> str:
+    return digest("ahead", key)
+
+
+def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
+    try:
+        made: Executable = compiler.compiled(module, wanted.loop_bytes, wanted.device)
+        return made
+    except Exception as error:
+        raise Refused(str(error)) from error
+
+
+def _led(store: Store, short: str | None, wanted: Specialisation) -> Executable | None:
+    """The executable to which the program's own key leads."""
+    key = None if short is None else store.get(short)
+    if key is None:
+        return None
+    body = wanted.program.body
+    inputs = [aval_of(type_, wanted.sizes) for type_ in body.in_types]
+    outputs = [aval_of(type_, wanted.sizes) for type_ in body.out_types]
+    return load(store, key.decode("ascii", "replace"), inputs, outputs, wanted.device)
