@@ -389,26 +389,35 @@ _ITERATORS: dict[type, str] = {
 
 def _by_identity(value: Any) -> Any:
     """The meaning of an object that a known module holds."""
-    entry = _identities(tuple([name in sys.modules for name in _OPTIONAL])).get(id(value))
+    entry = _identities(tuple([name in sys.modules for name in _optional()])).get(id(value))
     if entry is not None and entry[0] is value:
         return entry[1]
     return _by_module(value)
 
 
-_OPTIONAL = ("scipy.special", "typeguard")
-"""Known modules that take time to load: what nobody has loaded, nobody has objects of."""
+@functools.cache
+def _homes() -> dict[str, str]:
+    """The module of each public name of ours, as the package lists them; none is loaded for it."""
+    package = sys.modules["pscdsl"]
+    listed: dict[str, str] = vars(package)["_HOMES"]
+    return {f"pscdsl.{x}": f"pscdsl.{x}" if y == "pscdsl" else y for x, y in listed.items()}
+
+
+@functools.cache
+def _optional() -> tuple[str, ...]:
+    """Known modules that take time to load: what nobody has loaded, nobody has objects of."""
+    return ("scipy.special", "typeguard", *dict.fromkeys(_homes().values()))
 
 
 @functools.cache
 def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
     """What the objects of known modules mean, of the optional ones those that are loaded."""
-    missing = {
-        name.partition(".")[0] for name, there in zip(_OPTIONAL, loaded, strict=True) if not there
-    }
+    missing = {name for name, there in zip(_optional(), loaded, strict=True) if not there}
     found: dict[int, tuple[Any, Any]] = {}
     for qualified, meaning in [*MEANINGS.items(), *_types()]:
         module, _, attribute = qualified.partition(".")
-        if module in missing:
+        name = f"{module}.{attribute.partition('.')[0]}"
+        if not missing.isdisjoint((module, name, _homes().get(name))):
             continue
         real: Any = builtins if module == "builtins" else _module(module)
         for part in attribute.split("."):
