@@ -12,9 +12,6 @@ from math import sqrt as root
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pscdsl._src.primitives import exponentials, gamma
-from pscdsl._src.primitives import exponentials as probabilities
-from pscdsl._src.primitives import gamma as hurwitz
-from pscdsl._src.primitives import gamma as incomplete_gamma
 from pscdsl._src.primitives.elementwise import Select, equal, exp, log, logistic, sign
 from pscdsl._src.primitives.formulas import Formula
 from pscdsl._src.primitives.pointwise import BinaryRule, Elementwise, LinearIn, Rule, UnaryRule
@@ -108,7 +105,7 @@ digamma: Elementwise = of_one("digamma", gamma.digamma, 80, lambda t, y, x: t * 
 gamma_function: Elementwise = of_one("gamma", gamma.gamma, 80, lambda t, y, x: t * (y * digamma(x)))
 zeta: Elementwise = of_two(
     "zeta",
-    hurwitz.zeta,
+    gamma.zeta,
     200,
     _held("zeta", "x"),
     lambda t, y, s, q: t * -(s * zeta(s + 1, q)),
@@ -122,14 +119,14 @@ betaln: Elementwise = of_two(
 )
 gammainc: Elementwise = of_two(
     "gammainc",
-    incomplete_gamma.gammainc,
+    gamma.gammainc,
     1000,
     _held("gammainc", "a"),
     lambda t, y, a, x: t * _gamma_density(a, x),
 )
 gammaincc: Elementwise = of_two(
     "gammaincc",
-    incomplete_gamma.gammaincc,
+    gamma.gammaincc,
     1000,
     _held("gammaincc", "a"),
     lambda t, y, a, x: t * -_gamma_density(a, x),
@@ -176,35 +173,35 @@ i1e: Elementwise = of_one(
 )
 
 # Probabilities and their logarithms.
-logit: Elementwise = of_one("logit", probabilities.logit, 20, lambda t, y, p: t / (p * (1 - p)))
+logit: Elementwise = of_one("logit", exponentials.logit, 20, lambda t, y, p: t / (p * (1 - p)))
 log_expit: Elementwise = of_one(
-    "log_expit", probabilities.log_expit, 20, lambda t, y, x: t * logistic(-x)
+    "log_expit", exponentials.log_expit, 20, lambda t, y, x: t * logistic(-x)
 )
 xlogy: Elementwise = of_two(
     "xlogy",
-    probabilities.xlogy,
+    exponentials.xlogy,
     10,
     LinearIn(lambda t, xs: xlogy(t, xs[1])),
     lambda t, z, x, y: t * _quotient(x, y, x, 0.0),
 )
 xlog1py: Elementwise = of_two(
     "xlog1py",
-    probabilities.xlog1py,
+    exponentials.xlog1py,
     20,
     LinearIn(lambda t, xs: xlog1py(t, xs[1])),
     lambda t, z, x, y: t * _quotient(x, 1 + y, x, 0.0),
 )
-entr: Elementwise = of_one("entr", probabilities.entr, 10, lambda t, y, x: t * -(log(x) + 1))
+entr: Elementwise = of_one("entr", exponentials.entr, 10, lambda t, y, x: t * -(log(x) + 1))
 rel_entr: Elementwise = of_two(
     "rel_entr",
-    probabilities.rel_entr,
+    exponentials.rel_entr,
     30,
     lambda t, z, x, y: t * (log(x / y) + 1),
     lambda t, z, x, y: t * -_quotient(x, y, x, 0.0),
 )
 kl_div: Elementwise = of_two(
     "kl_div",
-    probabilities.kl_div,
+    exponentials.kl_div,
     40,
     lambda t, z, x, y: t * log(x / y),
     lambda t, z, x, y: t * (1 - _quotient(x, y, x, 0.0)),

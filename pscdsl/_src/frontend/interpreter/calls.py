@@ -12,7 +12,6 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend import purity as elsewhere
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import elements
 from pscdsl._src.frontend.purity import is_closed
@@ -42,7 +41,6 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy.calling import refuse_missing, values_only
 from pscdsl.numpy.methods import BoundMethod
-from pscdsl.numpy.methods import BoundMethod as ArrayMethod
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import Shape
 from pscdsl.typing.codes.control import CarryMismatch
@@ -408,7 +406,7 @@ def call(
         found = with_initial(with_operands(failure, frame, nodes, values), frame, node)
         raise with_origins(found, values).at(frame.span(node)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError):
-        if not isinstance(function, Meaning | DType | ArrayMethod):
+        if not isinstance(function, Meaning | DType | BoundMethod):
             raise  # only the library's own Python refuses arguments in this way
         problem = not_taken(values, named)
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
@@ -452,7 +450,7 @@ def invoke(
     frame: Frame, here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Apply what was found to be called."""
-    if "out" in kwargs and isinstance(function, Meaning | ArrayMethod):
+    if "out" in kwargs and isinstance(function, Meaning | BoundMethod):
         refusal = purity.library_call(function.name, kwargs)
         if refusal is not None:
             raise Failure(refusal)
@@ -474,9 +472,9 @@ def invoke(
     if isinstance(function, DType):
         return _cast(frame, here, function, args, kwargs)
     if isinstance(function, Marker):
-        instead = elsewhere.instead_of(function.name)
+        instead = purity.instead_of(function.name)
         raise Failure(NotCallable(found=describe(function), instead=instead))
-    if isinstance(function, ArrayMethod):
+    if isinstance(function, BoundMethod):
         name = f"numpy.{function.name}"
         kwargs = values_only(name, kwargs)
         meaning = MEANINGS.get("numpy.ravel" if function.name == "flatten" else name)

@@ -14,8 +14,7 @@ from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.primitives.pointwise import Key as PrimitiveKey
 from pscdsl._src.primitives.pointwise import key_of
-from pscdsl._src.xla import exactness
-from pscdsl._src.xla import lapack as linear_algebra
+from pscdsl._src.xla import exactness, lapack
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import (
     ANY,
@@ -88,7 +87,7 @@ class Operations:
         raise NotImplementedError
 
     @property
-    def routines(self) -> linear_algebra.Routines:
+    def routines(self) -> lapack.Routines:
         """How the target calls LAPACK's routines."""
         raise NotImplementedError
 
@@ -163,8 +162,8 @@ class Operations:
         `operand_layouts` and `result_layouts` are lists with, for each tensor, its axes from the
         fastest varying on.
         """
-        if target.startswith(linear_algebra.PREFIX):
-            linear_algebra.ON_CPU.register()
+        if target.startswith(lapack.PREFIX):
+            lapack.ON_CPU.register()
         given: dict[str, Any] = {"api_version": 4, **attributes, "call_target_name": target}
         given["api_version"] = self.parse_attribute(f"{given['api_version']} : i32")
         for name in ("operand_layouts", "result_layouts"):
@@ -181,7 +180,7 @@ class Operations:
         shapes = [self.shape_of(x) for x in operands], [c.facts(t).shape for t in types]
         self.routines.register()
         call = self.routines.call(routine, dtype, options)
-        said = linear_algebra.attributes(routine, *shapes, call)
+        said = lapack.attributes(routine, *shapes, call)
         return self.op("custom_call", operands, types, said)
 
     # Attributes.
