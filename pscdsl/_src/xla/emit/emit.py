@@ -87,7 +87,7 @@ class Operations:
         raise NotImplementedError
 
     @property
-    def routines(self) -> lapack.Routines:
+    def routines(self) -> Routines:
         """How the target calls LAPACK's routines."""
         raise NotImplementedError
 
