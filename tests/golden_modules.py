@@ -22,7 +22,7 @@ from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.emission import emitted
 from pscdsl._src.transforms.simplify import simplify, with_largest
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from pscdsl.typing.diagnostics import Failure
 
 ROOT = Path(__file__).parent.parent

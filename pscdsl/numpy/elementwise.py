@@ -34,8 +34,8 @@ from pscdsl.typing.dtypes import BOOL, F64, I8, I16, I32, I64, KEY, U8, U16, U32
 
 
 def to_inexact(x: Value) -> Value:
-    """The same numbers, integers and bools in floating point."""
-    return cast(x, inexact(x.dtype))
+    """The same numbers, integers and bools in floating point; keys stay, to be refused by name."""
+    return x if x.dtype is KEY else cast(x, inexact(x.dtype))
 
 
 def with_i64(x: Value) -> Value:

@@ -19,7 +19,7 @@ from pscdsl._src.primitives.control import Call
 from pscdsl._src.primitives.elementwise import TABLE, add, multiply
 from pscdsl._src.primitives.shaping import Constant
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Span

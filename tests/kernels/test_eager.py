@@ -263,7 +263,7 @@ OWN_TESTS = {
 }
 """What makes functions of functions, with tests of its own."""
 ABOUT_KERNELS = {
-    *("kernel", "compile_all", "load", "stand_in", "pure", "primitive", "from_dlpack"),
+    *("kernel", "compile_all", "load", "stand_in", "pure", "primitive", "from_dlpack", "devices"),
     "register_translation_rule",
 }
 """What makes or loads kernels, or says what they may call: it stands outside of them anyway."""

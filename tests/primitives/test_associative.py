@@ -18,7 +18,7 @@ from pscdsl._src.primitives import associative as module
 from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
 from pscdsl._src.primitives.elementwise import add
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure

@@ -25,7 +25,7 @@ from pscdsl._src.primitives.special import SPECIAL
 from pscdsl._src.targets.pipeline import PORTABLE, lower_module
 from pscdsl._src.xla import admission
 from pscdsl._src.xla.compilation import compile_module, foreign, module_of, portable, targets
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions

@@ -31,7 +31,7 @@ from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.targets.rewriting import Target
 from pscdsl._src.xla.compilation import compile_module
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions

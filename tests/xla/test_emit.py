@@ -20,7 +20,7 @@ from pscdsl._src.ir.primitive import H, Hlo, Primitive, Types
 from pscdsl._src.ir.program import Block, Equation, Function, Literal, Var
 from pscdsl._src.targets.pipeline import VERIFY, lower_module
 from pscdsl._src.xla.compilation import compile_module
-from pscdsl._src.xla.emit.emit import module_bytecode, module_text
+from pscdsl._src.xla.emit.context import module_bytecode, module_text
 from pscdsl._src.xla.runtime.devices import to_numpy as contents
 from pscdsl._src.xla.runtime.executable import Executable, load_executable
 from pscdsl.typing import dims, dtypes

@@ -20,7 +20,7 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.elements import Array
 from pscdsl._src.targets.pipeline import lower_module
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from pscdsl._src.xla.runtime import boot
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import KEY

@@ -13,7 +13,7 @@ from pscdsl._src.targets.pipeline import PORTABLE, lower_module
 from pscdsl._src.targets.rewriting import Target
 from pscdsl._src.transforms.simplify import require_compilable
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.diagnostics import Failure
 

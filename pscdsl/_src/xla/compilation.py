@@ -14,7 +14,6 @@ from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.disk import digest, load, offer, opened, save
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.emit import module_bytecode
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES, Aval, without
 from pscdsl._src.xla.runtime.executable import Executable, Refused, compile_options
@@ -80,7 +79,7 @@ def compile_module(
         loop_bytes = 0
     every = {**exactness.options(module), **(options or {})}
     chosen = compile_options(loop_bytes, every, device)
-    bytecode = module_bytecode(module)  # a context of its own: compilation lets other threads run
+    bytecode = c.module_bytecode(module)  # a context of its own: compilation lets other threads run
     here = device.placement
     started = perf_counter()
     loaded = here.client.compile_and_load(bytecode, here.devices, chosen)
@@ -88,7 +87,7 @@ def compile_module(
     seconds = perf_counter() - started
     reusing = with_scratch(module, outputs) if device.platform == "cpu" else None
     if reusing is not None:
-        offer(made, Recipe(module_bytecode(reusing), chosen.SerializeAsString(), seconds))
+        offer(made, Recipe(c.module_bytecode(reusing), chosen.SerializeAsString(), seconds))
     return made
 
 
@@ -173,9 +172,7 @@ def verified(
 
 def text(code: bytes) -> str:
     """A portable module as text; `Unreadable` if it is none."""
-    from pscdsl._src.xla.emit.emit import module_text
-
-    return module_text(module_of(code))
+    return c.module_text(module_of(code))
 
 
 def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device) -> str:
@@ -188,16 +185,13 @@ def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device
 
 def portable(module: Any) -> bytes:
     """A module as a portable artefact, without the places in the source it came from."""
-    from pscdsl._src.xla.emit import context as c
-    from pscdsl._src.xla.emit.emit import module_bytecode
-
     dialect, passes = boot.untyped("mlir.dialects.stablehlo"), boot.untyped("mlir.passmanager")
     _register_passes()
     with c.context():
         copy = module.operation.clone()
         for name in ("func.func(chlo-legalize-to-stablehlo)", "strip-debuginfo"):
             passes.PassManager.parse(f"builtin.module({name})").run(copy)
-        plain = c.mlir.Module.parse(module_bytecode(copy))
+        plain = c.mlir.Module.parse(c.module_bytecode(copy))
         code: bytes = dialect.serialize_portable_artifact(plain, VERSION)
         return code
 
@@ -209,8 +203,6 @@ def _register_passes() -> None:
 
 def module_of(code: bytes) -> Any:
     """The module of a portable artefact."""
-    from pscdsl._src.xla.emit import context as c
-
     try:
         module = boot.untyped("mlir.dialects.stablehlo").deserialize_portable_artifact(
             c.context(), code
@@ -223,8 +215,6 @@ def module_of(code: bytes) -> Any:
 
 def targets(module: Any) -> list[str]:
     """The targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
-    from pscdsl._src.xla.emit import context as c
-
     names: dict[str, None] = {}
 
     def visit(operation: Any) -> Any:

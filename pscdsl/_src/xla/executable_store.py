@@ -18,7 +18,7 @@ from pscdsl._src.xla import disk
 from pscdsl._src.xla.compilation import foreign, signature, targets
 from pscdsl._src.xla.disk import digest, load, save
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.emit.emit import module_bytecode
+from pscdsl._src.xla.emit.context import module_bytecode
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import without
 from pscdsl._src.xla.runtime.executable import Executable, Refused, Source, aval_of, compile_options

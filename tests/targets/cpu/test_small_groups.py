@@ -18,7 +18,7 @@ from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.forms import VARIABLE, Context
 from pscdsl._src.targets.pipeline import PORTABLE, lower_module
 from pscdsl._src.targets.rewriting import Target
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from tests.support.random_programs import compiled
 
 

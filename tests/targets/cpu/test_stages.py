@@ -15,7 +15,7 @@ from pscdsl._src.targets.cpu import loops as loops
 from pscdsl._src.targets.forms import VARIABLE
 from pscdsl._src.targets.pipeline import PORTABLE, lower_module
 from pscdsl._src.xla.compilation import compile_module
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from tests.support.random_programs import compiled
 

@@ -15,7 +15,7 @@ from pscdsl._src.targets.gpu.described import GPUS
 from pscdsl._src.targets.gpu.table import CUDA
 from pscdsl._src.targets.tpu import TPU
 from pscdsl._src.xla.device import Device
-from pscdsl._src.xla.emit.emit import module_text
+from pscdsl._src.xla.emit.context import module_text
 from tests.golden_modules import programs, sizes_near
 
 pytestmark = pytest.mark.jaxlib

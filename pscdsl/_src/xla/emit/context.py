@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -271,3 +272,18 @@ def dense(array: np.ndarray[Any, Any], name: str, shape: Shape) -> Any:
             array = array.reshape(-1)[0].reshape(())
     with unknown():
         return mlir.DenseElementsAttr.get(array, type=element(name), shape=shape)
+
+
+# Modules as text and as bytecode.
+
+
+def module_text(module: Any, *, places: bool = False) -> str:
+    """A module as text, with source locations if asked for."""
+    return str(module.operation.get_asm(enable_debug_info=places))
+
+
+def module_bytecode(module: Any) -> bytes:
+    """A module as bytecode."""
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -551,18 +550,6 @@ def emit_module(
 def alone(block: Block, bounds: Sequence[Bounds], module: ModuleEmitter) -> Made:
     """A block as a function of its own in a module, of numbers within bounds."""
     return Emitter(module, {}, in_loop=False, nested=False).function(block, "alone", bounds)
-
-
-def module_text(module: Any, *, places: bool = False) -> str:
-    """A module as text, with source locations if asked for."""
-    return str(module.operation.get_asm(enable_debug_info=places))
-
-
-def module_bytecode(module: Any) -> bytes:
-    """A module as bytecode."""
-    buffer = io.BytesIO()
-    module.operation.write_bytecode(buffer)
-    return buffer.getvalue()
 
 
 class ModuleEmitter:
