@@ -55,8 +55,8 @@ gpu: $(VENV)/.gpu-run ## The tests, examples and benchmarks on a GPU of this mac
 	$(bin)/python -m tests.on_gpu
 
 gpu-ahead: $(VENV)/.gpu ## Compile every kernel for GPUs that are not here: GPUS=h100,l4.
-	PYTHONPATH=$(VENV)/gpu $(bin)/python -m pytest -q tests/targets/gpu tests/cli/test_compile_for_gpu.py
-	PYTHONPATH=$(VENV)/gpu $(bin)/python -m tests.compile_ahead --gpus $(GPUS) --jobs $(JOBS)
+	PYTHONPATH=$(abspath $(VENV)/gpu) $(bin)/python -m pytest -q tests/targets/gpu tests/cli/test_compile_for_gpu.py
+	PYTHONPATH=$(abspath $(VENV)/gpu) $(bin)/python -m tests.compile_ahead --gpus $(GPUS) --jobs $(JOBS)
 
 compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python and jaxlib.
 	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS)
