@@ -14,6 +14,7 @@ from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.frontend.modules.rereading import STATE, reread, spec_of, successor, tell
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.support.tracebacks import public
+from pscdsl._src.xla.device import Device, default_device
 
 # Decorating loads what is above.  The language is loaded by `_reading`, when a kernel has to be
 # read: one that is found on disk needs none of it.  Other local imports are of what few programs
@@ -60,6 +61,7 @@ class Kernel(Called[P, R]):
     ):
         self._function = function
         self._donate, self._budget, self._fast_math = donate, budget, fast_math
+        self._device: Device | None = None
         self._definition = definition
         self._executables = Executables()
         self._made_of: Kernel[..., Any] | None = None
@@ -118,6 +120,11 @@ class Kernel(Called[P, R]):
         return self._current.signature
 
     @property
+    def device(self) -> Device:
+        """Where its programs run."""
+        return default_device() if self._device is None else self._device
+
+    @property
     def _own_options(self) -> tuple[Donate | None, Budget | None, bool | None]:
         return self._donate, self._budget, self._fast_math
 
@@ -127,8 +134,18 @@ class Kernel(Called[P, R]):
         donate: Donate | None = None,
         budget: Budget | None = None,
         fast_math: bool | None = None,
+        device: Device | None = None,
     ) -> Kernel[P, R]:
-        """Return the same kernel with other options; see `kernel`."""
+        """Return the same kernel with other options.
+
+        Args:
+            donate: As in `kernel`.
+            budget: As in `kernel`.
+            fast_math: As in `kernel`.
+            device: Where calls run, one of `psc.devices`; by default the one that the environment
+                variable `PSCDSL_PLATFORM` chooses. Arguments are copied there, and results stay
+                there. Kernels that call this one, and its derivatives, run where they are called.
+        """
         current = self._current
         made: Kernel[P, R] = object.__new__(called_through(type(self)))
         made.__dict__.update(self.__dict__)
@@ -137,6 +154,7 @@ class Kernel(Called[P, R]):
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
         made._fast_math = self._fast_math if fast_math is None else fast_math
+        made._device = self._device if device is None else device
         made._executables, made._spec = Executables(), None
         changed = donate, budget, fast_math
         made._reading = current.with_options(made, made._own_options, changed)
@@ -171,9 +189,10 @@ class Kernel(Called[P, R]):
 
     def _with_its_options(self) -> Callable[[Any], Any]:
         """What makes a kernel with the options of this one."""
-        return functools.partial(
-            kernel, donate=self._donate, budget=self._budget, fast_math=self._fast_math
-        )
+        options = {"donate": self._donate, "budget": self._budget, "fast_math": self._fast_math}
+        if self._device is None:
+            return functools.partial(kernel, **options)
+        return functools.partial(_on_device, self._device, options)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """A kernel in a class is a function of its first argument, as functions are."""
@@ -517,6 +536,12 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
     from pscdsl._src.kernels import reading
 
     return Kernel.from_definition(reading.load(path, name))
+
+
+def _on_device(device: Device, options: Mapping[str, Any], function: Any) -> Kernel[..., Any]:
+    """How a kernel with a device is made again where it was pickled to."""
+    made: Kernel[..., Any] = kernel(function, **options)
+    return made.with_options(device=device)
 
 
 @overload

@@ -62,7 +62,7 @@ class DerivedKernel(Kernel[P, R]):
         """The transformation, and what it is applied to."""
         from pscdsl._src.language.pickling import made_again
 
-        plain = self._own_options == (None, None, None)
+        plain = self._own_options == (None, None, None) and self._device is None
         return made_again(self._again, None if plain else self._with_its_options())
 
     def __pscdsl_origin__(self) -> object:

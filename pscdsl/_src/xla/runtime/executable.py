@@ -57,7 +57,7 @@ def _takes(options: Mapping[str, Any], device: Device) -> bool:
 
     That is so before it makes any code, so that an answer takes less time than a program.
     """
-    asked = boot.xla.CompileOptions()
+    asked = _assigned(boot.xla.CompileOptions(), device)
     asked.env_option_overrides = [*options.items(), (NO_OPTION, True)]
     here = device.placement
     try:
@@ -203,7 +203,16 @@ def compile_options(
         made = cls.ParseFromString(made.SerializeAsString() + spliced)
     if options:
         made.env_option_overrides = list(options.items())
-    return made
+    return _assigned(made, device)
+
+
+def _assigned(options: Any, device: Device) -> Any:
+    """Compile options for a device, which is the first one if they say nothing of it."""
+    if device.number:
+        (handle,) = device.placement.device_list
+        assignment = boot.xla.DeviceAssignment.create(np.array([[handle.id]]))
+        options.device_assignment = assignment
+    return options
 
 
 # Note [Backend extra options]
