@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from pscdsl.typing.codes.limits import NoRule
+from pscdsl.typing.diagnostics import Failure
 from tests.fuzz import files, processes
 from tests.fuzz.derived import of_equations, of_text
 from tests.fuzz.impurities import with_impurity
@@ -101,6 +103,9 @@ def derivatives(seed: int, figures: Figures, size: int = 6) -> None:
             outcome = Outcome("agrees" if tried else "not run", runs=bool(tried))
         except Broken as broken:
             outcome = broken
+        except Failure as failure:
+            missing = all(isinstance(each, NoRule) for each in failure.diagnostics)
+            outcome = Outcome("not run") if missing else Broken(str(failure))
         except Exception as error:
             outcome = Broken(f"{type(error).__name__}: {error}")
         figures.add(seed, kind, text, outcome)
