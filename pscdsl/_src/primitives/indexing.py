@@ -113,7 +113,8 @@ def _numpy_index(x: NDArray, indices: NDArray, axes: tuple[int, ...], batched: i
     return (*shared, *picked)
 
 
-def _order(rank: int, axes: tuple[int, ...], batched: int) -> tuple[int, ...]:
+def front_order(rank: int, axes: tuple[int, ...], batched: int) -> tuple[int, ...]:
+    """The axes in the order in which shared ones come first, then those that are indexed."""
     front = (*range(batched), *axes)
     return (*front, *without(range(rank), front))
 
@@ -150,7 +151,7 @@ class Gather(Linear, name="gather"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         x, indices = operands
-        front = x.transpose(_order(x.ndim, self.axes, self.batched))
+        front = x.transpose(front_order(x.ndim, self.axes, self.batched))
         return (np.asarray(front[_numpy_index(x, indices, self.axes, self.batched)]),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
@@ -233,7 +234,7 @@ class Scatter(Linear, name="scatter"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         x, indices, updates = operands
-        order = _order(x.ndim, self.axes, self.batched)
+        order = front_order(x.ndim, self.axes, self.batched)
         front = x.transpose(order).copy()
         index = _numpy_index(x, indices, self.axes, self.batched)
         if self.combine == "set":

@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.primitive import Types
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.elementwise import Select
-from pscdsl._src.primitives.indexing import Gather, Scatter, counter
+from pscdsl._src.primitives.indexing import Gather, Scatter, counter, front_order
 from pscdsl._src.primitives.matrices import cast
-from pscdsl._src.primitives.shaping import Broadcast, Iota, Reshape, Transpose
+from pscdsl._src.primitives.shaping import Broadcast, Iota, Reshape, Transpose, inverted
 from pscdsl._src.targets.forms import Context, Rewrite
 from pscdsl._src.targets.rewriting import defined
 from pscdsl.typing.dims import numbers
@@ -50,27 +47,21 @@ def _by_last_update(scatter: Scatter, operands: Sequence[Value]) -> Sequence[Val
     own = picks[shared:]
     count = prod(own)
     dtype = counter(x.builder.facts, count)
-    front = (*range(shared), *scatter.axes)
-    order = (*front, *[axis for axis in range(x.ndim) if axis not in front])
+    order = front_order(x.ndim, scatter.axes, shared)
+    places = tuple(range(shared + len(scatter.axes)))
     turned = Transpose(order)(x)
-    targets = turned.shape[: len(front)]
+    targets = turned.shape[: len(places)]
 
     (number,) = x.builder.bind(Iota((count,), 0, dtype), ())
     number = Broadcast(picks, tuple(range(shared, len(picks))))(Reshape(own)(number))
-    places = tuple(range(shared, len(front)))
-    last = Scatter(places, "maximum", shared)(x.builder.full(-1, targets, dtype), indices, number)
+    none = x.builder.full(-1, targets, dtype)
+    last = Scatter(places[shared:], "maximum", shared)(none, indices, number)
 
     zero = x.builder.full(0, targets, dtype)
     flat = Reshape((*picks[:shared], count, *updates.shape[len(picks) :]))(updates)
     found = Gather((shared,), shared)(flat, Reshape((*targets, 1))(e.maximum(last, zero)))
-    is_set = broadcast_to(_along(e.greater_equal(last, zero), turned.ndim), turned.shape)
-    result = Select()(is_set, found, turned)
-    return (Transpose(tuple([int(axis) for axis in np.argsort(order)]))(result),)
-
-
-def _along(x: Value, rank: int) -> Value:
-    """An array with axes of one element after its own."""
-    return Reshape((*x.shape, *[1] * (rank - x.ndim)))(x)
+    is_set = Broadcast(turned.shape, places)(e.greater_equal(last, zero))
+    return (Transpose(inverted(order))(Select()(is_set, found, turned)),)
 
 
 @Rewrite

@@ -20,7 +20,7 @@ from pscdsl._src.targets.gpu.described import Gpu
 from pscdsl._src.targets.gpu.module_options import compiled_by
 from pscdsl._src.xla.device import UnsupportedDeviceError
 from pscdsl._src.xla.runtime import boot, plugins
-from pscdsl._src.xla.runtime.executable import Refused
+from pscdsl._src.xla.runtime.executable import Refused, memory_of, text_of
 
 _CALLED: Final = re.compile(r'custom_call_target="([^"]+)"')
 
@@ -87,13 +87,4 @@ def compile_ahead(module: Any, gpu: Gpu) -> CompiledAhead:
         seconds = perf_counter() - started
         files = sorted(Path(folder).glob("*.ptx"))
         ptx = "\n".join([path.read_text() for path in files])
-    printed = boot.hlo.HloPrintOptions.short_parsable()
-    text = "\n\n".join([each.to_string(printed) for each in made.hlo_modules()])
-    stats = made.get_compiled_memory_stats()
-    memory = {
-        "arguments": stats.argument_size_in_bytes,
-        "results": stats.output_size_in_bytes,
-        "temporaries": stats.temp_size_in_bytes,
-        "aliased": stats.alias_size_in_bytes,
-    }
-    return CompiledAhead(gpu, text, ptx, memory, seconds)
+    return CompiledAhead(gpu, text_of(made), ptx, memory_of(made), seconds)

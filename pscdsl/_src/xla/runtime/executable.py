@@ -131,8 +131,7 @@ class Executable:
 
     def text(self) -> str:
         """The optimised program, in XLA's text form."""
-        options = boot.hlo.HloPrintOptions.short_parsable()
-        return "\n\n".join(m.to_string(options) for m in self.loaded.hlo_modules())
+        return text_of(self.loaded)
 
     def cost_analysis(self) -> dict[str, float]:
         """What XLA counts: flops, transcendentals, bytes accessed."""
@@ -140,19 +139,30 @@ class Executable:
 
     def memory(self) -> dict[str, int]:
         """Bytes for arguments, results, temporaries, and results in donated arguments."""
-        stats = self.loaded.get_compiled_memory_stats()
-        return {
-            "arguments": stats.argument_size_in_bytes,
-            "results": stats.output_size_in_bytes,
-            "temporaries": stats.temp_size_in_bytes,
-            "aliased": stats.alias_size_in_bytes,
-            "code": stats.generated_code_size_in_bytes,
-        }
+        return memory_of(self.loaded)
 
     def serialize(self) -> bytes:
         """The compiled code, for the same jaxlib on the same kind of machine."""
         blob: bytes = self.loaded.serialize()
         return blob
+
+
+def text_of(compiled: Any) -> str:
+    """The optimised program of jaxlib's executable, in XLA's text form."""
+    options = boot.hlo.HloPrintOptions.short_parsable()
+    return "\n\n".join(m.to_string(options) for m in compiled.hlo_modules())
+
+
+def memory_of(compiled: Any) -> dict[str, int]:
+    """The bytes that jaxlib's executable takes, by what for."""
+    stats = compiled.get_compiled_memory_stats()
+    return {
+        "arguments": stats.argument_size_in_bytes,
+        "results": stats.output_size_in_bytes,
+        "temporaries": stats.temp_size_in_bytes,
+        "aliased": stats.alias_size_in_bytes,
+        "code": stats.generated_code_size_in_bytes,
+    }
 
 
 def transfer(leaf: Any, aval: Aval, here: Placement) -> Any:

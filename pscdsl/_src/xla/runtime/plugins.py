@@ -18,8 +18,6 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Final
 
-import jaxlib
-
 from pscdsl._src.support.processes import require
 from pscdsl._src.xla.device import UnsupportedDeviceError
 from pscdsl._src.xla.runtime import boot
@@ -85,8 +83,7 @@ def find(platform: str) -> tuple[Package, Path]:
 
 
 def _jaxlib() -> str:
-    library: Any = jaxlib
-    return str(library.__version__)
+    return str(boot.untyped("version").__version__)
 
 
 _interfaces: Final[dict[str, Any]] = {}
