@@ -19,7 +19,7 @@ from pscdsl._src.caching import store as places
 from pscdsl._src.caching.store import Store
 from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.runtime import boot, memory, plugins
+from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import PROCESSORS_VARIABLE, Aval, processors
 from pscdsl._src.xla.runtime.devices import Placement
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
@@ -66,7 +66,7 @@ def digest(*parts: str | bytes) -> str:
 def backend(device: Device = CPU) -> tuple[str, ...]:
     """The compiler, its settings and the device."""
     here = device.placement
-    others = () if device.platform == "cpu" else plugins.versions(device.platform)
+    others = () if device.platform == "cpu" else _plugin_versions(device.platform)
     return (
         *others,
         f"jaxlib {_version()}",
@@ -77,6 +77,12 @@ def backend(device: Device = CPU) -> tuple[str, ...]:
         *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
         f"flags {_flags_in_a_file()}",
     )
+
+
+def _plugin_versions(platform: str) -> tuple[str, ...]:
+    from pscdsl._src.xla.runtime.plugins import versions  # programs on CPUs start without it
+
+    return versions(platform)
 
 
 @boot.once

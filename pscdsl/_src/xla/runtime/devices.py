@@ -20,7 +20,7 @@ from pscdsl._src.support.processes import once_a_client, require
 from pscdsl._src.xla import beside_jax
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
 from pscdsl._src.xla.interrupts import watch
-from pscdsl._src.xla.runtime import boot, plugins
+from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import calls_wait
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
 
@@ -321,6 +321,8 @@ def _cpu_client() -> Any:
 
 @once_a_client
 def _cuda_client() -> Any:
+    from pscdsl._src.xla.runtime import plugins  # programs on CPUs start without it
+
     _prepare()
     plugins.load("cuda")
     return plugins.client("cuda", boot.xla.generate_pjrt_gpu_plugin_options())
@@ -328,6 +330,8 @@ def _cuda_client() -> Any:
 
 @once_a_client
 def _tpu_client() -> Any:
+    from pscdsl._src.xla.runtime import plugins
+
     _prepare()
     plugins.load("tpu")
     return plugins.client("tpu", {})
