@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pscdsl._src.frontend.interpreter.calls import NEW_FUNCTIONS, NEW_METHODS
+from pscdsl._src.frontend.interpreter.new_memory import NEW_FUNCTIONS, NEW_METHODS
 from tests.support.new_memory_calls import candidates, is_new, method_is_new, methods, real
 
 

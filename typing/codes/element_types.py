@@ -310,6 +310,62 @@ class IntegersMakeAnArray(Diagnostic, code="PSC412"):
 # PSC420 to PSC429: dtypes in which something cannot be accumulated.
 
 
+class StoreChangesKind(Diagnostic, code="PSC413"):
+    """What is stored is of another kind than the array.
+
+    An array keeps its dtype.  A store casts within a kind and to a higher one: `f64` into `f32`,
+    integers into floats.  A float stored into integers would lose its fraction, and is undefined in
+    NumPy where it is too large; a complex number would lose its imaginary part.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> i32["n"]:
+        y = np.zeros(x.shape[0], np.int32)
+        y[0] = x[0]
+        return y
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> i32["n"]:
+        y = np.zeros(x.shape[0], np.int32)
+        y[0] = x[0].astype(np.int32)
+        return y
+    ```
+    """
+
+    found: ArrayType
+    stored: ArrayType
+    open: bool
+    """Whether the array has no dtype yet, and the value would give it a lower kind."""
+
+    def message(self) -> str:
+        """What is stored into what."""
+        return f"{self.found} is stored into an array of dtype {self.stored.dtype}"
+
+    def help(self) -> str | None:
+        """The dtype, or the cast."""
+        if self.open:
+            return "give the array its dtype where it is made, with `dtype=`"
+        if KEY in (self.found.dtype, self.stored.dtype):
+            return "random keys are not stored: make a tuple of them"
+        return f"cast what is stored, with `.astype(psc.{self.stored.dtype})`"
+
+
 class AccumulatorTooNarrow(Diagnostic, code="PSC420"):
     """The `dtype` of a reduction cannot hold what is reduced.
 

@@ -194,10 +194,13 @@ class OuterWrite(Diagnostic, code="PSC204"):
 
 
 class Mutation(Diagnostic, code="PSC205"):
-    """Something is changed in place.
+    """Something is changed in place that others hold.
 
-    Arrays, records, lists and dicts are values: everyone who holds one keeps what he has.  A
-    changed copy under the same name says the same, and costs nothing more after compilation.
+    A function may write to the arrays that it made: `y = np.zeros(n)`, then `y[0] = 1.0` or
+    `y += x`.  All names and views of such an array show the change, as under NumPy.  An argument
+    belongs to the caller, and a captured array to the module; what is given to a function that is
+    not followed (a record, a partial function) may be held there.  Take a copy first, or make a
+    changed copy under the same name.
 
     ## Example
 
@@ -221,21 +224,77 @@ class Mutation(Diagnostic, code="PSC205"):
 
     @psc.kernel
     def clear_first(x: f32["n"]) -> f32["n"]:
-        x = psc.update(x, 0, 0.0)
-        return x
+        y = x.copy()
+        y[0] = 0.0
+        return y
     ```
     """
 
     what: str
     rewrite: str
+    why: str = ""
+    """Who holds the array, as what follows its name: `is a parameter`."""
 
     def message(self) -> str:
-        """What."""
+        """What is changed, and who holds it."""
+        if self.why:
+            return f"{self.what} changes an array that {self.why}"
         return f"{self.what} changes a value in place"
 
     def help(self) -> str | None:
         """What to write instead."""
         return self.rewrite or None
+
+
+class StaleView(Diagnostic, code="PSC210"):
+    """What may be a view is read after a store into the array that it may show.
+
+    `np.reshape` gives a view of an array or a copy of it, as the array lies in memory, which a
+    kernel does not know.  So it is not known whether what it gave shows a later store.  Slices,
+    `.T`, `np.flip` and the like are always views, and are followed exactly.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n m"]) -> f32["n*m"]:
+        y = x + 1
+        flat = y.reshape(-1)
+        y[0] = 0.0
+        return flat
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n m"]) -> f32["n*m"]:
+        y = x + 1
+        y[0] = 0.0
+        return y.reshape(-1)
+    ```
+    """
+
+    by: str
+    """What made it: `np.reshape`."""
+
+    def message(self) -> str:
+        """What is not known."""
+        return f"what {self.by} gave may be a view of an array that was written since"
+
+    def help(self) -> str | None:
+        """What to write instead."""
+        return "take it again after the store, or a `.copy()` of it before"
 
 
 class MutableCapture(Diagnostic, code="PSC206"):

@@ -29,6 +29,7 @@ from pscdsl._src.frontend.interpreter.frames import (
     session_of,
 )
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.text.bindings import lost_result, parameters
 from pscdsl._src.frontend.text.source import Source, with_defaults
@@ -77,6 +78,9 @@ class Definition:
 
     A signature and facts about its sizes may be given in place of those that the source declares.
     """
+
+    returns_new_arrays = True
+    """A call keeps nothing of its arguments, and nobody else holds its results."""
 
     def __init__(
         self, closure: Closure, signature: Signature | None = None, facts: Sequence[Fact] = ()
@@ -396,7 +400,7 @@ class Definition:
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
         """The result of the body, given its arguments by name."""
-        return self.closure.enter(session, arguments)
+        return load(self.closure.enter(session, arguments))
 
     def _refuse_unknown(self, wanted: Type, known: frozenset[str]) -> None:
         unknown = {

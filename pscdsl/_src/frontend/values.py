@@ -306,6 +306,15 @@ class Once(Open):
         """How messages speak of it."""
         return self.kind
 
+    def items(self) -> Sequence[Any]:
+        """The items that are left, which stay."""
+        return self._items or ()
+
+    def replace(self, items: Sequence[Any]) -> None:
+        """Take other items in the place of those that are left."""
+        if self._items is not None:
+            self._items = items
+
     def take(self) -> Sequence[Any]:
         """The items; a Failure if they were taken before."""
         items, self._items = self._items, None

@@ -361,7 +361,7 @@ class Weak(Operators):
         """This array in a dtype; a Failure if the dtype is of a lower kind."""
         found = self._built.get(dtype)
         # A value built inside a block that is finished by now is out of reach: build it again.
-        if found is None or not _reachable(found, self.builder.program.current):
+        if found is None or not reachable(found, self.builder.program.current):
             if not accepts_weak(dtype, self.kind):
                 raise Failure(ScalarDoesNotFit(scalar=f"a weak {self.dtype}", dtype=dtype))
             natural = dtype if self._scalar else self._natural(dtype)
@@ -396,7 +396,8 @@ Operand: TypeAlias = "Value | Weak | Scalar | Dim | np.generic | NDArray"
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
-def _reachable(value: Value, here: Builder) -> bool:
+def reachable(value: Value, here: Builder) -> bool:
+    """Whether a value can be used in a block: it is of that block, or of one around it."""
     block: Builder | None = here
     while block is not None and block.depth >= value.builder.depth:
         if block is value.builder:

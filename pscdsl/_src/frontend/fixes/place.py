@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from pscdsl._src.frontend.interpreter.calls import NEW_FUNCTIONS, NEW_METHODS
+from pscdsl._src.frontend.interpreter.new_memory import NEW_FUNCTIONS, NEW_METHODS
 from pscdsl._src.frontend.text.bindings import is_lost
 from pscdsl._src.frontend.text.source import FunctionNode, Source, targets
 from pscdsl.typing.diagnostics import Applicability, Diagnostic, Edit, Fix, Span

@@ -7,13 +7,16 @@ import copy
 import functools
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
+from pscdsl._src.frontend.interpreter.new_memory import arrangement
+from pscdsl._src.frontend.interpreter.places import Bound, Located, Ref, shared
 from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
 from pscdsl._src.frontend.modules.known import known_attribute
 from pscdsl._src.frontend.purity import by_python, is_closed, is_set, require_closed
 from pscdsl._src.frontend.values import (
@@ -94,6 +97,31 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         if isinstance(value, list | dict) and isinstance(node.value, ast.Name):
             frame.poison(node.value.id)  # it is not what the program says any more
         raise failure from None
+
+
+DATA: Final = frozenset("shape ndim size dtype itemsize nbytes".split())
+"""Attributes of an array that hold nothing of its elements."""
+
+
+def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -> Any:
+    """What `owner.name` is of an array that is somewhere: a fact, a view, a method."""
+    seen = owner.seen()
+    if name in DATA:
+        return attribute(frame, node, seen, name)
+    if name in STORING_METHODS:
+        return Bound(owner, name)
+    found = attribute(frame, node, seen, name)  # a Failure if it has no meaning
+    if not is_traced(found):
+        return Bound(owner, name)
+    if name == "real" and not owner.type.dtype.is_complex:
+        return owner
+    found = attribute(frame, node, owner.load(), name)
+    if isinstance(owner, Ref) and name in ("T", "mT"):
+        function = "numpy.transpose" if name == "T" else "numpy.matrix_transpose"
+        step = arrangement(function, owner.ndim, (), {})
+        if step is not None:
+            return owner.view(step, found)
+    return shared(found, owner.cells(), f"`.{name}`", scalars=False)
 
 
 def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:

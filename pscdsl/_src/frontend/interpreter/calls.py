@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import ast
-import copy
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend.interpreter.frames import Frame, Session
-from pscdsl._src.frontend.interpreter.functions import elements
+from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.functions import Closure, elements
+from pscdsl._src.frontend.interpreter.new_memory import (
+    ARRANGING,
+    NEW_METHODS,
+    SCALAR_METHODS,
+    arrangement,
+    gives_scalars,
+    inputs_of_ufunc,
+    lies_in_c_order,
+    makes_new,
+)
+from pscdsl._src.frontend.interpreter.places import (
+    Bound,
+    Frozen,
+    Located,
+    Ref,
+    Reshaped,
+    Step,
+    escaped,
+    load,
+    located_in,
+    own,
+    shared,
+)
+from pscdsl._src.frontend.interpreter.stores import (
+    STORING,
+    STORING_METHODS,
+    CombinedAt,
+    write_result,
+)
 from pscdsl._src.frontend.purity import is_closed
-from pscdsl._src.frontend.text.bindings import Uses, parameters, uses
-from pscdsl._src.frontend.text.source import FunctionNode
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     POISON,
@@ -27,6 +52,7 @@ from pscdsl._src.frontend.values import (
     MapValue,
     Marker,
     Number,
+    Once,
     Poison,
     Poisoned,
     RecordValue,
@@ -39,6 +65,7 @@ from pscdsl._src.frontend.values import (
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
+from pscdsl.numpy import methods
 from pscdsl.numpy.calling import refuse_missing, values_only
 from pscdsl.numpy.methods import BoundMethod
 from pscdsl.typing import dtypes
@@ -46,6 +73,7 @@ from pscdsl.typing.array_types import Shape
 from pscdsl.typing.codes.control import CarryMismatch
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
@@ -56,299 +84,6 @@ from pscdsl.typing.python_containers import (
     is_known_array,
     is_scalar,
 )
-
-# Library functions that return new memory, which no argument and nothing else refers to.
-#
-# The table says what NumPy's own functions do, under plain Python.  Whatever is not in it may give
-# back a view, or the very array that it was given: `tests/numpy/test_new_memory.py` calls each
-# function that kernels know in many ways, and asks NumPy whether results share arguments' memory.
-
-
-_FUNCTIONS: Final = {
-    "numpy": (
-        "abs absolute acos acosh add add.accumulate add.outer add.reduce all amax amin angle "
-        "any append arange arccos arccosh arcsin arcsinh arctan arctan2 arctan2.outer arctanh "
-        "argmax argmin argpartition argsort argwhere around array asin asinh astype atan atan2 "
-        "atanh average bartlett bincount bitwise_and bitwise_and.outer bitwise_and.reduce "
-        "bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or "
-        "bitwise_or.outer bitwise_or.reduce bitwise_right_shift bitwise_xor bitwise_xor.outer "
-        "bitwise_xor.reduce blackman block cbrt ceil choose clip column_stack compress concat "
-        "concatenate conj conjugate convolve copy copysign corrcoef correlate cos cosh "
-        "count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum deg2rad degrees "
-        "delete diag_indices diagflat digitize divide divide.outer divmod dot dstack ediff1d "
-        "empty empty_like equal equal.outer exp exp2 expm1 extract eye fabs fix flatnonzero "
-        "float_power float_power.outer floor floor_divide floor_divide.outer fmax fmax.outer "
-        "fmin fmin.outer fmod full full_like gcd geomspace gradient greater greater.outer "
-        "greater_equal greater_equal.outer hamming hanning heaviside hstack hypot hypot.outer "
-        "i0 identity indices inner insert interp intersect1d invert isclose iscomplex isfinite "
-        "isin isinf isnan isneginf isposinf isreal kaiser kron lcm ldexp left_shift less "
-        "less.outer less_equal less_equal.outer lexsort linspace log log10 log1p log2 logaddexp "
-        "logaddexp.outer logaddexp2 logical_and logical_and.accumulate logical_and.outer "
-        "logical_and.reduce logical_not logical_or logical_or.accumulate logical_or.outer "
-        "logical_or.reduce logical_xor logical_xor.outer logspace matmul matvec max maximum "
-        "maximum.accumulate maximum.outer maximum.reduce mean median meshgrid min minimum "
-        "minimum.accumulate minimum.outer minimum.reduce mod mod.outer modf multiply "
-        "multiply.accumulate multiply.outer multiply.reduce nanargmax nanargmin nancumprod "
-        "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd "
-        "nansum nanvar negative nextafter nonzero not_equal not_equal.outer ones ones_like "
-        "outer pad partition percentile polyadd polymul polysub polyval positive pow power "
-        "power.outer prod ptp quantile rad2deg radians reciprocal remainder remainder.outer "
-        "repeat resize right_shift rint roll round row_stack searchsorted select setdiff1d "
-        "setxor1d sign signbit sin sinc sinh sort sort_complex sqrt square stack std subtract "
-        "subtract.outer sum take take_along_axis tan tanh tensordot tile trace trapezoid tri "
-        "tril tril_indices triu triu_indices true_divide true_divide.outer trunc union1d unique "
-        "unique_all unique_counts unique_inverse unique_values unravel_index unwrap vander var "
-        "vecdot vecmat vstack where zeros zeros_like"
-    ),
-    "numpy.linalg": (
-        "cholesky cond cross det eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm "
-        "matrix_rank multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv "
-        "tensorsolve trace vecdot vector_norm"
-    ),
-    "numpy.fft": (
-        "fft fftfreq fftshift hfft ifft ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq "
-        "rfftn"
-    ),
-}
-NEW_FUNCTIONS: Final = frozenset(
-    f"{module}.{name}" for module, names in _FUNCTIONS.items() for name in names.split()
-)
-"""Functions whose results are arrays of their own, whatever they are given."""
-
-NEW_METHODS: Final = frozenset(
-    (
-        "all any argmax argmin argpartition argsort astype choose clip compress copy cumprod "
-        "cumsum dot flatten max mean min nonzero prod repeat round searchsorted std sum take "
-        "trace var"
-    ).split()
-)
-"""Methods of arrays whose results are arrays of their own."""
-
-
-def makes_new(function: Any) -> bool:
-    """Whether a function, or a method of an array, gives an array that nobody else holds."""
-    if isinstance(function, BoundMethod):
-        return function.name in NEW_METHODS
-    if not isinstance(function, Meaning):
-        return False
-    # One meaning may have several names, of which some give views.
-    names = {name for name, meaning in MEANINGS.items() if meaning is function}
-    return bool(names) and names <= NEW_FUNCTIONS
-
-
-# Arrays that a function made and did not pass on, which `a += e` may change.
-#
-# `a += e` writes to the array under NumPy, and all others who hold it see that; in a kernel it
-# gives the name a new array. The two agree if nobody else holds it: if each binding of the name in
-# the function is an operator, or a call of what makes new memory, and if each use of the name hands
-# the array to nobody. What is not on the lists here may do so.
-
-
-T = TypeVar("T")
-
-OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare)
-"""What makes new arrays of arrays, and keeps none."""
-DATA = frozenset({"shape", "ndim", "size", "dtype"})
-"""Attributes of an array that hold nothing of it."""
-VIEWS = frozenset("T mT real imag reshape ravel transpose swapaxes squeeze".split())
-"""Attributes that show an array: what is done with them is done with it."""
-BUILTINS = frozenset({"abs", "bool", "complex", "float", "int", "isinstance", "len"})
-"""Python's own functions that keep nothing of what they are given."""
-
-
-def noted(frame: Frame, node: ast.expr, value: T) -> T:
-    """The value of an expression that makes new memory, as a distinct object."""
-    if node not in _right_sides(uses(frame.source)):
-        return value
-    if not is_traced(value) and not is_known_array(value):
-        return value
-    made = copy.copy(value)
-    frame.session.owned[id(made)] = (made, node)
-    return made
-
-
-def noted_call(frame: Frame, node: ast.Call, function: Any, value: Any) -> Any:
-    """The value of a call, noted if the function that is called makes new memory."""
-    absolute = isinstance(function, Builtin) and function.name.rpartition(".")[2] == "abs"
-    return (
-        noted(frame, node, value)
-        if _without_out(node) and (absolute or makes_new(function))
-        else value
-    )
-
-
-def updated(session: Session, node: ast.AugAssign, value: Any) -> None:
-    """Note what an update left under its name."""
-    session.owned[id(value)] = (value, node)
-
-
-def held_elsewhere(frame: Frame, name: str, value: Any) -> str:
-    """Why others may hold the array that a name stands for; empty if nobody does."""
-    function = None if frame.closure is None else frame.closure.node
-    if function is None or isinstance(function, ast.Lambda):
-        return f"`{name}` is not a name of this function alone"
-    if name in parameters(function):
-        return f"`{name}` is an argument, which its caller holds"
-    index = uses(frame.source)
-    for binding in _bindings(index, function, name):
-        if binding.right is None:
-            return f"line {binding.line} may bind `{name}` to an array that has another name"
-    for use in _own_names(index, function, name):
-        if isinstance(use.ctx, ast.Load) and not _stays(frame, index, use, function):
-            return f"line {use.lineno} hands `{name}` on"
-    found = frame.session.owned.get(id(value))
-    if found is None or found[0] is not value or not _binds(index, found[1], name):
-        return f"`{name}` may be a view, or have another name"
-    return ""
-
-
-class _Binding:
-    """A statement that binds a name; `right` is what it binds it to, if it is that alone."""
-
-    def __init__(self, line: int, right: ast.AST | None) -> None:
-        self.line = line
-        self.right = right
-
-
-def _own_names(index: Uses, function: FunctionNode, name: str) -> Iterator[ast.Name]:
-    for node in index.names.get(name, ()):
-        if index.owner(node, name) is function:
-            yield node
-
-
-def _bindings(index: Uses, function: FunctionNode, name: str) -> Iterator[_Binding]:
-    for each in _own_names(index, function, name):
-        if isinstance(each.ctx, ast.Store):
-            yield _Binding(each.lineno, _right_side(index, each))
-
-
-def _right_side(index: Uses, target: ast.Name) -> ast.AST | None:
-    """The expression that a statement binds to one name and to nothing else."""
-    statement = index.parents.get(target)
-    if isinstance(statement, ast.AugAssign):
-        return statement
-    alone = isinstance(statement, ast.Assign) and statement.targets == [target]
-    if isinstance(statement, ast.AnnAssign) or (isinstance(statement, ast.Assign) and alone):
-        return statement.value or statement
-    return None
-
-
-def _binds(index: Uses, node: ast.AST, name: str) -> bool:
-    """Whether a statement binds the value of an expression to a name."""
-    statement = node if isinstance(node, ast.AugAssign) else index.parents.get(node)
-    if isinstance(statement, ast.Assign):
-        return [target.id for target in statement.targets if isinstance(target, ast.Name)] == [name]
-    if isinstance(statement, ast.AnnAssign | ast.AugAssign):
-        return isinstance(statement.target, ast.Name) and statement.target.id == name
-    return False
-
-
-@lru_cache(maxsize=64)
-def _right_sides(index: Uses) -> frozenset[ast.AST]:
-    """What is bound to names that are updated in place."""
-    updated = {
-        (each.id, index.owner(each, each.id))
-        for each in _stores(index)
-        if isinstance(index.parents.get(each), ast.AugAssign)
-    }
-    found = (
-        _right_side(index, each)
-        for each in _stores(index)
-        if (each.id, index.owner(each, each.id)) in updated
-    )
-    return frozenset(each for each in found if each is not None)
-
-
-def _stores(index: Uses) -> list[ast.Name]:
-    return [n for names in index.names.values() for n in names if isinstance(n.ctx, ast.Store)]
-
-
-def _stays(frame: Frame, index: Uses, node: ast.expr, function: FunctionNode) -> bool:
-    """Whether a use of an array, or of a view of it, leaves nobody with it."""
-    child: ast.AST = node
-    in_display = False
-    while True:
-        parent = index.parents.get(child)
-        if isinstance(parent, ast.Return):
-            return index.function_of(parent) is function  # which updates nothing afterwards
-        if isinstance(parent, ast.Tuple | ast.List):
-            in_display = True
-        elif isinstance(parent, ast.Subscript):
-            if parent.slice is child:
-                return isinstance(parent.ctx, ast.Load)  # an index is read
-            if in_display:
-                return False
-        elif isinstance(parent, ast.Call) and child in parent.args:
-            kept = not _keeps_nothing(frame, index, parent, in_display)
-            return not kept or _returned(index, parent, function)
-        elif isinstance(parent, ast.keyword):
-            call = index.parents.get(parent)
-            if not isinstance(call, ast.Call):
-                return False
-            named = parent.arg not in ("out", None)
-            if named and _keeps_nothing(frame, index, call, in_display):
-                return True
-            return _returned(index, call, function)
-        elif in_display:
-            return _returned(index, child, function)
-        elif isinstance(parent, ast.Attribute):
-            if parent.attr in DATA:
-                return True
-            call = index.parents.get(parent)
-            if isinstance(call, ast.Call) and call.func is parent:
-                if parent.attr in NEW_METHODS and _without_out(call):
-                    return True
-                if parent.attr not in VIEWS:
-                    return _returned(index, call, function)
-                parent = call
-            elif parent.attr not in VIEWS:
-                return False
-        elif isinstance(parent, ast.IfExp):
-            if parent.test is child:
-                return True
-        elif isinstance(parent, ast.AugAssign | ast.Expr | ast.Assert | ast.If | ast.While):
-            return True
-        else:
-            return isinstance(parent, OPERATIONS) or _returned(index, child, function)
-        child = parent
-
-
-def _returned(index: Uses, node: ast.AST | None, function: FunctionNode) -> bool:
-    """Whether a node stands in what the function returns, so that it is done for."""
-    while node is not None and node is not function:
-        if isinstance(node, ast.Return):
-            return index.function_of(node) is function
-        node = index.parents.get(node)
-    return False
-
-
-def _without_out(call: ast.Call) -> bool:
-    """Whether a call says nothing of where its result is to be."""
-    return not any(keyword.arg in ("out", "copy", None) for keyword in call.keywords)
-
-
-def _keeps_nothing(frame: Frame, index: Uses, call: ast.Call, in_display: bool) -> bool:
-    """Whether a function that is called keeps nothing of its arguments, nor shows it."""
-    root: ast.AST = call.func
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    if not isinstance(root, ast.Name) or index.owner(root, root.id) is not None:
-        return False  # a local name, which may be anything by then
-    function = _read(frame, call.func)
-    if isinstance(function, Builtin):
-        return not in_display and function.name.rpartition(".")[2] in BUILTINS
-    return isinstance(function, Meaning) and makes_new(function) and _without_out(call)
-
-
-def _read(frame: Frame, node: ast.expr) -> Any:
-    """What an expression of module names is; None if it is not known."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which owns what it makes
-
-    try:
-        return evaluate(Frame(Session(None), frame.source, frame.scope), node)
-    except Failure:
-        return None
-
 
 # What is called, and with which arguments.
 
@@ -363,16 +98,17 @@ def call(
     """The value of a call."""
     # Calls are expressions, and their arguments too.
     from pscdsl._src.frontend.interpreter.expressions import (
-        evaluate,
-        evaluate_in_place,
         evaluate_used,
+        locate,
+        locate_in_place,
+        locate_used,
     )
 
-    function = evaluate_used(frame, func)
-    argument: Callable[[Frame, ast.expr], Any] = evaluate
+    function = locate_used(frame, func)
+    argument: Callable[[Frame, ast.expr], Any] = locate
     if isinstance(function, Builtin) and function.consumes:
-        argument = evaluate_in_place
-    elif isinstance(function, External):
+        argument = locate_in_place
+    elif isinstance(function, External) and function.name not in STORING:
         argument = evaluate_used
     elif isinstance(function, Builtin) and function.name == "builtins.isinstance":
         argument = _class
@@ -380,7 +116,7 @@ def call(
     nodes: list[ast.expr] = []
     for each in args:
         if isinstance(each, ast.Starred):
-            items = elements(evaluate_in_place(frame, each.value))
+            items = elements(locate_in_place(frame, each.value))
             values.extend(items)
             nodes.extend([each] * len(items))
         else:
@@ -388,29 +124,34 @@ def call(
             nodes.append(each)
     named: dict[str, Any] = {}
     for keyword in keywords:
-        value = (evaluate if keyword.arg is None else argument)(frame, keyword.value)
+        value = (locate if keyword.arg is None else argument)(frame, keyword.value)
         given = {keyword.arg: value} if keyword.arg is not None else _unpacked(value)
         for name, each in given.items():
             if name in named:
                 problem = f"got two values for argument '{name}'"
                 raise Failure(BadArguments(function=described(function), problem=problem))
             named[name] = each
-    if isinstance(function, External):  # refused whatever its arguments are
-        raise Failure(purity.external_use(function))
+    if isinstance(function, External) and not _is_store(function, values):
+        raise Failure(purity.external_use(function))  # whatever its arguments are
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
     here = frame.here(node)
     try:
-        result = invoke(frame, here, function, values, named)
+        return applied(frame, node, here, function, values, named)
     except Failure as failure:
-        found = with_initial(with_operands(failure, frame, nodes, values), frame, node)
-        raise with_origins(found, values).at(frame.span(node)) from None
+        seen = [each.seen() if isinstance(each, Located) else each for each in values]
+        found = with_initial(with_operands(failure, frame, nodes, seen), frame, node)
+        raise with_origins(found, seen).at(frame.span(node)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError):
-        if not isinstance(function, Meaning | DType | BoundMethod):
+        if not isinstance(function, Meaning | DType | BoundMethod | Bound):
             raise  # only the library's own Python refuses arguments in this way
-        problem = not_taken(values, named)
+        problem = not_taken(load(values), load(named))
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
-    return noted_call(frame, node, function, result)
+
+
+def _is_store(function: External, values: Sequence[Any]) -> bool:
+    """Whether a function of NumPy's writes to an array that it is given here."""
+    return function.name in STORING and len(values) > 0 and isinstance(values[0], Located)
 
 
 def _class(frame: Frame, node: ast.expr) -> Any:
@@ -446,11 +187,164 @@ def described(function: Any) -> str:
     return str(getattr(function, "name", describe(function)))
 
 
+FOLLOWED: Final = frozenset(
+    (
+        *(f"builtins.{name}" for name in "tuple list dict zip enumerate reversed".split()),
+        *"copy count get index items keys values".split(),
+    )
+)
+"""Python's own functions, and methods of its containers, that hand on what they are given."""
+READING: Final = frozenset(
+    f"builtins.{name}"
+    for name in (
+        "abs all any bool complex divmod float int isinstance len max min pow range round sum"
+    ).split()
+)
+"""Python's own functions that read what they are given, and return what nobody else holds."""
+
+
+def applied(
+    frame: Frame,
+    node: ast.Call,
+    here: Any,
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Call a function with arguments that may be references; arrays that it makes get cells.
+
+    Who is not known to read or to hand on its arguments is given values, and what they refer to is
+    never written again.
+    """
+    session = frame.session
+    if frame.program is None:
+        return invoke(frame, here, function, args, kwargs)
+    if isinstance(function, Closure):
+        return function.enter(session, function.bind(args, kwargs))
+    if isinstance(function, External):
+        return STORING[function.name](frame, here, *args, **kwargs)
+    if isinstance(function, CombinedAt):
+        return function.store(here, *args, **kwargs)
+    if isinstance(function, Bound):
+        return _method(frame, here, function, args, kwargs)
+    if isinstance(function, Meaning):
+        return _library(frame, here, function, args, kwargs)
+    if isinstance(function, Builtin) and function.name in FOLLOWED:
+        return invoke(frame, here, function, args, kwargs)
+    if isinstance(function, Builtin) and function.name in READING:
+        return own(session, invoke(frame, here, function, load(args), load(kwargs)))
+    if isinstance(function, DType) or getattr(function, "returns_new_arrays", False):
+        return own(session, invoke(frame, here, function, load(args), load(kwargs)))
+    why = f"is given to {_title(function)}, which may hold it"
+    frozen = Frozen(why, frame.span(node))
+    written = session.stores
+    result = invoke(frame, here, function, escaped(args, frozen), escaped(kwargs, frozen))
+    if isinstance(result, Once) and session.stores != written:
+        raise Failure(Mutation(what=f"a store in {result.kind}", rewrite=AT_ONCE))
+    return result
+
+
+AT_ONCE: Final = "it is done when the items are gone through: write a loop"
+
+
+def _title(function: Any) -> str:
+    """A function for messages, as what is done to its arguments."""
+    name = str(getattr(function, "name", "")).removeprefix("builtins.")
+    return f"`{name}`" if name else describe(function)
+
+
+def _library(
+    frame: Frame, here: Any, function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """A function of the library; what it returns is new, or may be a view of its arguments."""
+    target, args, kwargs = _target(function, args, kwargs)
+    result = invoke(frame, here, function, load(args), load(kwargs))
+    if target is not None:
+        return write_result(here, function.name, target, result)
+    name, session = function.name, frame.session
+    if not name.startswith("numpy."):
+        return own(session, result)
+    if makes_new(function) and kwargs.get("copy") is not False:
+        return own(
+            session, result, scalars=gives_scalars(function), c_order=_in_c_order(function, kwargs)
+        )
+    return _viewing(frame, name, args, kwargs, result, scalars=gives_scalars(function))
+
+
+def _in_c_order(function: Meaning, kwargs: Mapping[str, Any]) -> bool:
+    return lies_in_c_order(function) and "order" not in kwargs
+
+
+def _target(
+    function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Located | None, Sequence[Any], Mapping[str, Any]]:
+    """The array that a call writes its result to, if there is one, and the other arguments."""
+    out = kwargs.get("out")
+    count = inputs_of_ufunc(function.name)
+    if out is None and count is not None and len(args) == count + 1:
+        out, args = args[-1], args[:-1]
+    if type(out) is tuple and len(out) == 1:
+        (out,) = out
+    if not isinstance(out, Located):
+        return None, args, kwargs  # `invoke` refuses what is no array of ours
+    return out, args, {name: each for name, each in kwargs.items() if name != "out"}
+
+
+def _method(
+    frame: Frame, here: Any, function: Bound, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """A method of an array."""
+    owner, name = function.owner, function.name
+    if name in STORING_METHODS:
+        return STORING_METHODS[name](here, owner, *load(args), **load(kwargs))
+    target = kwargs.get("out")
+    kwargs = {key: each for key, each in kwargs.items() if key != "out"} if target else kwargs
+    bound = methods.attribute(owner.load(), name)
+    result = invoke(frame, here, bound, load(args), load(kwargs))
+    if isinstance(target, Located):
+        return write_result(here, f"numpy.{name}", target, result)
+    if target is not None:
+        raise Failure(Mutation(what=f"`out=` of `{name}`", rewrite="use the result"))
+    scalars = name in SCALAR_METHODS
+    if name in NEW_METHODS and kwargs.get("copy") is not False:
+        return own(frame.session, result, scalars=scalars)
+    if name in ("reshape", "transpose") and len(args) > 1:
+        args = [tuple(args)]
+    return _viewing(frame, f"numpy.{name}", [owner, *args], kwargs, result, scalars=scalars)
+
+
+def _viewing(
+    frame: Frame,
+    name: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result: Any,
+    scalars: bool,
+) -> Any:
+    """What may show the arguments of a call: a view that is followed, or a value for a while."""
+    owner = args[0] if args else None
+    if isinstance(owner, Ref) and is_traced(result):
+        step: Step | None = None
+        if name in ARRANGING:
+            step = arrangement(name, owner.ndim, load(args[1:]), load(kwargs))
+        elif name in ("numpy.reshape", "numpy.ravel") and not owner.steps and not kwargs:
+            step = Reshaped(result.shape) if owner.cell.in_c_order and len(args) < 3 else None
+        if step is not None:
+            return owner.view(step, result)
+    cells = [
+        cell
+        for each in (*args, *kwargs.values())
+        for ref in located_in(each)
+        for cell in ref.cells()
+    ]
+    return shared(result, cells, f"`{purity.written(name)}`", scalars)
+
+
 def invoke(
     frame: Frame, here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Apply what was found to be called."""
-    if "out" in kwargs and isinstance(function, Meaning | BoundMethod):
+    if "out" in kwargs and isinstance(function, Meaning | BoundMethod):  # no array to write to
         refusal = purity.library_call(function.name, kwargs)
         if refusal is not None:
             raise Failure(refusal)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter import operators
-from pscdsl._src.frontend.interpreter.attributes import attribute
+from pscdsl._src.frontend.interpreter.attributes import attribute, attribute_of
 from pscdsl._src.frontend.interpreter.calls import (
+    AT_ONCE,
     call,
-    held_elsewhere,
-    updated,
     with_operands,
     with_origins,
 )
@@ -21,9 +20,24 @@ from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, due, fields
 from pscdsl._src.frontend.interpreter.functions import Closure, elements, unrolling
 from pscdsl._src.frontend.interpreter.operators import subscript
+from pscdsl._src.frontend.interpreter.places import (
+    Frozen,
+    Index,
+    Located,
+    Ref,
+    Shared,
+    freeze,
+    holds_references,
+    is_basic,
+    keeps_an_axis,
+    load,
+    own,
+)
+from pscdsl._src.frontend.interpreter.stores import CombinedAt, is_mask, update_item, update_whole
 from pscdsl._src.frontend.purity import external_value, formatted, is_closed, may_not_exist
 from pscdsl._src.frontend.text.bindings import assigned, is_lost
 from pscdsl._src.frontend.text.source import with_defaults
+from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     POISON,
     External,
@@ -37,27 +51,28 @@ from pscdsl._src.frontend.values import (
     is_traced,
     without_poison,
 )
-from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.language.meanings import Meaning
 from pscdsl.numpy import indexing
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.limits import InternalError
-from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.codes.shapes import OutgrownUpdate
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import DimTooLarge
-from pscdsl.typing.dtypes import BOOL
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
 from pscdsl.typing.unify import array_difference
 
 Handler = Callable[..., Any]
 
 
-def evaluate(frame: Frame, node: ast.expr) -> Any:
-    """The value of an expression; POISON, with the finding reported, if it has none."""
-    value = _without_lazy(frame, node, evaluate_in_place(frame, node))
+def locate(frame: Frame, node: ast.expr) -> Any:
+    """What an expression stands for: an array as a reference to where it is.
+
+    POISON, with the finding reported, if it has no meaning.
+    """
+    value = _without_lazy(frame, node, locate_in_place(frame, node))
     if (
         isinstance(value, External)
         and isinstance(node, ast.Attribute)
@@ -70,9 +85,46 @@ def evaluate(frame: Frame, node: ast.expr) -> Any:
     return value
 
 
-def evaluate_used(frame: Frame, node: ast.expr) -> Any:
+def locate_used(frame: Frame, node: ast.expr) -> Any:
     """The same where what is not known is refused by what uses it: a call, another attribute."""
-    return _without_lazy(frame, node, evaluate_in_place(frame, node))
+    return _without_lazy(frame, node, locate_in_place(frame, node))
+
+
+def read(frame: Frame, node: ast.expr) -> Any:
+    """The value of an expression as it is now, for who keeps nothing of it."""
+    return _loaded(frame, node, locate(frame, node))
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Any:
+    """The value of an expression, for who may hold it: its arrays are never written again."""
+    return _escaped(frame, node, locate(frame, node))
+
+
+def evaluate_used(frame: Frame, node: ast.expr) -> Any:
+    """The same where what is not known is refused by what uses it."""
+    return _escaped(frame, node, locate_used(frame, node))
+
+
+def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
+    """The same where a generator may stand: the reader takes all items immediately."""
+    return _escaped(frame, node, locate_in_place(frame, node))
+
+
+def _loaded(frame: Frame, node: ast.expr, value: Any) -> Any:
+    if frame.program is None:
+        return value
+    try:
+        return load(value)
+    except Failure as failure:
+        frame.session.report(failure.at(frame.span(node)))
+        return POISON
+
+
+def _escaped(frame: Frame, node: ast.expr, value: Any) -> Any:
+    if frame.program is None:
+        return value
+    freeze(value, Frozen("is used where stores are not followed", frame.span(node)))
+    return _loaded(frame, node, value)
 
 
 def _without_lazy(frame: Frame, node: ast.expr, value: Any) -> Any:
@@ -84,10 +136,12 @@ def _without_lazy(frame: Frame, node: ast.expr, value: Any) -> Any:
 
 
 _AT_ONCE = "what is lazy is used up where it stands: `tuple(…)` or `[…]` computes it now"
+NEW = (ast.BinOp, ast.UnaryOp, ast.Compare)
+"""Expressions that make new arrays of arrays, and keep none."""
 
 
-def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
-    """The same where a generator may stand: the reader takes all items immediately."""
+def locate_in_place(frame: Frame, node: ast.expr) -> Any:
+    """What an expression stands for, where a generator may stand."""
     handler = EXPRESSIONS.get(type(node))
     session = frame.session
     ledger = session.ledger
@@ -99,6 +153,9 @@ def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
             what, rewrite = REFUSED.get(type(node), (type(node).__name__, ""))
             raise Failure(Unsupported(what=what, rewrite=rewrite))
         value = handler(frame, node, **fields(node))
+        if session.program is not None and is_traced(value) and value.ndim:
+            known = isinstance(node, NEW)
+            value = own(session, value, None if known else Frozen(_UNFOLLOWED, frame.span(node)))
         if type(node) in MAKING:
             value = session.made(value)
         if not isinstance(value, Poison):
@@ -118,6 +175,9 @@ def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
         value = POISON
     ledger.enter(node, value)
     return value
+
+
+_UNFOLLOWED: Final = "comes from what is not followed"
 
 
 def _constant(frame: Frame, node: ast.Constant, value: Any) -> Any:
@@ -147,15 +207,15 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     values: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
-            values.extend(elements(evaluate_in_place(frame, node.value)))
+            values.extend(elements(locate_in_place(frame, node.value)))
         else:
-            values.append(evaluate(frame, node))
+            values.append(locate(frame, node))
     return values
 
 
 def _set(frame: Frame, node: ast.Set, elts: list[ast.expr]) -> Any:
     del node
-    return set_of(_items(frame, elts))
+    return set_of(load(_items(frame, elts)))
 
 
 def set_of(items: list[Any]) -> set[Any]:
@@ -175,7 +235,7 @@ def _set_comprehension(
 ) -> Any:
     del node
     values: list[Any] = []
-    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    _generate(frame, generators, lambda inner: values.append(read(inner, elt)))
     return set_of(values)
 
 
@@ -184,7 +244,7 @@ def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: lis
     table = Table()
     for key, value in zip(keys, values, strict=True):
         if key is None:
-            inner = evaluate(frame, value)
+            inner = locate(frame, value)
             if isinstance(inner, Poison):
                 raise Poisoned
             if not is_dict(inner):
@@ -192,8 +252,8 @@ def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: lis
             for each, item in inner.items():
                 table.put(each, item)
         else:
-            evaluated = evaluate(frame, key)
-            item = evaluate(frame, value)
+            evaluated = read(frame, key)
+            item = locate(frame, value)
             _put(table, evaluated, item)
     return table.items
 
@@ -207,18 +267,39 @@ def _put(table: Table, key: Any, value: Any) -> None:
 
 
 def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) -> Any:
-    owner = evaluate_used(frame, value)
+    owner = locate_used(frame, value)
     if isinstance(owner, Poison):
         return POISON
-    return attribute(frame, node, owner, attr)
+    if isinstance(owner, Located):
+        return attribute_of(frame, node, owner, attr)
+    if attr == "at" and isinstance(owner, Meaning) and frame.program is not None:
+        return CombinedAt(owner.name)
+    if isinstance(owner, list | dict):
+        return attribute(frame, node, owner, attr)
+    return attribute(frame, node, _escaped(frame, value, owner), attr)
 
 
 def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.expr) -> Any:  # noqa: A002
-    owner = evaluate(frame, value)
-    index = evaluate(frame, slice)
+    owner = locate(frame, value)
+    index = locate(frame, slice)
     if isinstance(owner, Poison) or is_poisoned(index):
         return POISON
-    return subscript(frame, node, owner, index)
+    return item_of(frame, node, owner, index)
+
+
+def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
+    """`owner[index]`: a view of an array for a basic index, a new array for any other."""
+    known = load(index)
+    if not isinstance(owner, Located):
+        return subscript(frame, node, owner, known)
+    found = subscript(frame, node, owner.load(), known)
+    if not found.ndim and not keeps_an_axis(known):
+        return found
+    if not is_basic(known) or holds_references(index):
+        return own(frame.session, found, scalars=False)
+    if isinstance(owner, Ref):
+        return owner.view(Index(known), found)
+    return Shared(found, owner.cells(), f"`{frame.source.text_of(node)}`")
 
 
 def _slice(
@@ -229,7 +310,7 @@ def _slice(
     step: ast.expr | None,
 ) -> Any:
     del node
-    parts = [None if each is None else evaluate(frame, each) for each in (lower, upper, step)]
+    parts = [None if each is None else read(frame, each) for each in (lower, upper, step)]
     if is_poisoned(parts):
         return POISON
     return slice(*parts)
@@ -238,7 +319,9 @@ def _slice(
 def _binary(
     frame: Frame, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr
 ) -> Any:
-    values = evaluate(frame, left), evaluate(frame, right)
+    values: Sequence[Any] = (locate(frame, left), locate(frame, right))
+    if any(isinstance(value, Located) or is_traced(value) for value in values):
+        values = load(values)  # both were evaluated before either is read
     if is_poisoned(values):
         return POISON
     for value, part in zip(values, (left, right), strict=True):
@@ -253,7 +336,7 @@ def _binary(
 
 
 def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) -> Any:
-    value = evaluate(frame, operand)
+    value = read(frame, operand)
     if is_poisoned(value):
         return POISON
     return operators.unary(frame, node, type(op).__name__, value)
@@ -274,7 +357,7 @@ def _compare(
             if index > 1:
                 _require_no_binding(each)  # it may be that Python does not come to it
             within = index > 0 and isinstance(ops[index - 1], ast.In | ast.NotIn)
-            value = (evaluate_in_place if within else evaluate)(frame, each)
+            value = _loaded(frame, each, (locate_in_place if within else locate)(frame, each))
             if is_poisoned(value):
                 raise Poisoned
             values.append(value)
@@ -299,11 +382,12 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
     for index, each in enumerate(values):
         if pending:
             _require_no_binding(each)
-        value = evaluate(frame, each)
-        if isinstance(value, Poison):
+        found = locate(frame, each)
+        if isinstance(found, Poison):
             return POISON
         if index == len(values) - 1 and not pending:
-            return value  # whose truth nobody asks for here
+            return found  # whose truth nobody asks for here
+        value = found.seen() if isinstance(found, Located) else found
         if is_traced(value) or is_known_array(value):
             rest = [frame.source.text_of(x) for x in node.values]
             raise Failure(
@@ -349,10 +433,10 @@ def _conditional(
 ) -> Any:
     chosen = operators.truth(frame, test, "a conditional expression", lambda: _where(frame, node))
     if chosen is None:
-        evaluate(frame, body)
-        evaluate(frame, orelse)
+        locate(frame, body)
+        locate(frame, orelse)
         return POISON
-    return evaluate(frame, body if chosen else orelse)
+    return locate(frame, body if chosen else orelse)
 
 
 def _where(frame: Frame, node: ast.IfExp) -> str:
@@ -399,7 +483,7 @@ def _list_comprehension(
 ) -> Any:
     del node
     values: list[Any] = []
-    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    _generate(frame, generators, lambda inner: values.append(locate(inner, elt)))
     return values
 
 
@@ -409,7 +493,10 @@ def _generator(
     """All that a generator gives; a reader may stop before its end."""
     _require_no_binding(node)
     values: list[Any] = []
-    _generate(frame, generators, lambda inner: values.append(evaluate(inner, elt)))
+    written = frame.session.stores
+    _generate(frame, generators, lambda inner: values.append(locate(inner, elt)))
+    if frame.session.stores != written:
+        raise Failure(Mutation(what="a store in a generator", rewrite=AT_ONCE))
     return Once("a generator", values, lazy=True)
 
 
@@ -425,7 +512,7 @@ def _dict_comprehension(
     _generate(
         frame,
         generators,
-        lambda inner: _put(table, evaluate(inner, key), evaluate(inner, value)),
+        lambda inner: _put(table, read(inner, key), locate(inner, value)),
     )
     return table.items
 
@@ -459,7 +546,7 @@ def _loop(
     """One `for` of a comprehension."""
     if generator.is_async:
         raise Failure(Unsupported(what="an async comprehension", rewrite=""))
-    source = evaluate(around, generator.iter)
+    source = locate(around, generator.iter)
     if is_poisoned(source):
         raise Poisoned
     items = elements(source)
@@ -484,7 +571,7 @@ def _all_hold(frame: Frame, conditions: Sequence[ast.expr]) -> bool:
 
 def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr) -> Any:
     del node
-    found = evaluate(frame, value)
+    found = locate(frame, value)
     frame.bind_outside(target.id, found)
     return found
 
@@ -511,7 +598,7 @@ def formatted_value(
     frame: Frame, value: ast.expr, conversion: int, format_spec: ast.expr | None
 ) -> Any:
     """What an f-string has in braces."""
-    found = evaluate(frame, value)
+    found = read(frame, value)
     spec = "" if format_spec is None else evaluate(frame, format_spec)
     if isinstance(found, Poison) or isinstance(spec, Poison):
         return POISON
@@ -582,33 +669,67 @@ REFUSED: dict[type[ast.expr], tuple[str, str]] = {
 
 
 def assign(frame: Frame, target: ast.expr, value: Any) -> None:
-    """Bind a pattern of names."""
+    """Bind a pattern of names, or store into places."""
     if isinstance(target, ast.Name):
-        frame.names[target.id] = value
         if frame.program is not None:
-            frame.program.named(target.id, value)
+            value = own(frame.session, value, Frozen(_UNFOLLOWED))
+            frame.program.named(target.id, value.seen() if isinstance(value, Located) else value)
+        frame.names[target.id] = value
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(frame, target, value)
     elif isinstance(target, ast.Starred):
         assign(frame, target.value, value)
     elif isinstance(target, ast.Subscript):
-        raise _subscript_store(frame, target, value)
+        _store(frame, target, value)
     elif isinstance(target, ast.Attribute):
         raise _attribute_store(frame, target)
     else:
         raise Failure(Unsupported(what="this assignment", rewrite=""))
 
 
-def _subscript_store(frame: Frame, target: ast.Subscript, value: Any) -> Failure:
+def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
+    """`owner[index] = value`, where the value has been evaluated, and is read now."""
+    owner = locate(frame, target.value)
+    index = read(frame, target.slice)
+    if is_poisoned(owner) or is_poisoned(index) or is_poisoned(value):
+        raise Poisoned
+    if not isinstance(owner, Located):
+        raise _subscript_store(frame, target)
+    here = frame.here(target)
+    if isinstance(index, Undecided):
+        index = condition(here, index)
+    try:
+        owner.store(here, index, load(value))
+    except Failure as failure:
+        raise _of_store(frame, target, owner, failure, index).at(frame.span(target)) from None
+
+
+def _of_store(
+    frame: Frame, target: ast.expr, owner: Located, failure: Failure, index: Any = None
+) -> Failure:
+    """Why a store is refused, in terms of its text, with what to write instead."""
     text = frame.source.text_of
-    owner, index = text(target.value), purity.index_text(text(target.slice), target.slice)
+    found: list[Diagnostic] = []
+    for each in failure.diagnostics:
+        if isinstance(each, Mutation) and each.what == "a store":
+            each = each.replaced(what=f"a store into `{text(target)}`")
+            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                changed = _changed_copy(frame, target, "…")
+                if is_mask(index):
+                    name, mask = text(target.value), text(target.slice)
+                    changed = f"{name} = np.where({mask}, …, {name}), with values for all places"
+                    changed += _returned(frame, target)
+                each = each.replaced(rewrite=f"{each.rewrite}; or write {changed}")
+        found.append(each)
+    del owner
+    return Failure(*found)
+
+
+def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
+    text = frame.source.text_of(target)
     rewrite = _changed_copy(frame, target, "…")
-    masked = isinstance(value, Poison) or (is_traced(value) and value.ndim > 0)
-    if masked and "psc.update(" in rewrite and _is_mask(frame, target.slice):
-        rewrite = f"{owner} = np.where({index}, …, {owner}), with values for all places"
-        rewrite += _returned(frame, target)
     return Failure(
-        Mutation(what=f"a store into `{text(target)}`", rewrite=rewrite, span=frame.span(target))
+        Mutation(what=f"a store into `{text}`", rewrite=rewrite, span=frame.span(target))
     )
 
 
@@ -620,18 +741,9 @@ def _returned(frame: Frame, target: ast.Subscript) -> str:
     return ""
 
 
-def _is_mask(frame: Frame, index: ast.expr) -> bool:
-    """Whether an index is an array of bools."""
-    try:
-        found = evaluate(frame, index)
-    except Failure:
-        return False
-    return is_traced(found) and found.dtype is BOOL
-
-
 def _is_array(frame: Frame, node: ast.expr) -> bool:
     """Whether what stands here is an array, or would have been one."""
-    value = evaluate(frame, node)
+    value = read(frame, node)
     return is_traced(value) or is_known_array(value) or isinstance(value, Poison)
 
 
@@ -647,7 +759,7 @@ def _changed_copy(frame: Frame, target: ast.Subscript, item: str, combine: str =
         index = purity.index_text(index, target.slice)
         update = f"{owner} = psc.update({owner}, {index}, {item}{how})"
         return update + _returned(frame, target)
-    value = evaluate(frame, target.value)
+    value = read(frame, target.value)
     if is_dict(value):
         return f"{owner} = {{**{owner}, {index}: {item}}}"
     if is_sequence(value):
@@ -668,11 +780,12 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         for name in names:
             assign(frame, name, POISON)
         return
-    if is_traced(value) and value.ndim and isinstance(value.shape[0], int):
+    found = value.load() if isinstance(value, Located) else value
+    if is_traced(found) and found.ndim and isinstance(found.shape[0], int):
         frame.here(target)
-        items: Sequence[Any] = [indexing.getitem(value, i) for i in range(value.shape[0])]
-    elif is_traced(value):
-        raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {value.type}"))
+        items: Sequence[Any] = [row_of(value, i) for i in range(found.shape[0])]
+    elif is_traced(found):
+        raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {found.type}"))
     else:
         items = list(elements(value))
     stars = [i for i, name in enumerate(names) if isinstance(name, ast.Starred)]
@@ -693,30 +806,45 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         assign(frame, name, item)
 
 
-def _has_memory(value: Any) -> bool:
-    """Whether NumPy changes a value in place; a scalar is no array that could change."""
-    return (is_traced(value) and value.ndim > 0) or is_known_array(value)
+def row_of(array: Any, index: Any) -> Any:
+    """One row of an array: a view, or a scalar."""
+    row = indexing.getitem(array.load() if isinstance(array, Located) else array, index)
+    if not row.ndim or not isinstance(array, Located):
+        return row
+    if isinstance(array, Ref):
+        return array.view(Index(index), row)
+    return Shared(row, array.cells(), "the array that it is a row of")
 
 
 def augment(
     frame: Frame, node: ast.AugAssign, target: ast.expr, operator: str, value: ast.expr
 ) -> None:
-    """`name += value` binds the name again; stores into parts are refused."""
+    """`target += value`: an array is written in its place, and a name of another value bound."""
+    if isinstance(target, ast.Subscript):
+        _update_item(frame, node, target, operator, value)
+        return
     if not isinstance(target, ast.Name):
-        raise _updated_part(frame, target, operator, value)
+        assert isinstance(target, ast.Attribute)
+        raise _attribute_store(frame, target)
     name = target.id
     if name not in frame.assigned and name not in frame.names:
         raise Poisoned  # declared global or nonlocal, and reported there
     left = frame.lookup(name)
-    right = evaluate(frame, value)
+    right = read(frame, value)
     if is_poisoned(left) or is_poisoned(right):
         frame.names[name] = POISON
         return
     sign = operators.SIGNS[operator]
-    why = held_elsewhere(frame, name, left) if _has_memory(left) else ""
-    if why:
-        lost = frame.closure is not None and is_lost(frame.closure.node, name)
-        frame.report(node, AliasedUpdate(name=name, sign=sign, why=why, lost=lost))
+    if isinstance(left, Located):
+        result = operators.binary(frame, node, operator, left.load(), right)
+        try:
+            update_whole(frame.here(node), left, sign, result, name)
+        except Failure as failure:
+            raise _of_update(frame, node, name, failure).at(frame.span(node)) from None
+        return
+    if is_known_array(left):
+        frozen = Frozen("is captured, or a constant", rewrite=f"{name} = {name} {sign} …")
+        raise _of_update(frame, node, name, frozen.refusal())
     if isinstance(left, list | dict | set):
         kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
         text = frame.source.text_of(value)
@@ -725,26 +853,62 @@ def augment(
             rewrite = f"{name} = [*{name}, *{text}]"  # it may be any collection
         raise Failure(purity.made_anew(f"`{sign}=` on the {kind} `{name}`", rewrite))
     frame.names[name] = POISON
-    result = operators.binary(frame, node, operator, left, right)
-    if is_traced(left) and left.ndim and is_traced(result):
-        _require_place(frame, name, sign, left, result)
-    updated(frame.session, node, result)
-    frame.names[name] = result
+    assign(frame, target, operators.binary(frame, node, operator, left, right))
 
 
-def _updated_part(frame: Frame, target: ast.expr, operator: str, value: ast.expr) -> Failure:
-    assert isinstance(target, ast.Subscript | ast.Attribute)
+def _of_update(frame: Frame, node: ast.AugAssign, name: str, failure: Failure) -> Failure:
+    """Why `name += value` is refused, with what to write instead."""
+    sign = operators.SIGNS[type(node.op).__name__]
+    text = _operand(frame.source.text_of(node.value), node.value)
+    rewrite = f"{name} = {name} {sign} {text}"
+    if frame.closure is not None and is_lost(frame.closure.node, name):
+        rewrite += f", and `return {name}` at the end"
+    return Failure(
+        *(
+            each.replaced(what=f"`{name} {sign}=`", rewrite=rewrite)
+            if isinstance(each, Mutation) and each.what == "a store"
+            else each
+            for each in failure.diagnostics
+        )
+    )
+
+
+def _update_item(
+    frame: Frame, node: ast.AugAssign, target: ast.Subscript, operator: str, value: ast.expr
+) -> None:
+    """`owner[index] += value`: owner and index once; the item is read before a scalar changes."""
+    owner = locate(frame, target.value)
+    index = locate(frame, target.slice)
+    if is_poisoned(owner) or is_poisoned(index):
+        raise Poisoned
+    if not isinstance(owner, Located):
+        raise _updated_part(frame, target, operator, value)
+    here = frame.here(target)
+    known = load(index)
+    if isinstance(known, Undecided):
+        known = condition(here, known)
+    part = None if is_mask(known) else item_of(frame, target, owner, index)
+    right = read(frame, value)
+    if is_poisoned(right):
+        raise Poisoned
+
+    def combined(left: Any, right: Any) -> Any:
+        result = operators.binary(frame, node, operator, left, right)
+        if is_traced(left) and left.ndim:
+            _require_place(frame, frame.source.text_of(target), operator, left, result)
+        return result
+
+    try:
+        update_item(frame.here(node), owner, known, part, right, combined)
+    except Failure as failure:
+        raise _of_store(frame, target, owner, failure, known).at(frame.span(target)) from None
+
+
+def _updated_part(frame: Frame, target: ast.Subscript, operator: str, value: ast.expr) -> Failure:
     text = frame.source.text_of
-    owner = text(target.value)
-    if isinstance(target, ast.Subscript):
-        combine = {"Add": "add", "Mult": "multiply"}.get(operator, "")
-        item = text(value)
-        if not combine or not _each_once(target.slice) or not _is_array(frame, target.value):
-            sign = operators.SIGNS[operator]
-            combine, item = "", f"{text(target)} {sign} {_operand(item, value)}"
-        rewrite = _changed_copy(frame, target, item, combine)
-    else:
-        rewrite = f"make a changed copy: `{owner}.replace({target.attr}=…)` of a record"
+    sign = operators.SIGNS[operator]
+    item = f"{text(target)} {sign} {_operand(text(value), value)}"
+    rewrite = _changed_copy(frame, target, item)
     what = f"an in-place update of `{text(target)}`"
     return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
 
@@ -755,23 +919,13 @@ def _operand(text: str, node: ast.expr) -> str:
     return f"({text})" if isinstance(node, loose) else text
 
 
-def _each_once(index: ast.expr) -> bool:
-    """Whether an index surely names each element at most once: NumPy's `+=` adds once."""
-    if isinstance(index, ast.Tuple):
-        return all(map(_each_once, index.elts))
-    if isinstance(index, ast.UnaryOp):
-        return _each_once(index.operand)
-    return isinstance(index, ast.Constant | ast.Slice)
-
-
-def _require_place(
-    frame: Frame, name: str, sign: str, left: Value | Weak, result: Value | Weak
-) -> None:
-    """A Failure if the result does not fit into the array, where NumPy would write it."""
+def _require_place(frame: Frame, text: str, operator: str, left: Any, result: Any) -> None:
+    """A Failure if the result of an update has not the shape of the part that it is written to."""
     assert frame.program is not None
-    found = result.type
-    if isinstance(left, Weak) and found.dtype.kind <= left.kind:
-        found = found.with_dtype(left.dtype)  # it has no dtype yet that could be another
+    found = result.type.with_dtype(left.type.dtype)
     why = array_difference(frame.program.facts, found, left.type)
     if why is not None:
-        raise Failure(OutgrownUpdate(name=name, sign=sign, left=left.type, found=found, why=why))
+        sign = operators.SIGNS[operator]
+        raise Failure(
+            OutgrownUpdate(name=text, sign=sign, left=left.type, found=result.type, why=why)
+        )

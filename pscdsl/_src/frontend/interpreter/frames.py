@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
 from pscdsl._src.frontend.values import POISON, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program
@@ -268,10 +269,15 @@ def require_program(here: Builder | NoProgram, what: str) -> None:
 
 @contextmanager
 def inner_block(here: Builder) -> Generator[Builder]:
-    """A new innermost block, which counts as work."""
-    session_of(here).step(BLOCK_STEPS)
+    """A new innermost block, which counts as work, and writes to no array made outside of it."""
+    session = session_of(here)
+    session.step(BLOCK_STEPS)
     with here.program.inside() as inner:
-        yield inner
+        barrier, session.barrier = session.barrier, inner.depth
+        try:
+            yield inner
+        finally:
+            session.barrier = barrier
 
 
 class Session:
@@ -297,8 +303,12 @@ class Session:
         self.data = 0
         self.ledger = Ledger()
         """Which expressions were evaluated."""
-        self.owned: dict[int, tuple[Any, ast.AST]] = {}
-        """Arrays that were made by an expression or an update, and by which; see `calls`."""
+        self.stores = 0
+        """How many stores into arrays were elaborated."""
+        self.barrier = 0
+        """How deep the block lies outside of which no array is written."""
+        self.journal: list[Callable[[], None]] = []
+        """How to undo what was changed in its place, in order."""
 
     def report(self, failure: Failure) -> None:
         """Keep findings, each place and kind once; only so many."""
@@ -437,6 +447,7 @@ class Frame:
             if name in frame.names:
                 value = frame.names[name]
                 if frame.session is not self.session and frame.closure is not None:
+                    value = load(value)
                     node = frame.closure.node
                     self.scope.guard.of_function(frame.source, node, name, value)
                     self._refuse_sizes(name, value)

@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session, session_of
+from pscdsl._src.frontend.interpreter.places import Frozen, Located, load, own
 from pscdsl._src.frontend.purity import external_value, is_mutable, range_length
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
@@ -83,7 +84,7 @@ def _items(value: Any, unknown: str) -> Sequence[Any]:
     """The items in their order; `unknown` is what is said of a value without any."""
     from pscdsl._src.frontend.interpreter.records import RecordClass  # which iterates
 
-    if is_traced(value):
+    if is_traced(value) or isinstance(value, Located):
         raise Failure(LoopOverArray(found=str(value.type)))
     if is_sequence(value) or isinstance(value, range | str | bytes):
         return value
@@ -116,6 +117,9 @@ def _items(value: Any, unknown: str) -> Sequence[Any]:
 
 
 # Functions written in Python: closures, how their parameters are bound, how they are inlined.
+
+
+PARAMETER: Final = "`.copy()` first makes an array of the function's own"
 
 
 @dataclass(eq=False)
@@ -167,11 +171,15 @@ class Closure:
         )
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Elaborate the body inline, at the place of the call."""
-        return self.enter(session_of(here), self.bind(args, kwargs))
+        """Elaborate the body inline, at the place of the call, for who knows no references."""
+        return load(self.enter(session_of(here), self.bind(args, kwargs)))
 
     def enter(self, session: Session, names: dict[str, Any]) -> Any:
-        """Elaborate the body with its parameters bound."""
+        """Elaborate the body with its parameters bound; the result may be a reference.
+
+        An argument that is a reference is written where the body writes it.  Values that come from
+        elsewhere belong to others.
+        """
         from pscdsl._src.frontend.arguments import contract  # which calls functions
         from pscdsl._src.frontend.interpreter.statements import run_body  # which calls functions
 
@@ -184,14 +192,22 @@ class Closure:
         frame = Frame(session, self.source, self.scope, self.outer, call_site, self)
         frame.names = names
         if program is not None:
+            frame.names = names = {
+                name: own(session, value, self._given(session, name))
+                for name, value in names.items()
+            }
             for name, value in names.items():
-                program.named(name, value)
+                program.named(name, value.seen() if isinstance(value, Located) else value)
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
         checked = program is not None and self is not session.root
         terms = contract(frame, self.node) if checked else None
         here = frame.here(self.node) if program is None else program.current
-        fit = None if terms is None else terms.arguments(here, names)
+        fit = (
+            None
+            if terms is None
+            else terms.arguments(here, {name: load(value) for name, value in names.items()})
+        )
         session.entered.add(self.source.span(self.node))
         used = {n: v for n, v in self.defaults.items() if names.get(n) is v and is_mutable(v)}
         with session.calling(self.node, self.name):
@@ -201,12 +217,20 @@ class Closure:
         self.returned = frame.returned
         if terms is not None and fit is not None:
             try:
-                terms.result(here, fit, result)
+                terms.result(here, fit, load(result))
             except Failure as failure:
                 raise failure.at(terms.result_span.within(call_site)) from None
         if program is not None and place is not None:
             program.span = place
         return result
+
+    def _given(self, session: Session, name: str) -> Frozen:
+        """Why a parameter takes no stores, where it is given a value."""
+        if self is session.root:
+            return Frozen(
+                f"is the parameter `{name}`, which belongs to the caller", rewrite=PARAMETER
+            )
+        return Frozen(f"is given to `{self.name}` as `{name}` by who may hold it")
 
     def _admit_default(self, session: Session, name: str, value: Any) -> None:
         """Refuse a default that can be written, unless the body was found to do so just now."""

@@ -625,9 +625,9 @@ def truth(
     frame: Frame, node: ast.expr, construct: str, rewrite: str | Callable[[], str]
 ) -> bool | None:
     """The static truth of an expression; None, with the finding reported, if it has none."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which applies operators
+    from pscdsl._src.frontend.interpreter.expressions import read  # which applies operators
 
-    value = evaluate(frame, node)
+    value = read(frame, node)
     if isinstance(value, Poison):
         return None
     if is_traced(value) or is_known_array(value):

@@ -9,8 +9,14 @@ from typing import Any
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter import operators
-from pscdsl._src.frontend.interpreter.calls import OPERATIONS, noted
-from pscdsl._src.frontend.interpreter.expressions import assign, augment, closure, evaluate
+from pscdsl._src.frontend.interpreter.expressions import (
+    assign,
+    augment,
+    closure,
+    evaluate,
+    locate,
+    read,
+)
 from pscdsl._src.frontend.interpreter.frames import (
     Frame,
     Session,
@@ -67,7 +73,7 @@ def is_guard(node: ast.If) -> bool:
 
 def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr | None) -> None:
     """`assert fact`."""
-    value = evaluate(frame, test)
+    value = read(frame, test)
     text = "" if msg is None else _message(frame, msg)
     if isinstance(value, Poison):
         return
@@ -80,14 +86,14 @@ def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr |
 def _message(frame: Frame, msg: ast.expr) -> Any:
     """The message of an `assert`, which is evaluated only where that fails: it binds nothing."""
     names = dict(frame.names)
-    text = evaluate(frame, msg)
+    text = read(frame, msg)
     frame.names = names
     return text
 
 
 def check_guard(frame: Frame, node: ast.If) -> bool:
     """`if fact: raise …`: a precondition; whether the `raise` is reached for all sizes."""
-    value = evaluate(frame, node.test)
+    value = read(frame, node.test)
     if isinstance(value, Poison):
         return False
     _static_only(frame, node.test, value, "`if … raise`")
@@ -189,7 +195,7 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
     """Elaborate a function's body in a frame with its parameters bound."""
     if isinstance(node, ast.Lambda):
         frame.returned = frame.source.span(node.body)
-        return evaluate(frame, node.body)
+        return locate(frame, node.body)
     frame.assigned = frame.source.scoping(node)
     generator = frame.source.yields(node)
     if generator is not None:
@@ -264,7 +270,7 @@ def _head(frame: Frame, statement: ast.stmt) -> Span:
 
 def _assign(frame: Frame, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> Outcome:
     del node
-    found = _made(frame, value)
+    found = locate(frame, value)
     for target in targets:
         assign(frame, target, found)
     return None
@@ -283,14 +289,8 @@ def _annotated(
         what = f"the annotation of `{text}`, which is no name,"
         raise Failure(Unsupported(what=what, rewrite="", span=frame.span(target)))
     if value is not None:
-        assign(frame, target, _made(frame, value))
+        assign(frame, target, locate(frame, value))
     return None
-
-
-def _made(frame: Frame, value: ast.expr) -> Any:
-    """What is bound to names; operators make new arrays."""
-    found = evaluate(frame, value)
-    return noted(frame, value, found) if isinstance(value, OPERATIONS) else found
 
 
 def _augmented(
@@ -306,13 +306,13 @@ def _assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr | None
 
 
 def _return(frame: Frame, node: ast.Return, value: ast.expr | None) -> Outcome:
-    return Return(None if value is None else evaluate(frame, value), value or node)
+    return Return(None if value is None else locate(frame, value), value or node)
 
 
 def _expression(frame: Frame, node: ast.Expr, value: ast.expr) -> Outcome:
     del node
     if not isinstance(value, ast.Constant):
-        evaluate(frame, value)
+        locate(frame, value)
     return None
 
 
@@ -359,7 +359,7 @@ def _for(
     body: list[ast.stmt],
     orelse: list[ast.stmt],
 ) -> Outcome:
-    source = evaluate(frame, iter)
+    source = locate(frame, iter)
     broken = False
     if isinstance(source, Poison):
         return _unrolled_in_doubt(frame, target, body)

@@ -12,6 +12,7 @@ from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.expressions import closure, evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.statements import run
 from pscdsl._src.frontend.modules.scope import StaticModule
@@ -375,7 +376,8 @@ class MadeDefinition(Definition):
             if isinstance(finding, AssertionFails):
                 raise Excluded(finding)
             raise NotKnown(f"in `{function.name}`: {finding.message()}")
-        for name, value in frame.names.items():
+        for name, each in frame.names.items():
+            value = load(each)
             if holds_arrays(value) and name in around.captured - around.constants:
                 what = f"`{name}` of `{function.name}` may be written"
                 raise NotKnown(f"{what}: bind it to `psc.constant(…)`")
@@ -388,7 +390,7 @@ class MadeDefinition(Definition):
         node = self.closure.node
         made = closure(frame, node, self.closure.name)
         session.root = made
-        return made.enter(session, made.bind((), arguments))
+        return load(made.enter(session, made.bind((), arguments)))
 
 
 def _sample(spec: Spec) -> Spec:

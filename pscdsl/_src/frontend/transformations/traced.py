@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from pscdsl._src.analysis.keys.walk import concerns_keys
 from pscdsl._src.analysis.warnings.performance import branches_run_by_all
@@ -124,6 +124,7 @@ class Transformed:
     signature: Callable[[Signature], Signature] = field(default=lambda signature: signature)
     called: str = ""
     """What it is called, if not by the transformation and the function."""
+    returns_new_arrays: ClassVar = True
 
     def __str__(self) -> str:
         return self.called or f"psc.{self.name}({name_of(self.function)})"

@@ -1,0 +1,485 @@
+"""Arrays as Python and NumPy have them: cells, and references to cells or to views of them.
+
+An expression of an array stands for a place: a `Cell` is a buffer of NumPy's, a `Ref` is an array
+object, which shows a cell or a part of it.  A store replaces what a cell holds by a functional
+update, so all names and views of the cell show it, as under NumPy.
+
+Names, items of lists and tuples, and arguments of functions that are elaborated inline hold
+references.  Whoever does not know them is given a value, by `escaped`, and the cell is frozen: it
+can be read for ever, and a store into it is refused.  What is not known to make new memory is
+`Shared`: it may be a view, so that it is good until the arrays it may show are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.frontend.values import Once, Open, Poisoned, describe, is_poisoned, is_traced
+from pscdsl._src.ir.builder import Builder, Value, Weak, reachable
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.numpy import indexing
+from pscdsl.numpy.calling import as_operand
+from pscdsl.numpy.shorthand import cast, reshaped, reversed_along, transposed
+from pscdsl.numpy.updating import update
+from pscdsl.typing.array_types import ArrayType, Shape
+from pscdsl.typing.codes.element_types import StoreChangesKind
+from pscdsl.typing.codes.purity import Mutation, StaleView
+from pscdsl.typing.diagnostics import NOWHERE, Failure, Label, Span
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import KEY, accepts_weak
+from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice, is_tuple
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.interpreter.frames import Session
+
+Array: TypeAlias = "Value | Weak"
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Why a cell takes no stores: who shares it, and since where."""
+
+    why: str
+    """What follows the name of the array: `is a parameter`."""
+    span: Span = NOWHERE
+    rewrite: str = ""
+    """What to write instead, if it is not a copy of the array."""
+
+    def refusal(self) -> Failure:
+        """The refusal of a store into the array; whoever makes it says which store it is."""
+        rewrite = self.rewrite or "write to a copy, `.copy()`, made before it is shared"
+        found = Mutation(what="a store", rewrite=rewrite, why=self.why)
+        if self.span is not NOWHERE:
+            found = found.labelled(Label(self.span, "shared here"))
+        return Failure(found)
+
+
+class Cell:
+    """A buffer of NumPy's: what it holds now."""
+
+    __slots__ = ("content", "depth", "frozen", "in_c_order", "session", "stamp")
+
+    def __init__(
+        self,
+        session: Session,
+        content: Array,
+        frozen: Frozen | None = None,
+        in_c_order: bool = False,
+    ) -> None:
+        assert session.program is not None
+        self.session = session
+        self.content = content
+        self.frozen = frozen
+        """Why it takes no stores; None if it does."""
+        self.in_c_order = in_c_order
+        """Whether its elements are known to lie in C order, so that a reshaped array is a view."""
+        self.depth = session.program.current.depth
+        """How deep the block lies in which it was made."""
+        self.stamp = session.stores
+        """When it was written last; no two stores have the same."""
+
+    def write(self, content: Array) -> None:
+        """Replace what it holds; a Failure if it is frozen, or belongs to an outer function."""
+        session = self.session
+        if self.frozen is not None:
+            raise self.frozen.refusal()
+        if self.depth < session.barrier:
+            why = "is made outside of the function that a combinator is given"
+            raise Frozen(why, rewrite="return the new array from the function").refusal()
+        before = self.content, self.stamp
+        session.stores += 1
+        self.content, self.stamp = content, session.stores
+        session.journal.append(lambda: self._undo(*before))
+
+    def _undo(self, content: Array, stamp: int) -> None:
+        self.content, self.stamp = content, stamp
+
+    def freeze(self, frozen: Frozen) -> None:
+        """Refuse stores from here on."""
+        if self.frozen is None:
+            self.frozen = frozen
+            self.session.journal.append(self._thaw)
+
+    def _thaw(self) -> None:
+        self.frozen = None
+
+
+class Step(Protocol):
+    """How a view shows what it is a view of."""
+
+    def read(self, whole: Array) -> Any:
+        """The part that is shown."""
+        ...
+
+    def write(self, here: Builder, whole: Array, part: Array) -> Array:
+        """The whole with another part."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """A basic index: integers, slices, `None` and `...`, evaluated where the view was made."""
+
+    index: Any
+
+    def read(self, whole: Array) -> Any:
+        """The part at the index."""
+        return indexing.getitem(whole, self.index)
+
+    def write(self, here: Builder, whole: Array, part: Array) -> Array:
+        """The whole with another part at the index."""
+        found: Array = update(here, whole, self.index, part)
+        return found
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """Axes in another order, some of them from their end: `.T`, `np.flip`, `np.rot90`."""
+
+    axes: tuple[int, ...]
+    """Axis i of the view is axis `axes[i]` of the whole."""
+    reversed: tuple[int, ...]
+    """The axes of the view that run backwards."""
+
+    def read(self, whole: Array) -> Array:
+        """The view."""
+        return _changed(whole, lambda x: reversed_along(transposed(x, self.axes), *self.reversed))
+
+    def write(self, here: Builder, whole: Array, part: Array) -> Array:
+        """The view put back."""
+        del here, whole
+        back = tuple(self.axes.index(axis) for axis in range(len(self.axes)))
+        return _changed(part, lambda x: transposed(reversed_along(x, *self.reversed), back))
+
+
+@dataclass(frozen=True, eq=False)
+class Reshaped:
+    """The elements of an array that lies in C order, counted by other axes."""
+
+    shape: Shape
+
+    def read(self, whole: Array) -> Array:
+        """The view."""
+        return _changed(whole, lambda x: reshaped(x, self.shape))
+
+    def write(self, here: Builder, whole: Array, part: Array) -> Array:
+        """The elements counted by the array's own axes."""
+        del here
+        shape = whole.shape
+        return _changed(part, lambda x: reshaped(x, shape))
+
+
+def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
+    """What a function makes of a value, in whatever dtype that is taken."""
+    if isinstance(x, Value):
+        return change(x)
+    shape = change(x.default()).shape
+    return Weak(x.builder, x.kind, shape, lambda dtype: change(x.at(dtype)))
+
+
+class Located(Open):
+    """An array object: where its elements are, and how to read them now."""
+
+    def load(self) -> Array:
+        """The value as it is now."""
+        raise NotImplementedError
+
+    def seen(self) -> Array:
+        """A value of the type that it has; it may not be the value of now."""
+        return self.load()
+
+    def cells(self) -> Sequence[Cell]:
+        """All cells whose content it may show."""
+        raise NotImplementedError
+
+    def store(self, here: Builder, index: Any, value: Any) -> None:
+        """`self[index] = value`; a Failure where others hold the array."""
+        raise NotImplementedError
+
+    @property
+    def type(self) -> ArrayType:
+        """Dtype and shape."""
+        return self.seen().type
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return self.seen().ndim
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return describe(self.seen())
+
+
+class Ref(Located):
+    """A cell, or a view of it by steps that each have an exact inverse."""
+
+    __slots__ = ("_read", "cell", "steps")
+
+    def __init__(self, cell: Cell, steps: tuple[Step, ...] = (), read: Any = None) -> None:
+        self.cell = cell
+        self.steps = steps
+        self._read: tuple[Array, Any] | None = None if read is None else (cell.content, read)
+        """What the cell held when the view was read last, and the view."""
+
+    def load(self) -> Array:
+        """The steps applied to what the cell holds; read anew only after a store."""
+        whole = self.cell.content
+        if not self.steps:
+            return whole
+        if self._read is not None and self._read[0] is whole and self._is_at_hand(self._read[1]):
+            seen: Array = self._read[1]
+            return seen
+        part = whole
+        for step in self.steps:
+            part = step.read(part)
+        self._read = whole, part
+        return part
+
+    def _is_at_hand(self, value: Any) -> bool:
+        assert self.cell.session.program is not None
+        return isinstance(value, Value) and reachable(value, self.cell.session.program.current)
+
+    def cells(self) -> Sequence[Cell]:
+        """The one cell that it shows."""
+        return (self.cell,)
+
+    def view(self, step: Step, read: Any) -> Ref:
+        """A view of this array, and what it shows now."""
+        return Ref(self.cell, (*self.steps, step), read)
+
+    def store(self, here: Builder, index: Any, value: Any) -> None:
+        """Write through the view into the cell."""
+        self.cell.write(_put(here, self.cell.content, self.steps, index, value))
+
+
+class Shared(Located):
+    """A value that may show other arrays, or be a copy: good until one of them is written."""
+
+    __slots__ = ("_stamps", "_value", "why")
+
+    def __init__(self, value: Array, cells: Sequence[Cell], why: str) -> None:
+        self._value = value
+        self._stamps = tuple((cell, cell.stamp) for cell in cells)
+        self.why = why
+        """What made it: `np.reshape`."""
+
+    def load(self) -> Array:
+        """The value; a Failure if it may have changed."""
+        if any(cell.stamp != stamp for cell, stamp in self._stamps):
+            raise Failure(StaleView(by=self.why))
+        return self._value
+
+    def seen(self) -> Array:
+        """The value when it was made."""
+        return self._value
+
+    def cells(self) -> Sequence[Cell]:
+        """Every cell of which it may be a view."""
+        return [cell for cell, _ in self._stamps]
+
+    def store(self, here: Builder, index: Any, value: Any) -> None:
+        """A Failure: it is not known which arrays would change."""
+        why = f"may be a view of another array or a copy of it, made by {self.why}"
+        raise Frozen(why).refusal()
+
+
+class Bound(Open):
+    """A method of an array, which it reads when it is called."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: Located, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"the method `{self.name}` of an array"
+
+
+WHOLE: Final = Ellipsis
+"""The index of all elements."""
+
+
+def _put(here: Builder, whole: Array, steps: Sequence[Step], index: Any, value: Any) -> Array:
+    """The whole, with a value at an index of the view that steps lead to."""
+    if not steps:
+        return stored(here, whole, index, value)
+    step, *rest = steps
+    return step.write(here, whole, _put(here, step.read(whole), rest, index, value))
+
+
+def stored(here: Builder, whole: Array, index: Any, value: Any) -> Array:
+    """`whole` after `whole[index] = value`, in the dtype of `whole`."""
+    found: Array = update(here, whole, index, fitted(here, whole, value))
+    return found
+
+
+def fitted(here: Builder, whole: Array, value: Any) -> Array:
+    """A value as it is stored into an array: in its dtype, which may not be of a lower kind.
+
+    NumPy's `y[i] = v` casts whatever it is given.  Casts within a kind and to a higher one are
+    what is meant; a float in an array of integers loses what it says, and is refused.
+    """
+    value = as_stored(here, value)
+    if whole.dtype is KEY or value.dtype is KEY:
+        raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=False))
+    if isinstance(whole, Weak):
+        lower = isinstance(value, Value) and value.dtype.kind < whole.kind
+        if value.dtype.kind > whole.kind or lower:
+            raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=lower))
+        return value
+    if isinstance(value, Weak):
+        if not accepts_weak(whole.dtype, value.kind):
+            raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=False))
+        built: Array = value.at(whole.dtype)
+        return built
+    if not np.can_cast(to_numpy(value.dtype), to_numpy(whole.dtype), "same_kind"):
+        raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=False))
+    return cast(value, whole.dtype)
+
+
+def as_stored(here: Builder, value: Any) -> Array:
+    """What a store is given as an array: NumPy makes one of lists and tuples."""
+    if is_poisoned(value):
+        raise Poisoned
+    if is_sequence(value):
+        array = MEANINGS["numpy.array"]
+        assert isinstance(array, Meaning)
+        found: Array = array.apply(here, (value,), {})
+        return found
+    operand: Array = as_operand(here, value)
+    return operand
+
+
+def is_basic(index: Any) -> bool:
+    """Whether an index gives a view; one with an array, a list or a bool gives a copy."""
+    return all(map(_is_basic_part, index if is_tuple(index) else (index,)))
+
+
+def _is_basic_part(part: Any) -> bool:
+    if part is None or part is Ellipsis or is_slice(part):
+        return True
+    if isinstance(part, Value | Weak):
+        return not part.ndim and part.dtype.is_integer
+    return isinstance(part, int | Dim | np.integer) and not isinstance(part, bool)
+
+
+def keeps_an_axis(index: Any) -> bool:
+    """Whether an index gives an array, also one without axes: `x[0, ...]` is no scalar."""
+    return any(part is Ellipsis for part in (index if is_tuple(index) else (index,)))
+
+
+# Values with references among their parts.
+
+
+def parts_of(value: Any) -> Sequence[Any]:
+    """What a container of the elaboration holds that may be references."""
+    if is_sequence(value):
+        return value
+    if is_dict(value):
+        return [*value.values()]
+    if is_slice(value):
+        return (value.start, value.stop, value.step)
+    if isinstance(value, Once):
+        return value.items()
+    return ()
+
+
+def located_in(value: Any) -> Iterator[Located]:
+    """The references in a value."""
+    if isinstance(value, Located):
+        yield value
+    elif isinstance(value, Bound):
+        yield value.owner
+    elif not is_traced(value):
+        for part in parts_of(value):
+            yield from located_in(part)
+
+
+def holds_references(value: Any) -> bool:
+    """Whether a value is a reference, or holds one."""
+    return next(located_in(value), None) is not None
+
+
+def load(value: Any) -> Any:
+    """A value with what references show now in their places."""
+    if isinstance(value, Located):
+        return value.load()
+    if isinstance(value, Bound):
+        from pscdsl.numpy import methods  # which the language knows arrays by
+
+        return methods.attribute(value.owner.load(), value.name)
+    if is_traced(value) or not holds_references(value):
+        return value
+    if isinstance(value, Once):
+        value.replace([load(item) for item in value.items()])
+        return value
+    if is_dict(value):
+        return {key: load(item) for key, item in value.items()}
+    if is_slice(value):
+        return slice(load(value.start), load(value.stop), load(value.step))
+    kind = list if isinstance(value, list) else tuple
+    return kind(load(item) for item in value)
+
+
+def freeze(value: Any, frozen: Frozen) -> None:
+    """Refuse stores into all that a value refers to."""
+    for each in located_in(value):
+        for cell in each.cells():
+            cell.freeze(frozen)
+
+
+def escaped(value: Any, frozen: Frozen) -> Any:
+    """The value for whoever does not know references: what it refers to is never written again."""
+    if is_traced(value):
+        return value
+    freeze(value, frozen)
+    return load(value)
+
+
+def own(
+    session: Session,
+    value: Any,
+    frozen: Frozen | None = None,
+    *,
+    scalars: bool = True,
+    c_order: bool = False,
+) -> Any:
+    """A value with a cell for each array in it: a new buffer, or one that takes no stores.
+
+    What has no axes is a scalar, unless `scalars` says that it may be an array without axes.
+    """
+
+    def made(each: Any) -> Any:
+        if is_traced(each):
+            if scalars and not each.ndim:
+                return each
+            return Ref(Cell(session, each, frozen, c_order))
+        if type(each) is tuple:
+            return tuple(map(made, each))
+        if type(each) is list:
+            return [*map(made, each)]
+        if type(each) is dict:
+            return {key: made(item) for key, item in each.items()}
+        return each
+
+    return made(value)
+
+
+def shared(value: Any, cells: Sequence[Cell], why: str, scalars: bool) -> Any:
+    """A result of which it is not known whose arrays it shows, for as long as those stay.
+
+    What has no axes is a scalar, unless `scalars` denies that this is known.
+    """
+    if is_traced(value):
+        return value if scalars and not value.ndim else Shared(value, cells, why)
+    if type(value) in (tuple, list):
+        return type(value)(shared(each, cells, why, scalars) for each in value)
+    return value
