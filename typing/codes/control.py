@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Self
 
 from pscdsl.typing.diagnostics import Diagnostic
 
@@ -130,6 +131,266 @@ class BranchMismatch(Diagnostic, code="PSC505"):
     def help(self) -> str | None:
         """The cast or reshape."""
         return self.rewrite or None
+
+
+class ValuesDiffer(Diagnostic, code="PSC525"):
+    """A name is read that the paths of a condition leave with values of different types.
+
+    Which path is taken is decided when the program runs, but what comes after is checked once.  A
+    name that both paths bind has one structure, one shape and one dtype after them, if it is read.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def pick(t: f32, x: f32["n"], y: f32["m"]) -> f32["n"]:
+        if t > 0:
+            z = x
+        else:
+            z = y
+        return z
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def pick(t: f32, x: f32["n"], y: f32["n"]) -> f32["n"]:
+        if t > 0:
+            z = x
+        else:
+            z = y
+        return z
+    ```
+    """
+
+    names: str
+    """The name, as it is written."""
+    first: str
+    other: str
+    why: str = ""
+
+    @classmethod
+    def of(cls, types: Sequence[object], why: str = "") -> Self:
+        """The finding about values of these types, of a name that is not known yet."""
+        first = str(types[0])
+        other = next((str(each) for each in types if str(each) != first), first)
+        return cls(names="the value", first=first, other=other, why=why)
+
+    def message(self) -> str:
+        """The name and both types."""
+        return f"{self.names} is {self.first} on one path, and {self.other} on another"
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why or "this condition decides"
+
+    def help(self) -> str | None:
+        """What to do."""
+        return "give it one type on both paths, or use it in each of them"
+
+
+class ReturnsOnSomePaths(Diagnostic, code="PSC526"):
+    """A function returns a value on some paths only.
+
+    Which path is taken is decided when the program runs, and a result is an array in any case.
+    Python returns None where a function ends without `return`.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(t: f32) -> f32:
+        if t > 0:
+            return t
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(t: f32) -> f32:
+        if t > 0:
+            return t
+        return -t
+    ```
+    """
+
+    function: str
+
+    def message(self) -> str:
+        """What happens."""
+        return f"`{self.function}` returns a value on some paths, and ends without one on others"
+
+    def help(self) -> str | None:
+        """What to do."""
+        return "return a value of the same type at the end"
+
+
+class LoopChangesType(Diagnostic, code="PSC527"):
+    """A step of a loop leaves a name with another type than it begins with.
+
+    A loop that is not unrolled is elaborated as one step: what a step leaves is what the next one
+    begins with, so a name that is bound before the loop keeps its structure, shape and dtype.  A
+    number that starts as Python's own takes the dtype that the body gives it.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32:
+        s = x[0]
+        for i in range(x.shape[0]):
+            s = s * x
+        return s
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32:
+        s = x[0]
+        for i in range(x.shape[0]):
+            s = s * x[i]
+        return s
+    ```
+    """
+
+    name: str
+    """The name, as it is written."""
+    before: str
+    after: str
+    why: str = ""
+
+    def message(self) -> str:
+        """The name and both types."""
+        return f"{self.name} is {self.before} before the loop, and {self.after} after a step"
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why or "this loop is not unrolled"
+
+    def help(self) -> str | None:
+        """What to do."""
+        return "begin with the type that a step leaves, or use another name in the loop"
+
+
+class UnboundAfterLoop(Diagnostic, code="PSC528"):
+    """A name is read after a loop that may have no step, and only its body binds it.
+
+    Python raises `NameError` where the loop has had no step.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32:
+        assert x.shape[0] >= 0
+        for v in x:
+            last = v * 2
+        return last
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32["n"]) -> f32:
+        assert x.shape[0] >= 0
+        last = x.dtype(0)
+        for v in x:
+            last = v * 2
+        return last
+    ```
+    """
+
+    name: str
+
+    def message(self) -> str:
+        """The name."""
+        return f"`{self.name}` is bound only in the body of this loop, which may have no step"
+
+    def help(self) -> str | None:
+        """What to do."""
+        return f"bind `{self.name}` before the loop, to an array of the type that it has in it"
+
+
+class EndlessLoop(Diagnostic, code="PSC529"):
+    """A `while` loop never ends.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32) -> f32:
+        while True:
+            x = x * x
+        return x
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def f(x: f32) -> f32:
+        while True:
+            x = x * x
+            if x < 1:
+                break
+        return x
+    ```
+    """
+
+    def message(self) -> str:
+        """That it does not end."""
+        return "nothing ends this loop"
+
+    def help(self) -> str | None:
+        """What to do."""
+        return "leave it with `break` or `return`, or give it a test that becomes false"
 
 
 class BadPredicate(Diagnostic, code="PSC506"):

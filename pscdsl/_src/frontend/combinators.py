@@ -135,7 +135,7 @@ def _branches(
             break
         wanted = joined
         attempt.forget()
-    return _bind_branches(here, index, traced)
+    return bind_branches(here, index, traced)
 
 
 def _place(here: Builder, function: Applicable, name: str) -> Label | None:
@@ -217,7 +217,7 @@ def _same_structure(place: Difference) -> str:
     return "let all branches return the same tuples and records"
 
 
-def _bind_branches(
+def bind_branches(
     here: Builder, index: Value, traced: Sequence[tuple[Builder, list[Value | Weak], Type]]
 ) -> Any:
     """Make every branch take the same captured values, then append the equation."""

@@ -59,7 +59,7 @@ from pscdsl.typing.codes.shapes_of_arguments import (
 )
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim, names, variable
-from pscdsl.typing.dtypes import accepts_weak
+from pscdsl.typing.dtypes import DType, accepts_weak
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, Spec, StaticSpec
 from pscdsl.typing.unify import Match, match, undetermined
@@ -336,6 +336,7 @@ class Definition:
             ]
             params.extend(own)
             arguments[parameter.name] = unflatten(tree, iter(own))
+        session.working_float = working_float(params)
         none: frozenset[str] = frozenset()
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
         known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
@@ -523,6 +524,12 @@ class Definition:
         findings = with_origins(Failure(*problems), operands)
         session_of(here).report(findings.at(here.program.span))
         here.program.facts = assumed
+
+
+def working_float(params: Sequence[Value]) -> DType | None:
+    """The dtype of all arrays of floats among some values; None if there are none, or several."""
+    found = {value.dtype.real for value in params if value.dtype.is_inexact}
+    return found.pop() if len(found) == 1 else None
 
 
 def sizes_in(value: object) -> frozenset[str]:

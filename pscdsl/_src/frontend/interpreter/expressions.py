@@ -5,11 +5,19 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.attributes import attribute, attribute_of
+from pscdsl._src.frontend.interpreter.branches import (
+    Gives,
+    fork,
+    is_condition,
+    joined,
+    predicate_of,
+)
 from pscdsl._src.frontend.interpreter.calls import (
     AT_ONCE,
     call,
@@ -19,6 +27,7 @@ from pscdsl._src.frontend.interpreter.calls import (
 from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, due, fields
 from pscdsl._src.frontend.interpreter.functions import Closure, elements, unrolling
+from pscdsl._src.frontend.interpreter.iteration import row_of
 from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.places import (
     Frozen,
@@ -52,7 +61,6 @@ from pscdsl._src.frontend.values import (
     without_poison,
 )
 from pscdsl._src.language.meanings import Meaning
-from pscdsl.numpy import indexing
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.limits import InternalError
@@ -387,14 +395,17 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
             return POISON
         if index == len(values) - 1 and not pending:
             return found  # whose truth nobody asks for here
-        value = found.seen() if isinstance(found, Located) else found
+        value = found.load() if isinstance(found, Located) else found
+        if frame.program is not None and not pending and is_condition(value):
+            rest = values[index + 1 :]
+            return _short_circuited(frame, node, value, rest, is_and=is_and)
         if is_traced(value) or is_known_array(value):
-            rest = [frame.source.text_of(x) for x in node.values]
+            texts = [frame.source.text_of(x) for x in node.values]
             raise Failure(
                 BranchOnArray(
                     construct="`and`" if is_and else "`or`",
                     found=describe(value),
-                    rewrite=_elementwise(is_and, operators.is_truth(value), rest),
+                    rewrite=_elementwise(is_and, operators.is_truth(value), texts),
                 )
             )
         if pending:
@@ -420,6 +431,22 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
     return Undecided(tuple(fact for each in pending for fact in each.facts), not is_and)
 
 
+def _short_circuited(
+    frame: Frame, node: ast.BoolOp, first: Any, rest: list[ast.expr], *, is_and: bool
+) -> Any:
+    """`first and …`: the rest is evaluated where the first says so; else it is the first."""
+    predicate = predicate_of(frame.here(node), first, "`and`" if is_and else "`or`")
+    more = rest[0]
+    if len(rest) > 1:
+        more = ast.copy_location(ast.BoolOp(node.op, rest), node)
+
+    def same() -> Gives:
+        return Gives(first, more)
+
+    other = partial(_given, frame, more)
+    return joined(fork(frame, node, predicate, (other, same) if is_and else (same, other)))
+
+
 def _elementwise(is_and: bool, of_truths: bool, texts: list[str]) -> str:
     """`and` or `or` element by element."""
     if of_truths:
@@ -431,12 +458,26 @@ def _elementwise(is_and: bool, of_truths: bool, texts: list[str]) -> str:
 def _conditional(
     frame: Frame, node: ast.IfExp, test: ast.expr, body: ast.expr, orelse: ast.expr
 ) -> Any:
-    chosen = operators.truth(frame, test, "a conditional expression", lambda: _where(frame, node))
+    value = read(frame, test)
+    if frame.program is not None and is_condition(value):
+        predicate = predicate_of(frame.here(test), value, "a conditional expression")
+        first, other = (partial(_given, frame, each) for each in (body, orelse))
+        return joined(fork(frame, node, predicate, (first, other)))
+    construct = "a conditional expression"
+    chosen = operators.truth_of(frame, test, value, construct, lambda: _where(frame, node))
     if chosen is None:
         locate(frame, body)
         locate(frame, orelse)
         return POISON
     return locate(frame, body if chosen else orelse)
+
+
+def _given(frame: Frame, node: ast.expr) -> Gives:
+    """What an expression gives, if it is evaluated; an error in it is one of the whole."""
+    value = locate(frame, node)
+    if is_poisoned(value):
+        raise Poisoned
+    return Gives(value, node)
 
 
 def _where(frame: Frame, node: ast.IfExp) -> str:
@@ -533,7 +574,8 @@ def _generate(
             around = inner if level else frame
             _loop(frame, around, inner, lambda: loop(level + 1), generators[level])
 
-    loop(0)
+    with frame.session.alive(inner):
+        loop(0)
 
 
 def _loop(
@@ -804,16 +846,6 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
     assign(frame, names[star], list(items[star : len(items) - after]))
     for name, item in zip(names[star + 1 :], items[len(items) - after :], strict=True):
         assign(frame, name, item)
-
-
-def row_of(array: Any, index: Any) -> Any:
-    """One row of an array: a view, or a scalar."""
-    row = indexing.getitem(array.load() if isinstance(array, Located) else array, index)
-    if not row.ndim or not isinstance(array, Located):
-        return row
-    if isinstance(array, Ref):
-        return array.view(Index(index), row)
-    return Shared(row, array.cells(), "the array that it is a row of")
 
 
 def augment(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pscdsl._src.frontend.interpreter.places import load
+from pscdsl._src.frontend.interpreter.places import Change, load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
 from pscdsl._src.frontend.values import POISON, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program
@@ -20,6 +20,7 @@ from pscdsl.typing.codes.language_evaluation import (
 )
 from pscdsl.typing.codes.limits import InternalError, TooManyFindings
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
+from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.captures.captured import Guard
@@ -307,8 +308,14 @@ class Session:
         """How many stores into arrays were elaborated."""
         self.barrier = 0
         """How deep the block lies outside of which no array is written."""
-        self.journal: list[Callable[[], None]] = []
-        """How to undo what was changed in its place, in order."""
+        self.cells = 0
+        """How many cells were made."""
+        self.journal: list[Change] = []
+        """What was changed in its place, in order."""
+        self.live: list[Frame] = []
+        """The frames of functions and comprehensions that are being elaborated."""
+        self.working_float: DType | None = None
+        """The dtype of all arrays of floats that the kernel is given, if they have one."""
 
     def report(self, failure: Failure) -> None:
         """Keep findings, each place and kind once; only so many."""
@@ -363,6 +370,15 @@ class Session:
         return value
 
     @contextmanager
+    def alive(self, frame: Frame) -> Generator[None]:
+        """Counts the names of a frame among those that hold arrays."""
+        self.live.append(frame)
+        try:
+            yield
+        finally:
+            self.live.pop()
+
+    @contextmanager
     def calling(self, node: FunctionNode, name: str) -> Generator[None]:
         """Bounds how deep helpers are elaborated into each other."""
         if len(self.active) >= MAX_DEPTH or self.active.count(node) >= MAX_SAME:
@@ -372,6 +388,13 @@ class Session:
             yield
         finally:
             self.active.pop()
+
+
+class Unjoined:
+    """A name that several paths left with what cannot be one value: refused where it is read."""
+
+    def __init__(self, why: Sequence[Diagnostic]) -> None:
+        self.why = tuple(why)
 
 
 class Frame:
@@ -446,6 +469,8 @@ class Frame:
         while frame is not None:
             if name in frame.names:
                 value = frame.names[name]
+                if isinstance(value, Unjoined):
+                    raise Failure(*value.why)
                 if frame.session is not self.session and frame.closure is not None:
                     value = load(value)
                     node = frame.closure.node

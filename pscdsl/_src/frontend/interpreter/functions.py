@@ -210,7 +210,7 @@ class Closure:
         )
         session.entered.add(self.source.span(self.node))
         used = {n: v for n, v in self.defaults.items() if names.get(n) is v and is_mutable(v)}
-        with session.calling(self.node, self.name):
+        with session.calling(self.node, self.name), session.alive(frame):
             result = run_body(frame, self.node)
         for name, value in used.items():
             self._admit_default(session, name, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
@@ -70,7 +71,7 @@ from pscdsl.numpy import indexing
 from pscdsl.numpy import methods as table
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.language import BadArguments, BranchOnArray, NotStatic
+from pscdsl.typing.codes.language import BadArguments, BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import BadOperands, NoSuchItem
 from pscdsl.typing.codes.shapes import DataDependentShape
 from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
@@ -404,14 +405,22 @@ _UNARY_BOUNDS: dict[str, Callable[[Find], Find]] = {
 }
 
 
-def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> bool | Undecided:
+def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
     """`not x`."""
+    if frame.program is not None and is_traced(operand) and not operand.ndim:
+        number = operand.default() if isinstance(operand, Weak) else operand
+        if not isinstance(operand, Number) and (is_truth(number) or number.dtype.is_number):
+            return table.COMPARE["Eq"].apply(frame.here(node), (number, _zero(number)), {})
     if is_traced(operand) or is_known_array(operand):
         text = frame.source.text_of(node.operand)
         rewrite = f"~({text})" if is_truth(operand) else f"np.logical_not({text})"
         raise Failure(BranchOnArray(construct="`not`", found=describe(operand), rewrite=rewrite))
     found = static_truth(operand, decider(frame))
     return found.negated() if isinstance(found, Undecided) else not found
+
+
+def _zero(number: Any) -> Any:
+    return False if is_truth(number) else 0
 
 
 def is_truth(array: Any) -> bool:
@@ -431,11 +440,20 @@ def comparison(
     left = next(operands)
     facts: list[Fact] = []
     found: Any = True
+    truths: list[Any] = []
     for name in names:
+        written = frame.session.stores
         right = next(operands)
+        if truths and frame.session.stores != written:  # it may be that Python does not come to it
+            what = "a store in a chained comparison"
+            raise Failure(Unsupported(what=what, rewrite="write two comparisons, with `and`"))
         found = compared(frame, node, name, left, right)
         if len(names) == 1:
             return found
+        if is_traced(found) and not found.ndim and frame.program is not None:
+            truths.append(found)
+            left = right
+            continue
         if not isinstance(found, bool | Undecided):
             raise _chained(frame, node)
         if found is False:
@@ -445,6 +463,10 @@ def comparison(
                 raise Failure(NotStatic(what=f"`{found}` in a chain of comparisons"))
             facts.extend(found.facts)
         left = right
+    if truths and facts:
+        truths.append(condition(frame.here(node), Undecided(tuple(facts))))
+    if truths:
+        return functools.reduce(lambda one, other: one & other, truths)
     return Undecided(tuple(facts)) if facts else True
 
 
@@ -627,7 +649,13 @@ def truth(
     """The static truth of an expression; None, with the finding reported, if it has none."""
     from pscdsl._src.frontend.interpreter.expressions import read  # which applies operators
 
-    value = read(frame, node)
+    return truth_of(frame, node, read(frame, node), construct, rewrite)
+
+
+def truth_of(
+    frame: Frame, node: ast.expr, value: Any, construct: str, rewrite: str | Callable[[], str]
+) -> bool | None:
+    """The static truth of the value of an expression; None, with the finding reported, if none."""
     if isinstance(value, Poison):
         return None
     if is_traced(value) or is_known_array(value):

@@ -59,10 +59,42 @@ class Frozen:
         return Failure(found)
 
 
+class Change(Protocol):
+    """Something that was changed in its place, and can be changed back."""
+
+    def undo(self) -> None:
+        """Change it back."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A cell was written: what it held before."""
+
+    cell: Cell
+    content: Array
+    stamp: int
+
+    def undo(self) -> None:
+        """Let it hold that again."""
+        self.cell.content, self.cell.stamp = self.content, self.stamp
+
+
+@dataclass(frozen=True, eq=False)
+class Froze:
+    """A cell was frozen."""
+
+    cell: Cell
+
+    def undo(self) -> None:
+        """Let it take stores again."""
+        self.cell.frozen = None
+
+
 class Cell:
     """A buffer of NumPy's: what it holds now."""
 
-    __slots__ = ("content", "depth", "frozen", "in_c_order", "session", "stamp")
+    __slots__ = ("content", "depth", "frozen", "in_c_order", "serial", "session", "stamp")
 
     def __init__(
         self,
@@ -78,6 +110,9 @@ class Cell:
         """Why it takes no stores; None if it does."""
         self.in_c_order = in_c_order
         """Whether its elements are known to lie in C order, so that a reshaped array is a view."""
+        session.cells += 1
+        self.serial = session.cells
+        """Which one it is of all cells: those that a branch makes come after those before it."""
         self.depth = session.program.current.depth
         """How deep the block lies in which it was made."""
         self.stamp = session.stores
@@ -91,22 +126,20 @@ class Cell:
         if self.depth < session.barrier:
             why = "is made outside of the function that a combinator is given"
             raise Frozen(why, rewrite="return the new array from the function").refusal()
-        before = self.content, self.stamp
+        self.replace(content)
+
+    def replace(self, content: Array) -> None:
+        """Let it hold something else, whoever shares it: what a branch or a loop left there."""
+        session = self.session
+        session.journal.append(Written(self, self.content, self.stamp))
         session.stores += 1
         self.content, self.stamp = content, session.stores
-        session.journal.append(lambda: self._undo(*before))
-
-    def _undo(self, content: Array, stamp: int) -> None:
-        self.content, self.stamp = content, stamp
 
     def freeze(self, frozen: Frozen) -> None:
         """Refuse stores from here on."""
         if self.frozen is None:
             self.frozen = frozen
-            self.session.journal.append(self._thaw)
-
-    def _thaw(self) -> None:
-        self.frozen = None
+            self.session.journal.append(Froze(self))
 
 
 class Step(Protocol):
@@ -321,13 +354,13 @@ def stored(here: Builder, whole: Array, index: Any, value: Any) -> Array:
     return found
 
 
-def fitted(here: Builder, whole: Array, value: Any) -> Array:
+def fitted(here: Builder, whole: Array, given: Any) -> Array:
     """A value as it is stored into an array: in its dtype, which may not be of a lower kind.
 
     NumPy's `y[i] = v` casts whatever it is given.  Casts within a kind and to a higher one are
     what is meant; a float in an array of integers loses what it says, and is refused.
     """
-    value = as_stored(here, value)
+    value: Array = as_stored(here, given)
     if whole.dtype is KEY or value.dtype is KEY:
         raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=False))
     if isinstance(whole, Weak):

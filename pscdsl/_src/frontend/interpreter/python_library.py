@@ -17,8 +17,15 @@ from typing import Any
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.calls import invoke
 from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_, meant
-from pscdsl._src.frontend.interpreter.frames import Frame, require_program, session_of
+from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram, require_program, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure, items_of
+from pscdsl._src.frontend.interpreter.iteration import (
+    backwards,
+    counted_range,
+    iterated,
+    numbered,
+    side_by_side,
+)
 from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.records import replaced
 from pscdsl._src.frontend.purity import (
@@ -162,6 +169,10 @@ def _len(here: Any, obj: Any, /) -> Any:
 
 
 def _range(here: Any, *bounds: Any) -> Any:
+    if not isinstance(here, NoProgram) and not all(map(is_closed, bounds)):
+        found = counted_range(here, bounds)
+        if found is not None:
+            return found
     for bound in bounds:
         if is_traced(bound):
             raise Failure(
@@ -182,12 +193,19 @@ def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
     require_closed("the `start` of `enumerate`", start)
     if not isinstance(start, int):
         raise Failure(BadArguments(function="enumerate", problem="starts from an integer"))
+    counted = iterated(iterable)
+    if counted is not None:
+        return numbered(counted, start)
     items, lazy = items_of(iterable), _is_lazy(iterable)
     return Once("an enumeration", list(enumerate(items, start)), lazy=lazy)
 
 
 def _zip(here: Any, *iterables: Any, strict: Any = False) -> Any:
     require_closed("the `strict` of `zip`", strict)
+    if any(iterated(each) is not None for each in iterables):
+        return side_by_side(
+            here, [each if iterated(each) else items_of(each) for each in iterables]
+        )
     columns = [items_of(iterable) for iterable in iterables]
     if strict and len({len(column) for column in columns}) > 1:
         raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))
@@ -198,6 +216,9 @@ def _reversed(here: Any, sequence: Any, /) -> Any:
     if isinstance(sequence, Once):
         problem = f"of {sequence.kind}, use a list"
         raise Failure(BadArguments(function="reversed", problem=problem))
+    counted = iterated(sequence)
+    if counted is not None:
+        return backwards(counted)
     if not isinstance(sequence, str | tuple | list | range | dict | VectorValue):
         raise Failure(NotStatic(what=f"the reverse of {describe(sequence)}"))
     return Once("what `reversed` gives", list(items_of(sequence))[::-1])

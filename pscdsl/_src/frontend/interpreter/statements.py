@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter.branches import (
+    ON,
+    Jump,
+    Maybe,
+    Outcome,
+    Return,
+    after_loop,
+    after_step,
+    fork,
+    is_condition,
+    predicate_of,
+    resumed,
+)
 from pscdsl._src.frontend.interpreter.expressions import (
     assign,
     augment,
@@ -24,11 +38,18 @@ from pscdsl._src.frontend.interpreter.frames import (
     evaluated_annotations,
     fields,
 )
-from pscdsl._src.frontend.interpreter.functions import elements, unrolling
+from pscdsl._src.frontend.interpreter.functions import MAX_UNROLL, elements, unrolling
+from pscdsl._src.frontend.interpreter.iteration import FEW_STEPS, Iterated, counted_range, iterated
+from pscdsl._src.frontend.interpreter.loops import Rolled, TestChanges
+from pscdsl._src.frontend.interpreter.places import Located
+from pscdsl._src.frontend.interpreter.state import State
 from pscdsl._src.frontend.modules.known import SCOPE
 from pscdsl._src.frontend.modules.loaded_code import is_pythons
 from pscdsl._src.frontend.modules.scope import imported
+from pscdsl._src.frontend.purity import range_length
+from pscdsl._src.frontend.text.bindings import assigned
 from pscdsl._src.frontend.text.source import FunctionNode, targets
+from pscdsl._src.frontend.trees import Attempt
 from pscdsl._src.frontend.values import (
     POISON,
     Applicable,
@@ -38,10 +59,13 @@ from pscdsl._src.frontend.values import (
     Poisoned,
     Undecided,
     describe,
+    is_poisoned,
     is_traced,
     is_type,
 )
+from pscdsl._src.ir.builder import Value
 from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.control import ReturnsOnSomePaths
 from pscdsl.typing.codes.language import (
     BranchOnArray,
     NotCallable,
@@ -84,10 +108,10 @@ def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr |
 
 
 def _message(frame: Frame, msg: ast.expr) -> Any:
-    """The message of an `assert`, which is evaluated only where that fails: it binds nothing."""
-    names = dict(frame.names)
+    """The message of an `assert`, which is evaluated only where that fails: it changes nothing."""
+    state = State(frame.session)
     text = read(frame, msg)
-    frame.names = names
+    state.restore()
     return text
 
 
@@ -168,26 +192,6 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, t
         raise Failure(finding)
 
 
-class Return:
-    """A function has returned."""
-
-    __slots__ = ("node", "value")
-
-    def __init__(self, value: Any, node: ast.AST) -> None:
-        self.value = value
-        self.node = node
-
-
-class Jump:
-    """`break` or `continue`."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-
-Outcome = Return | Jump | None
 Handler = Callable[..., Outcome]
 
 
@@ -203,6 +207,9 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
         return POISON
     outcome = run(frame, node.body)
     program = frame.session.program
+    if isinstance(outcome, Maybe):
+        name = frame.closure.name if frame.closure is not None else "the function"
+        raise Failure(ReturnsOnSomePaths(function=name)).at(frame.span(outcome.node))
     if isinstance(outcome, Return):
         frame.returned = frame.source.span(outcome.node)
         if program is not None and frame.closure is frame.session.root:
@@ -213,11 +220,32 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
 
 def run(frame: Frame, body: Sequence[ast.stmt]) -> Outcome:
     """Elaborate statements in order until one leaves the block."""
-    for statement in body:
+    for place, statement in enumerate(body):
+        rest = body[place + 1 :]
+        if rest and isinstance(statement, ast.If) and not is_guard(statement):
+            leaving = [leaves(statement.body), leaves(statement.orelse)]
+            if leaving in ([True, False], [False, True]):
+                # What comes after belongs to the branch that goes on.
+                parts = [
+                    part if gone else [*part, *rest]
+                    for part, gone in zip((statement.body, statement.orelse), leaving, strict=True)
+                ]
+                whole = ast.If(statement.test, *parts)
+                return _run_one(frame, ast.copy_location(whole, statement))
         outcome = _run_one(frame, statement)
+        if isinstance(outcome, Maybe) and ON in outcome.kinds and rest:
+            return resumed(frame, statement, outcome, partial(run, frame, rest))
         if outcome is not None:
             return outcome
     return None
+
+
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether no path through a block comes to its end."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return leaves(last.body) and leaves(last.orelse)
+    return isinstance(last, ast.Return | ast.Break | ast.Continue)
 
 
 def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
@@ -321,25 +349,38 @@ def _if(
 ) -> Outcome:
     if is_guard(node):
         return run(frame, body) if check_guard(frame, node) else None
-    chosen = operators.truth(frame, test, "`if`", "psc.cond(…), or np.where(…)")
+    value = read(frame, test)
+    if frame.program is not None and is_condition(value):
+        predicate = predicate_of(frame.here(test), value, "`if`")
+        return _forked(frame, node, predicate, body, orelse)
+    chosen = operators.truth_of(frame, test, value, "`if`", "psc.cond(…), or np.where(…)")
     if chosen is not None:
         return run(frame, body if chosen else orelse)
-    before = dict(frame.names)
+    state = State(frame.session)
     outcomes: list[Outcome] = []
     program = frame.program
     facts = None if program is None else program.facts
     for branch, truth in ((body, True), (orelse, False)):  # look for findings in both
-        frame.names = dict(before)
         if program is not None and facts is not None:
             program.facts = facts.assume(*operators.presumed(frame, test, truth))
         outcomes.append(run(frame, branch))
-    frame.names = before
+        state.restore()
     if program is not None and facts is not None:
         program.facts = facts
     for statement in (*body, *orelse):
         frame.names.update(dict.fromkeys(targets(statement), POISON))
-    returned = next((o for o in outcomes if isinstance(o, Return)), None)
+    returned = next((o for o in outcomes if isinstance(o, Return | Maybe)), None)
     return None if returned is None else Return(POISON, returned.node)
+
+
+def _forked(
+    frame: Frame, node: ast.If, predicate: Value, body: list[ast.stmt], orelse: list[ast.stmt]
+) -> Outcome:
+    """Both branches, of which the program takes one."""
+    outcome: Outcome = fork(
+        frame, node.test, predicate, (lambda: run(frame, body), lambda: run(frame, orelse))
+    )
+    return outcome
 
 
 def _raise(frame: Frame, node: ast.Raise, exc: ast.expr | None, cause: ast.expr | None) -> Outcome:
@@ -360,25 +401,136 @@ def _for(
     orelse: list[ast.stmt],
 ) -> Outcome:
     source = locate(frame, iter)
-    broken = False
     if isinstance(source, Poison):
         return _unrolled_in_doubt(frame, target, body)
+    last = partial(run, frame, orelse) if orelse else None
+    counted = _counted(frame, node, source)
+    if counted is not None and counted.few is None:
+        outcome = _rolled_or_unrolled(frame, node, target, counted, body)
+        return after_loop(frame, node, outcome, last)
     try:
-        items = elements(source)
+        items = elements(source) if counted is None else counted.few or ()
     except Failure as failure:
         frame.session.report(failure.at(frame.span(iter)))
         return _unrolled_in_doubt(frame, target, body)
     with unrolling(frame, frame.span(node).head(len("for")), items):
-        for item in items:
-            frame.session.step()
-            assign(frame, target, item)
-            outcome = run(frame, body)
-            if isinstance(outcome, Return):
-                return outcome
-            if isinstance(outcome, Jump) and outcome.kind == "break":
-                broken = True
-                break
-    return None if broken else run(frame, orelse)
+        item = None if counted is None else counted.item
+        outcome = _unrolled(frame, node, target, list(items), body, item)
+    return after_loop(frame, node, outcome, last)
+
+
+def _counted(frame: Frame, node: ast.For, source: Any) -> Iterated | None:
+    """What a loop goes through by a counter; None if it goes through known items."""
+    if frame.program is None:
+        return None
+    if isinstance(source, range) and range_length(source) > FEW_STEPS:
+        return counted_range(frame.here(node), (source.start, source.stop, source.step))
+    return iterated(source)
+
+
+def _rolled_or_unrolled(
+    frame: Frame, node: ast.For, target: ast.expr, source: Iterated, body: list[ast.stmt]
+) -> Outcome:
+    """A loop of many steps: one of known many may need to know which step it is in."""
+    program = frame.program
+    assert program is not None
+
+    def rolled() -> Outcome:
+        return _rolled(frame, node, target, source, body)
+
+    if not isinstance(source.count, int):
+        return rolled()
+    state, attempt = State(frame.session), Attempt(program)
+    block, known = program.current, len(program.current.equations)
+    try:
+        outcome = rolled()
+        if not attempt.failed() or source.count > MAX_UNROLL:
+            return outcome
+    except (Failure, Poisoned):
+        if source.count > MAX_UNROLL:
+            raise
+    state.restore()
+    del block.equations[known:]
+    attempt.forget()
+    counters = range(source.count)
+    with unrolling(frame, frame.span(node).head(len("for")), counters):
+        return _unrolled(frame, node, target, counters, body, source.item)
+
+
+def _rolled(
+    frame: Frame, node: ast.For, target: ast.expr, source: Iterated, body: list[ast.stmt]
+) -> Outcome:
+    def enter(counter: Value) -> None:
+        frame.here(node.target)
+        assign(frame, target, source.item(counter))
+
+    hidden = f" {id(node)}"  # no name that programs can write; what is gone through is held
+    frame.names[hidden] = source.located
+    try:
+        loop = Rolled(
+            frame,
+            node,
+            enter,
+            partial(run, frame, body),
+            source.count,
+            read_later=partial(_is_read_outside, frame, node),
+        )
+        return loop.run(_bound_in(frame, body, target))
+    finally:
+        frame.names.pop(hidden, None)
+
+
+def _bound_in(frame: Frame, body: Sequence[ast.stmt], target: ast.expr | None = None) -> list[str]:
+    """The names that a loop's body binds; `+=` writes an array, and binds another name anew."""
+    found: dict[str, None] = {} if target is None else dict.fromkeys(assigned(target))
+    written: set[ast.AST] = set()
+    for node in (each for statement in body for each in ast.walk(statement)):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            if isinstance(frame.names.get(node.target.id), Located):
+                written.add(node.target)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            if node not in written and node.id in frame.names:
+                found[node.id] = None
+    return list(found)
+
+
+def _is_read_outside(frame: Frame, loop: ast.stmt, name: str) -> bool:
+    """Whether a name is read outside of a loop, by whatever the function does."""
+    function = None if frame.closure is None else frame.closure.node
+    if function is None:
+        return True
+    inside = {id(node) for node in ast.walk(loop)}
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(function)
+        if id(node) not in inside
+    )
+
+
+def _unrolled(
+    frame: Frame,
+    node: ast.stmt,
+    target: ast.expr,
+    items: Sequence[Any],
+    body: Sequence[ast.stmt],
+    item: Callable[[Any], Any] | None = None,
+) -> Outcome:
+    """The steps of a loop one after the other, up to one that leaves it.
+
+    `item` says what an item is that is read when its step begins.
+    """
+    for place, each in enumerate(items):
+        frame.session.step()
+        frame.here(target)
+        assign(frame, target, each if item is None else item(each))
+        outcome = after_step(frame, run(frame, body))
+        if isinstance(outcome, Maybe) and ON in outcome.kinds:
+            rest = items[place + 1 :]
+            again = partial(_unrolled, frame, node, target, rest, body, item)
+            return resumed(frame, node, outcome, again)
+        if outcome is not None:
+            return outcome
+    return None
 
 
 def _unrolled_in_doubt(frame: Frame, target: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
@@ -393,22 +545,83 @@ def _unrolled_in_doubt(frame: Frame, target: ast.expr, body: Sequence[ast.stmt])
 def _while(
     frame: Frame, node: ast.While, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
 ) -> Outcome:
-    del node
+    last = partial(run, frame, orelse) if orelse else None
+    program = frame.program
+    if program is None:
+        return after_loop(frame, node, _repeated(frame, test, body), last)
+    state, attempt = State(frame.session), Attempt(program)
+    block, known = program.current, len(program.current.equations)
+    try:
+        outcome = _repeated(frame, test, body)
+    except Traced:
+        program.current = block
+        state.restore()
+        del block.equations[known:]
+        attempt.forget()
+        outcome = _rolled_while(frame, node, test, body, orelse)
+    return after_loop(frame, node, outcome, last)
+
+
+class Traced(Exception):
+    """What ends a loop is decided when the program runs."""
+
+
+def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
+    """The steps of a loop whose test is static, up to one that leaves it; Traced if it is not."""
     while True:
         frame.session.step()
-        chosen = operators.truth(frame, test, "`while`", "psc.while_loop(cond, body, init)")
+        value = read(frame, test)
+        if frame.program is not None and is_condition(value):
+            raise Traced
+        rewrite = "psc.while_loop(cond, body, init)"
+        chosen = operators.truth_of(frame, test, value, "`while`", rewrite)
         if chosen is None:
             run(frame, body)
             for statement in body:
                 frame.names.update(dict.fromkeys(targets(statement), POISON))
-            return None
+            return Jump("break")
         if not chosen:
-            return run(frame, orelse)
-        outcome = run(frame, body)
-        if isinstance(outcome, Return):
-            return outcome
-        if isinstance(outcome, Jump) and outcome.kind == "break":
             return None
+        outcome = after_step(frame, run(frame, body))
+        if isinstance(outcome, Maybe) and ON in outcome.kinds:
+            raise Traced
+        if outcome is not None:
+            return outcome
+
+
+def _rolled_while(
+    frame: Frame, node: ast.While, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
+) -> Outcome:
+    def tested() -> Value:
+        value = read(frame, test)
+        if is_poisoned(value):
+            raise Poisoned
+        return predicate_of(frame.here(test), value, "`while`")
+
+    endless = isinstance(test, ast.Constant) and bool(test.value)
+
+    def loop(tests: Callable[[], Value] | None, steps: list[ast.stmt]) -> Outcome:
+        made = Rolled(
+            frame,
+            node,
+            lambda counter: None,
+            partial(run, frame, steps),
+            None,
+            tests,
+            read_later=partial(_is_read_outside, frame, node),
+        )
+        return made.run(_bound_in(frame, steps))
+
+    try:
+        return loop(None if endless else tested, body)
+    except TestChanges:
+        if orelse:
+            what = "a test that changes what it reads, of a loop with `else`"
+            raise Failure(Unsupported(what=what, rewrite="bind the name in the body")) from None
+    ends = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
+    for part in (ends, ends.test, *ends.body):
+        ast.copy_location(part, test)
+    return loop(None, [ends, *body])
 
 
 def _with(frame: Frame, node: ast.With, items: list[ast.withitem], body: list[ast.stmt]) -> Outcome:

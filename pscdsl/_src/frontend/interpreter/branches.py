@@ -1,0 +1,582 @@
+"""Branches on values of the program: both are elaborated, and what they leave is joined.
+
+`fork` elaborates two pieces of program from the same state, each in a block of its own, and binds
+one `Switch`, whose results are what the two leave differently: names, the contents of cells, what
+they return, and where control goes.  What cannot be one value is refused where it is read.
+
+A name that two paths leave with two arrays stands for a new cell: it may be written only if nobody
+else holds either of the two, else all of them are frozen.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from pscdsl._src.frontend.combinators import bind_branches
+from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
+from pscdsl._src.frontend.interpreter.places import (
+    Array,
+    Cell,
+    Frozen,
+    Located,
+    Ref,
+    load,
+    located_in,
+)
+from pscdsl._src.frontend.interpreter.state import MISSING, Key, Missing, State, alike, holders
+from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
+from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
+from pscdsl._src.ir.builder import Builder, Value, Weak, reachable
+from pscdsl._src.primitives import elementwise as e
+from pscdsl.numpy.shorthand import cast, where
+from pscdsl.typing.array_types import ArrayType, TupleType, Type, same_structure
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.control import ValuesDiffer
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.dtypes import BOOL, C128, DEFAULT, F64, I32, I64, DType, Kind, accepts_weak
+from pscdsl.typing.unify import array_difference
+
+# Where control goes after a statement.
+
+
+class Return:
+    """A function has returned."""
+
+    __slots__ = ("node", "value")
+
+    def __init__(self, value: Any, node: ast.AST) -> None:
+        self.value = value
+        self.node = node
+
+
+class Jump:
+    """`break` or `continue`."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+ON, BREAK, CONTINUE, RETURN = 0, 1, 2, 3
+"""Where control goes, as the program computes it."""
+CODES: Final = {"break": BREAK, "continue": CONTINUE}
+
+
+class Maybe:
+    """Where control goes is known when the program runs."""
+
+    __slots__ = ("code", "kinds", "node", "value")
+
+    def __init__(self, code: Value, kinds: frozenset[int], value: Any, node: ast.AST) -> None:
+        self.code = code
+        self.kinds = kinds
+        """The codes that there may be."""
+        self.value = value
+        """What is returned, if the code says so."""
+        self.node = node
+
+
+Outcome: TypeAlias = "Return | Jump | Maybe | None"
+
+
+@dataclass(frozen=True)
+class Gives:
+    """The value of an expression that is one of two."""
+
+    value: Any
+    node: ast.expr
+
+
+Thunk: TypeAlias = "Callable[[], Outcome | Gives]"
+
+
+def kinds_of(outcome: Outcome | Gives) -> frozenset[int]:
+    """The codes of where control may go."""
+    if outcome is None or isinstance(outcome, Gives):
+        return frozenset((ON,))
+    if isinstance(outcome, Return):
+        return frozenset((RETURN,))
+    if isinstance(outcome, Jump):
+        return frozenset((CODES[outcome.kind],))
+    return outcome.kinds
+
+
+def of_kind(kinds: frozenset[int], code: Value | None, value: Any, node: ast.AST) -> Outcome:
+    """The outcome with these codes."""
+    if len(kinds) > 1:
+        assert code is not None
+        return Maybe(code, kinds, value, node)
+    (kind,) = kinds
+    if kind == RETURN:
+        return Return(value, node)
+    return None if kind == ON else Jump("break" if kind == BREAK else "continue")
+
+
+# Conditions.
+
+
+def is_condition(value: Any) -> bool:
+    """Whether a value of the program decides a branch: a number or a bool without axes."""
+    return is_traced(value) and not value.ndim and not isinstance(value, Number)
+
+
+def predicate_of(here: Builder, value: Any, construct: str) -> Value:
+    """The truth of a value of the program, as Python takes it: whether it is other than zero."""
+    if isinstance(value, Undecided):
+        return condition(here, value)
+    if isinstance(value, bool):
+        return here.literal(value, BOOL)
+    if isinstance(value, Weak):
+        value = value.default()
+    if isinstance(value, Value) and not value.ndim and value.dtype.is_number:
+        if value.dtype is BOOL:
+            return value
+        found = here.program.current.elementwise(e.not_equal, [value, 0])
+        assert isinstance(found, Value)
+        return found
+    return bool_scalar(here, value, construct)
+
+
+def joined(value: Any) -> Any:
+    """What two expressions give as one value; a Failure if it is none."""
+    if isinstance(value, Unjoined):
+        raise Failure(*value.why)
+    return value
+
+
+# Both paths, and what they leave.
+
+
+@dataclass(eq=False)
+class Path:
+    """One of the two pieces of program, and the state that it leaves."""
+
+    block: Builder
+    outcome: Outcome | Gives
+    names: dict[Key, Any]
+    cells: dict[Cell, tuple[Array, int]]
+    frozen: list[tuple[Cell, Frozen]]
+    held: Counter[Cell] | None
+    """How often names refer to each cell at its end."""
+
+    @property
+    def kinds(self) -> frozenset[int]:
+        """Where control may go."""
+        return kinds_of(self.outcome)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the function goes on with the names of this path."""
+        return self.kinds != {RETURN}
+
+    def at_end(self, read: Callable[[], Any]) -> Any:
+        """What is read in its block, with the cells as this path leaves them."""
+        program = self.block.program
+        outer, program.current = program.current, self.block
+        before = [(cell, cell.content, cell.stamp) for cell in self.cells]
+        for cell, (content, stamp) in self.cells.items():
+            cell.content, cell.stamp = content, stamp
+        try:
+            return read()
+        finally:
+            for cell, content, stamp in before:
+                cell.content, cell.stamp = content, stamp
+            program.current = outer
+
+
+def fork(
+    frame: Frame,
+    node: ast.AST,
+    predicate: Value,
+    thunks: tuple[Thunk, Thunk],
+    facts: tuple[Sequence[Fact], Sequence[Fact]] = ((), ()),
+) -> Any:
+    """The outcome of the first piece of program if a predicate holds, and of the second if not.
+
+    Of two expressions it is the value.  `facts` is what is known of sizes in each.
+    """
+    session, program = frame.session, frame.program
+    assert program is not None
+    here, known, span = program.current, program.facts, frame.span(node)
+    state = State(session)
+    paths: list[Path] = []
+    for thunk, said in zip(thunks, facts, strict=True):
+        program.facts = known.assume(*said)
+        try:
+            with program.inside() as block:
+                session.step(BLOCK_STEPS)
+                outcome = thunk()
+            paths.append(
+                Path(
+                    block,
+                    outcome,
+                    state.renamed(),
+                    state.written(),
+                    state.frozen(),
+                    holders(session),
+                )
+            )
+        finally:
+            program.facts = known
+            state.restore()
+    program.span = span
+    return _Join(frame, here, state, paths, node).outcome(predicate)
+
+
+Build: TypeAlias = "Callable[[Sequence[Value]], Any]"
+"""Makes what is joined of the results of the `Switch`."""
+
+
+@dataclass(eq=False)
+class _Join:
+    """What two paths leave, as one program."""
+
+    frame: Frame
+    here: Builder
+    state: State
+    paths: list[Path]
+    node: ast.AST
+    columns: list[list[Array | None]] = field(default_factory=list[Any])
+    """For each result of the `Switch` what each path leaves; None for one that does not come."""
+    shared: list[tuple[Cell, Frozen]] = field(default_factory=list[Any])
+    """The cells that a joined name may stand for."""
+
+    @property
+    def session(self) -> Session:
+        return self.frame.session
+
+    def outcome(self, predicate: Value) -> Any:
+        """Join everything, bind the `Switch`, and go on with what it gives."""
+        going = [path for path in self.paths if path.goes_on]
+        names = {key: self._name(key, going) for path in going for key in path.names}
+        cells = {
+            cell: self._array([path.cells.get(cell, (cell.content, 0))[0] for path in going], going)
+            for path in going
+            for cell in path.cells
+            if self.state.existed(cell)
+        }
+        giving = [path for path in self.paths if isinstance(path.outcome, Gives)]
+        given = None
+        if giving:
+            given = self._value([p.outcome.value for p in giving], giving, None)  # type: ignore[union-attr]
+        returning = [path for path in self.paths if RETURN in path.kinds]
+        returned = None
+        if returning:
+            found = [path.outcome.value for path in returning]  # type: ignore[union-attr]
+            returned = self._value(found, returning, None)
+        kinds = self.paths[0].kinds | self.paths[1].kinds
+        code = self._code() if len(kinds) > 1 else None
+        results = self._bound(predicate)
+        for (frame, name), build in names.items():
+            value = build(results)
+            if isinstance(value, Missing):
+                frame.names.pop(name, None)
+            else:
+                frame.names[name] = value
+        for cell, build in cells.items():
+            cell.replace(build(results))
+        for cell, frozen in (*self.shared, *(each for path in self.paths for each in path.frozen)):
+            cell.freeze(frozen)
+        if given is not None:
+            return given(results)
+        value = None if returned is None else joined(returned(results))
+        outcomes = [path.outcome for path in self.paths]
+        node = next((o.node for o in outcomes if isinstance(o, Return | Maybe)), self.node)
+        return of_kind(kinds, None if code is None else code(results), value, node)
+
+    # What a column of values becomes.
+
+    def _name(self, key: Key, going: Sequence[Path]) -> Build:
+        column = [path.names.get(key, self.state.before(key)) for path in going]
+        if any(isinstance(value, Poison) for value in column):
+            return lambda results: POISON
+        if any(isinstance(value, Missing) for value in column):
+            return lambda results: MISSING
+        for value in column:
+            if isinstance(value, Unjoined):
+                unjoined = value
+                return lambda results: unjoined
+        return self._value(column, going, key)
+
+    def _value(self, column: Sequence[Any], paths: Sequence[Path], key: Key | None) -> Build:
+        """One value in the place of those that paths leave; Unjoined if there is none."""
+        first = column[0]
+        if all(alike(first, each) for each in column) and self._is_outside(first):
+            return lambda results: first
+        known = len(self.columns)
+        try:
+            return self._joined(column, paths, key, alone=True)
+        except Failure as failure:
+            del self.columns[known:]
+            for value in column:
+                self._share(value)
+            name = f"`{key[1]}`" if key is not None else "the value"
+            span = self.frame.span(self.node)
+            found = [self._placed(each, name).at(span) for each in failure.diagnostics]
+            return lambda results: Unjoined(found)
+
+    def _placed(self, found: Diagnostic, name: str) -> Diagnostic:
+        return found.replaced(names=name) if isinstance(found, ValuesDiffer) else found
+
+    def _is_outside(self, value: Any) -> bool:
+        """Whether a value can be used after the branches."""
+        if isinstance(value, Located):
+            return all(self.state.existed(cell) for cell in value.cells()) and self._is_outside(
+                value.seen()
+            )
+        if type(value) in (tuple, list):
+            return all(map(self._is_outside, value))
+        if isinstance(value, Weak):
+            return value.builder.depth <= self.here.depth
+        return reachable(value, self.here) if isinstance(value, Value) else True
+
+    def _joined(
+        self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, *, alone: bool
+    ) -> Build:
+        first = column[0]
+        kinds = {type(value) for value in column}
+        if kinds in ({tuple}, {list}) and len({len(value) for value in column}) == 1:
+            kind = type(first)
+            items = [
+                self._item([value[place] for value in column], paths) for place in range(len(first))
+            ]
+            return lambda results: kind([item(results) for item in items])
+        if kinds == {dict} and all([*value] == [*first] for value in column):
+            entries = {k: self._item([value[k] for value in column], paths) for k in first}
+            return lambda results: {k: item(results) for k, item in entries.items()}
+        if all(isinstance(value, Located) for value in column):
+            return self._reference(column, paths, key, alone=alone)
+        return self._tree(column, paths)
+
+    def _item(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
+        """An item of a container: its arrays are held by it, and by nobody else that is known."""
+        first = column[0]
+        if all(alike(first, each) for each in column) and self._is_outside(first):
+            return lambda results: first
+        return self._joined(column, paths, None, alone=False)
+
+    def _reference(
+        self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, *, alone: bool
+    ) -> Build:
+        """A new cell for what may be one of several arrays."""
+        content = self._array(
+            [path.at_end(value.load) for value, path in zip(column, paths, strict=True)], paths
+        )
+        pairs = list(zip(column, paths, strict=True))
+        owned = alone and all(self._is_owned(value, path, key) for value, path in pairs)
+        in_c_order = all(
+            isinstance(value, Ref) and not value.steps and value.cell.in_c_order for value in column
+        )
+        frozen = None
+        if not owned:
+            frozen = self._frozen("" if key is None else key[1])
+            for value in column:
+                self._share(value)
+        session = self.session
+        return lambda results: Ref(Cell(session, content(results), frozen, in_c_order))
+
+    def _is_owned(self, value: Any, path: Path, key: Key | None) -> bool:
+        """Whether nobody but what is joined refers to an array at the end of a path.
+
+        In an expression there are operands that wait for others, and refer to what no name does.
+        """
+        if not isinstance(value, Ref) or value.steps or value.cell.frozen is not None:
+            return False
+        if path.held is None or any(cell is value.cell for cell, _ in path.frozen):
+            return False
+        if isinstance(path.outcome, Gives):
+            made = not self.state.existed(value.cell)
+            return key is None and made and path.held[value.cell] == 0
+        return key is not None and path.held[value.cell] == 1
+
+    def _frozen(self, name: str) -> Frozen:
+        which = (
+            f"is one of several that `{name}` may stand for" if name else "may be one of several"
+        )
+        return Frozen(f"{which}, by this condition", self.frame.span(self.node))
+
+    def _share(self, value: Any) -> None:
+        for each in located_in(value):
+            for cell in each.cells():
+                self.shared.append((cell, self._frozen("")))
+
+    def _tree(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
+        """Numbers, records and trees of them: leaf by leaf."""
+        leaves: list[list[Array]] = []
+        trees: list[Type] = []
+        for value, path in zip(column, paths, strict=True):
+            for each in located_in(value):
+                self._share(each)
+
+            def flat(value: Any = value, path: Path = path) -> tuple[list[Array], Type]:
+                return flatten(path.block, load(value), "what a branch leaves")
+
+            found, tree = path.at_end(flat)
+            leaves.append(found)
+            trees.append(tree)
+        if not all(same_structure(tree, trees[0]) for tree in trees):
+            raise Failure(ValuesDiffer.of(trees))
+        builds = [
+            self._array([found[place] for found in leaves], paths)
+            for place in range(len(leaves[0]))
+        ]
+        return lambda results: unflatten(trees[0], iter([build(results) for build in builds]))
+
+    def _array(self, column: Sequence[Array], paths: Sequence[Path]) -> Build:
+        """One array in the place of those that paths leave; a Failure if their types differ."""
+        number = is_python_number(column)
+        kind = kind_of(column)
+        dtype = CARRIERS[kind] if number else joined_dtype(column, self.session.working_float)
+        types = [each.type.with_dtype(dtype) for each in column]
+        for other in types[1:]:
+            why = array_difference(self.here.facts, other, types[0])
+            if why is not None:
+                raise Failure(ValuesDiffer.of([column[0].type, other], why))
+        entry: list[Array | None] = [None, None]
+        for path, each in zip(paths, column, strict=True):
+            entry[self.paths.index(path)] = each
+        place = len(self.columns)
+        self.columns.append(entry)
+        self.types.append(types[0])
+        if number:
+            return lambda results: as_python_number(results[place], kind)
+        return lambda results: results[place]
+
+    def _code(self) -> Callable[[Sequence[Value]], Value]:
+        """Where control goes, as a number."""
+        codes: list[Array | None] = []
+        for path in self.paths:
+            (*several,) = path.kinds
+            outcome = path.outcome
+            codes.append(
+                outcome.code if isinstance(outcome, Maybe) else self.here.literal(several[0], I32)
+            )
+        place = len(self.columns)
+        self.columns.append(codes)
+        self.types.append(ArrayType(I32, ()))
+        return lambda results: results[place]
+
+    def _bound(self, predicate: Value) -> Sequence[Value]:
+        """The results of the `Switch`."""
+        if not self.columns:
+            return ()
+        traced: list[tuple[Builder, list[Array], Type]] = []
+        for number, path in enumerate(self.paths):
+
+            def leaves(number: int = number, path: Path = path) -> list[Array]:
+                found: list[Array] = []
+                for column, wanted in zip(self.columns, self.types, strict=True):
+                    each = column[number]
+                    if each is None:  # the function has ended there: whatever it is
+                        each = path.block.full(zero_of(wanted.dtype), wanted.shape, wanted.dtype)
+                    found.append(at(each, wanted.dtype))
+                return found
+
+            tree = TupleType(tuple(self.types))
+            traced.append((path.block, path.at_end(leaves), tree))
+        results: tuple[Value, ...] = bind_branches(self.here, predicate, traced[::-1])
+        return results
+
+    types: list[ArrayType] = field(default_factory=list[ArrayType])
+    """The types of the results."""
+
+
+def zero_of(dtype: DType) -> Any:
+    """The zero of a dtype."""
+    return {Kind.BOOL: False, Kind.INT: 0, Kind.COMPLEX: 0j}.get(dtype.kind, 0.0)
+
+
+def joined_dtype(column: Sequence[Array], working_float: DType | None) -> DType:
+    """The dtype that several arrays have, or can be taken in; a Failure if there is none.
+
+    Where no array has one, floats are taken in the one that all arguments of the kernel have.
+    """
+    known = list(dict.fromkeys(each.dtype for each in column if isinstance(each, Value)))
+    if len(known) > 1:
+        raise Failure(ValuesDiffer.of([each.type for each in column]))
+    if known:
+        if any(isinstance(x, Weak) and not accepts_weak(known[0], x.kind) for x in column):
+            raise Failure(ValuesDiffer.of([each.type for each in column]))
+        return known[0]
+    return default_dtype(kind_of(column), working_float)
+
+
+def kind_of(column: Sequence[Array]) -> Kind:
+    """The highest kind of several arrays."""
+    return max(each.dtype.kind if isinstance(each, Value) else each.kind for each in column)
+
+
+CARRIERS: Final = {Kind.BOOL: BOOL, Kind.INT: I64, Kind.FLOAT: F64, Kind.COMPLEX: C128}
+"""What Python's own numbers are computed in."""
+
+
+def is_python_number(column: Sequence[Array]) -> bool:
+    """Whether several numbers are all Python's own, which adapt to what they meet."""
+    return all(isinstance(each, Weak) and not each.ndim for each in column)
+
+
+def as_python_number(value: Value, kind: Kind) -> Weak:
+    """A number that is computed as Python's own are: it takes the dtype of what it meets."""
+    return Weak(value.builder, kind, (), lambda dtype: cast(value, dtype), scalar=True)
+
+
+def default_dtype(kind: Kind, working_float: DType | None) -> DType:
+    """The dtype of a kind where nothing else decides."""
+    if working_float is not None and kind is Kind.FLOAT:
+        return working_float
+    if working_float is not None and kind is Kind.COMPLEX:
+        return working_float.complex
+    return DEFAULT[kind]
+
+
+# Where control goes after a statement, a step of a loop, and a loop.
+
+
+def resumed(frame: Frame, node: ast.AST, outcome: Maybe, rest: Callable[[], Outcome]) -> Outcome:
+    """Go on with the rest if control does, else leave as the outcome says."""
+    assert frame.program is not None
+    kinds = outcome.kinds - {ON}
+
+    def stopped() -> Outcome:
+        return of_kind(kinds, outcome.code, outcome.value, outcome.node)
+
+    on = frame.here(node).elementwise(e.equal, [outcome.code, ON])
+    found: Outcome = fork(frame, node, on, (rest, stopped))
+    return found
+
+
+def after_step(frame: Frame, outcome: Outcome) -> Outcome:
+    """Where control goes after a step: `continue` goes on with the next one."""
+    return _instead(frame, outcome, CONTINUE)
+
+
+def after_loop(
+    frame: Frame, node: ast.AST, outcome: Outcome, orelse: Callable[[], Outcome] | None
+) -> Outcome:
+    """Where control goes after a loop: its `else`, unless a `break` left it, and on."""
+    if outcome is None:
+        return None if orelse is None else orelse()
+    if orelse is not None and isinstance(outcome, Maybe) and ON in outcome.kinds:
+        outcome = resumed(frame, node, outcome, orelse)
+    return _instead(frame, outcome, BREAK)
+
+
+def _instead(frame: Frame, outcome: Outcome, kind: int) -> Outcome:
+    """The outcome that goes on where this one says otherwise."""
+    if isinstance(outcome, Jump) and CODES[outcome.kind] == kind:
+        return None
+    if not isinstance(outcome, Maybe) or kind not in outcome.kinds:
+        return outcome
+    kinds = outcome.kinds - {kind} | {ON}
+    if len(kinds) == 1:
+        return None
+    here = frame.here(outcome.node)
+    is_kind = here.elementwise(e.equal, [outcome.code, kind])
+    assert isinstance(is_kind, Value)
+    code = where(is_kind, here.literal(ON, I32), outcome.code)
+    return Maybe(code, kinds, outcome.value, outcome.node)

@@ -1,0 +1,685 @@
+"""Rolled loops: what a body changes becomes the carry of a `Scan` or a `While`.
+
+A body is elaborated as one step, from a state in which everything that it changes is carried: names
+that were bound before the loop, and cells that were there.  What it changes, in which dtypes, and
+whose arrays it may write is learnt by elaborating it, until another round teaches nothing new; what
+is learnt only grows.
+
+A name's array may be written in the body if nobody else held it before the loop, and the name holds
+one that nobody else holds at the end of a step, too.  What else is carried is a snapshot.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+from pscdsl._src.frontend.interpreter.branches import (
+    CARRIERS,
+    ON,
+    RETURN,
+    Maybe,
+    Outcome,
+    Return,
+    after_step,
+    as_python_number,
+    default_dtype,
+    kinds_of,
+    of_kind,
+    zero_of,
+)
+from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
+from pscdsl._src.frontend.interpreter.iteration import Count
+from pscdsl._src.frontend.interpreter.places import (
+    Array,
+    Cell,
+    Frozen,
+    Located,
+    Ref,
+    load,
+    located_in,
+)
+from pscdsl._src.frontend.interpreter.state import MISSING, Key, Missing, State, holders
+from pscdsl._src.frontend.trees import Attempt, flatten
+from pscdsl._src.frontend.values import POISON, MapValue, Poison, Poisoned, RecordValue, is_poisoned
+from pscdsl._src.ir.builder import Builder, Program, Value, Weak
+from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.scan import Scan
+from pscdsl._src.primitives.while_loop import While
+from pscdsl.typing.array_types import ArrayType, Type, same_structure
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.control import EndlessLoop, LoopChangesType, UnboundAfterLoop
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import I32, I64, DType, Kind, accepts_weak
+from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.unify import array_difference
+
+MOST_ROUNDS: Final = 40
+"""What a loop learns of its body it has learnt after so many rounds, if it ever will."""
+
+
+# What is carried: values leaf by leaf, and how they are put together again.
+
+
+def rebuilt(value: Any, leaves: Iterator[Any], array: Callable[[Any], Any]) -> Any:
+    """A value of the structure of another one, of other leaves; `array` makes its references."""
+    if isinstance(value, Located):
+        return array(next(leaves))
+    if is_sequence(value):
+        return type(value)([rebuilt(each, leaves, array) for each in value])
+    if is_dict(value):
+        return {key: rebuilt(each, leaves, array) for key, each in value.items()}
+    if isinstance(value, RecordValue):
+        fields = {name: rebuilt(each, leaves, array) for name, each in value.fields.items()}
+        return RecordValue(value.cls, fields)
+    if isinstance(value, MapValue):
+        items = {key: rebuilt(value.items[key], leaves, array) for key in sorted(value.items)}
+        return MapValue(items)
+    return None if value is None or isinstance(value, str) else next(leaves)
+
+
+@dataclass(eq=False)
+class Leaf:
+    """One array that is carried, and in which dtype."""
+
+    start: Array
+    """What it is before the loop."""
+    dtype: DType | None
+    """Its dtype; None for a number of Python's own, which adapts to what it meets."""
+    kind: Kind
+    settled: bool = True
+    """Whether its dtype is known, and not only the one that it starts with."""
+
+    @classmethod
+    def of(cls, start: Array, working_float: DType | None) -> Leaf:
+        """The leaf that starts as this."""
+        if isinstance(start, Value):
+            return cls(start, start.dtype, start.dtype.kind)
+        if not start.ndim:
+            return cls(start, None, start.kind)
+        return cls(start, default_dtype(start.kind, working_float), start.kind, settled=False)
+
+    @classmethod
+    def from_zeros(cls, end: Array, working_float: DType | None) -> Leaf:
+        """The leaf of the type of what a step leaves, which nobody reads before that."""
+        leaf = cls.of(end, working_float)
+        builder, kind, shape = end.builder, leaf.kind, end.type.shape
+
+        def at(dtype: DType) -> Value:
+            return builder.program.current.full(zero_of(dtype), shape, dtype)
+
+        leaf.start = Weak(builder, kind, shape, at, scalar=True)
+        return leaf
+
+    @property
+    def carrier(self) -> DType:
+        """The dtype in which it is carried."""
+        return CARRIERS[self.kind] if self.dtype is None else self.dtype
+
+    @property
+    def type(self) -> ArrayType:
+        """The type of what is carried."""
+        return ArrayType(self.carrier, self.start.type.shape)
+
+    def initial(self) -> Value:
+        """What is carried first."""
+        start = self.start
+        return start if isinstance(start, Value) else start.at(self.carrier)
+
+    def shown(self, param: Value, wanted: dict[int, DType]) -> Array:
+        """How the body sees it; an array whose dtype is open notes in which it is wanted."""
+        if self.dtype is None:
+            return as_python_number(param, self.kind)
+        if self.settled:
+            return param
+        block, own, shape = param.builder, self.dtype, self.start.type.shape
+
+        def at(dtype: DType) -> Value:
+            if dtype is own:
+                return param
+            wanted[id(self)] = dtype
+            return block.parameter(ArrayType(dtype, shape))  # of a round that is forgotten
+
+        return Weak(block, self.kind, shape, at, whole=I64)
+
+    def learn(self, end: Array, wanted: DType | None) -> bool:
+        """Take the dtype that a step gives it; whether that is another one."""
+        if isinstance(self.start, Value):
+            return False
+        if self.dtype is None and isinstance(end, Weak):
+            raised = max(self.kind, end.kind)
+            self.kind, before = raised, self.kind
+            return raised is not before
+        if self.settled and self.dtype is not None:
+            return False
+        found = end.dtype if isinstance(end, Value) else wanted
+        if found is None or not accepts_weak(found, self.kind):
+            found = self.dtype
+        changed = found is not self.dtype or not self.settled
+        self.dtype, self.settled = found, True
+        return changed
+
+
+@dataclass(eq=False)
+class Slot:
+    """A name that is carried."""
+
+    key: Key
+    before: Any
+    """What it stands for before the loop; MISSING if it is carried out of it only."""
+    leaves: list[Leaf]
+    tree: Type | None
+    owned: bool
+    """Whether the body may write its array."""
+    dropped: Sequence[Diagnostic] = ()
+    """Why it is not carried: steps leave other types than they begin with."""
+    form: Any = None
+    """A value of its structure."""
+
+    def value(self, leaves: Iterator[Any], session: Session, frozen: Frozen | None) -> Any:
+        """What the name stands for, of these leaves."""
+        alone = isinstance(self.form, Located)
+        why = frozen if frozen is not None or not alone else None
+        if not alone and frozen is None:
+            why = Frozen("is an item of what a loop carries")
+        return rebuilt(self.form, leaves, lambda leaf: Ref(Cell(session, leaf, why)))
+
+
+@dataclass(eq=False)
+class Step:
+    """One step as it was elaborated: a block of what is carried, and what it captures."""
+
+    block: Block
+    captured: tuple[Value, ...]
+
+
+class TestChanges(Exception):
+    """The test of a loop changes what it reads."""
+
+
+class Again(Exception):
+    """Something was learnt: the body is elaborated once more."""
+
+
+@dataclass(eq=False)
+class Rolled:
+    """A loop that is rolled, and what is known of its body."""
+
+    frame: Frame
+    node: ast.For | ast.While
+    enter: Callable[[Value], None]
+    """Binds what a step of a counter begins with."""
+    body: Callable[[], Outcome]
+    count: Count | None
+    """How many steps there are; None if only the test says."""
+    test: Callable[[], Value] | None = None
+    """Whether there is another step."""
+    read_later: Callable[[str], bool] = lambda name: False
+    """Whether a name may be read after the loop."""
+    slots: dict[Key, Slot] = field(default_factory=dict[Any, Slot])
+    cells: dict[Cell, Leaf] = field(default_factory=dict[Cell, Leaf])
+    frozen: dict[Cell, Frozen] = field(default_factory=dict[Cell, Frozen])
+    """Cells of before the loop that a step shares."""
+    kinds: frozenset[int] = frozenset((ON,))
+    returned: list[Leaf] = field(default_factory=list[Leaf])
+    local: dict[Key, None] = field(default_factory=dict[Key, None])
+    """Names that only the body binds."""
+    returned_form: Any = MISSING
+
+    @property
+    def session(self) -> Session:
+        return self.frame.session
+
+    @property
+    def program(self) -> Program:
+        program = self.frame.program
+        assert program is not None
+        return program
+
+    @property
+    def exits(self) -> bool:
+        """Whether a step may leave the loop."""
+        return bool(self.kinds - {ON})
+
+    def run(self, names: Sequence[str]) -> Outcome:
+        """Elaborate the loop; `names` are those that the body binds, as far as that is plain."""
+        self.state = State(self.session)
+        self.here = self.program.current
+        self.held = holders(self.session)
+        self.heads: dict[Cell, Slot] = {}
+        for name in names:
+            if not isinstance(self.state.before((self.frame, name)), Missing):
+                self._add((self.frame, name))
+        for _ in range(MOST_ROUNDS):
+            attempt = Attempt(self.program)
+            known = len(self.here.equations)
+            try:
+                step = self._step(attempt)
+                test = self._tested()
+            except Again:
+                attempt.forget()
+                del self.here.equations[known:]
+                continue
+            finally:
+                self.state.restore()
+            if step is None:
+                return self._poisoned()
+            return self._bound(step, test)
+        raise Failure(
+            LoopChangesType(name="what the loop carries", before="of one type", after="another")
+        )
+
+    def _poisoned(self) -> Outcome:
+        """What is left of a loop in whose body something is wrong."""
+        for frame, name in self.slots:
+            frame.names[name] = POISON
+        return Return(POISON, self.node) if RETURN in self.kinds else None
+
+    # One step.
+
+    def _step(self, attempt: Attempt) -> Step | None:
+        """The body as a block, None if it is wrong; Again if it taught something."""
+        session, program = self.session, self.program
+        wanted: dict[int, DType] = {}
+        with program.inside() as block:
+            session.step(BLOCK_STEPS)
+            known = program.facts
+            if isinstance(self.count, Dim):
+                program.facts = known.assume(Fact("<=", 1, self.count))
+            try:
+                params = self._begin(block, wanted)
+                if self.count is not None:
+                    self.enter(self._counter)
+                outcome = after_step(self.frame, self.body())
+                self._learn_changes()
+                ends = [each for slot in self.slots.values() for each in self._end(slot, wanted)]
+                ends += self._contents(wanted)
+                self._learn_owners(outcome)
+                ends += self._exits(outcome)
+            except Poisoned:
+                return None
+            finally:
+                program.facts = known
+            if attempt.failed():
+                return None
+            if self.count is not None:
+                (later,) = block.bind(e.add, (self._counter, block.literal(1, self._counter.dtype)))
+                ends.append(later)
+            return Step(*block.finish(params, ends))
+
+    def _begin(self, block: Builder, wanted: dict[int, DType]) -> list[Value]:
+        """Let names and cells hold what is carried; the parameters of the block."""
+        self.state.restore()
+        session = self.session
+        params: list[Value] = []
+
+        def shown(leaf: Leaf) -> Array:
+            params.append(block.parameter(leaf.type))
+            return leaf.shown(params[-1], wanted)
+
+        for cell, why in self.frozen.items():
+            cell.freeze(why)
+        self.heads = {}
+        for slot in self.slots.values():
+            frame, name = slot.key
+            leaves = [shown(leaf) for leaf in slot.leaves]
+            if slot.dropped:
+                frame.names[name] = Unjoined(slot.dropped)
+            elif not isinstance(slot.before, Missing):
+                frozen = None if slot.owned else self._snapshot(name)
+                value = slot.value(iter(leaves), session, frozen)
+                frame.names[name] = value
+                for each in located_in(value):
+                    self.heads.update((cell, slot) for cell in each.cells())
+        for cell, leaf in self.cells.items():
+            cell.replace(shown(leaf))
+        self._leaving = [block.parameter(ArrayType(I32, ()))] if self.exits else []
+        self._returned = [block.parameter(leaf.type) for leaf in self.returned]
+        params += [*self._leaving, *self._returned]
+        if self.count is not None:
+            dtype = I64 if isinstance(self.count, Value) else I32
+            self._counter = block.parameter(ArrayType(dtype, ()), "step")
+            params.append(self._counter)
+        return params
+
+    def _snapshot(self, name: str) -> Frozen:
+        why = f"is what a step of the loop left as `{name}`, which others may hold"
+        return Frozen(why, self._span)
+
+    @property
+    def _span(self) -> Span:
+        head = self.node.iter if isinstance(self.node, ast.For) else self.node.test
+        return self.frame.span(head)
+
+    # What a step teaches.
+
+    def _learn_changes(self) -> None:
+        """Carry whatever else the step changed."""
+        new: list[Key] = []
+        local: dict[Key, None] = {}
+        again = False
+        for key, value in self.state.renamed().items():
+            if key in self.slots or self._is_hidden(key):
+                continue
+            if isinstance(self.state.before(key), Missing):
+                local[key] = None
+                again |= self._carry_out(key, value)
+            else:
+                new.append(key)
+        cells = [
+            cell
+            for cell in self.state.written()
+            if cell not in self.cells and self.state.existed(cell)
+        ]
+        self.local = local
+        if new or cells:
+            self.state.restore()
+            for key in new:
+                self._add(key)
+            for cell in cells:
+                self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+        if new or cells or again:
+            raise Again
+
+    def _is_hidden(self, key: Key) -> bool:
+        return key[1].startswith(" ")
+
+    def _add(self, key: Key) -> None:
+        before = self.state.before(key)
+        if isinstance(before, Unjoined):
+            self.slots[key] = Slot(key, before, [], None, owned=False, dropped=before.why)
+            return
+        slot = Slot(key, before, [], None, owned=False, form=before)
+        self.slots[key] = slot
+        if is_poisoned(before):
+            slot.dropped = ()
+            slot.before = MISSING
+            return
+        try:
+            found, slot.tree = flatten(self.here, load(before), f"`{key[1]}`")
+        except Failure as failure:
+            slot.dropped = failure.at(self._span).diagnostics
+            return
+        slot.leaves = [Leaf.of(each, self.session.working_float) for each in found]
+        slot.owned = (
+            isinstance(before, Ref)
+            and not before.steps
+            and before.cell.frozen is None
+            and self.held is not None
+            and self.held[before.cell] == 1
+        )
+        if not slot.owned:
+            self._share(before, self._snapshot(key[1]))
+
+    def _share(self, value: Any, why: Frozen) -> bool:
+        """Freeze the cells of before the loop that a value shows; whether that is new."""
+        new = False
+        for each in located_in(value):
+            for cell in each.cells():
+                slot = self.heads.get(cell)
+                if slot is not None:
+                    new |= slot.owned
+                    slot.owned = False
+                elif self.state.existed(cell) and cell.frozen is None and cell not in self.frozen:
+                    self.frozen[cell] = why
+                    new = True
+        return new
+
+    def _carry_out(self, key: Key, value: Any) -> bool:
+        """Carry a name that only the body binds, if it is read later, and a step is certain."""
+        if isinstance(value, Missing | Poison | Unjoined) or not self.read_later(key[1]):
+            return False
+        count = self.count
+        certain = isinstance(count, int | Dim) and self.program.facts.proves(Fact("<=", 1, count))
+        if not certain or self.exits:
+            return False
+        try:
+            found, tree = flatten(self.program.current, load(value), f"`{key[1]}`")
+        except (Failure, Poisoned):
+            return False
+        slot = Slot(key, MISSING, [], tree, owned=False, form=value)
+        slot.leaves = [Leaf.from_zeros(each, self.session.working_float) for each in found]
+        self.slots[key] = slot
+        return True
+
+    def _end(self, slot: Slot, wanted: dict[int, DType]) -> list[Value]:
+        """The leaves that a name has at the end of a step; Again if their types were learnt."""
+        frame, name = slot.key
+        if slot.dropped or not slot.leaves:
+            return []
+        value = frame.names.get(name, MISSING)
+        if isinstance(value, Unjoined):
+            self._drop(slot, value.why)
+        if isinstance(value, Missing):
+            self._drop(slot, [UnboundAfterLoop(name=name, span=self._span)])
+        try:
+            found, tree = flatten(self.program.current, load(value), f"`{name}`")
+        except Failure as failure:
+            self._drop(slot, failure.at(self._span).diagnostics)
+        assert slot.tree is not None
+        if not same_structure(tree, slot.tree):
+            self._drop(slot, [self._changed(name, slot.tree, tree)])
+        changed = [
+            leaf.learn(each, wanted.get(id(leaf)))
+            for leaf, each in zip(slot.leaves, found, strict=True)
+        ]
+        if any(changed):
+            raise Again
+        for leaf, each in zip(slot.leaves, found, strict=True):
+            end = each.type.with_dtype(leaf.carrier) if isinstance(each, Weak) else each.type
+            fits = isinstance(each, Value) or accepts_weak(leaf.carrier, each.kind)
+            if leaf.dtype is None and isinstance(each, Value):
+                fits = False
+            why = array_difference(self.program.facts, end, leaf.type)
+            if why is not None or not fits:
+                self._drop(slot, [self._changed(name, leaf.type, each.type, why or "")])
+        return [
+            each if isinstance(each, Value) else each.at(leaf.carrier)
+            for leaf, each in zip(slot.leaves, found, strict=True)
+        ]
+
+    def _contents(self, wanted: dict[int, DType]) -> list[Value]:
+        """What cells hold at the end of a step; Again if their dtypes were learnt."""
+        changed = [
+            leaf.learn(cell.content, wanted.get(id(leaf))) for cell, leaf in self.cells.items()
+        ]
+        if any(changed):
+            raise Again
+        found: list[Value] = []
+        for cell, leaf in self.cells.items():
+            content = (
+                cell.content if isinstance(cell.content, Value) else cell.content.at(leaf.carrier)
+            )
+            if content.type != leaf.type and array_difference(
+                self.program.facts, content.type, leaf.type
+            ):
+                raise Failure(self._changed("an array", leaf.type, content.type))
+            found.append(content)
+        return found
+
+    def _changed(self, name: str, before: Any, after: Any, why: str = "") -> Diagnostic:
+        return LoopChangesType(
+            name=f"`{name}`", before=str(before), after=str(after), why=why, span=self._span
+        )
+
+    def _drop(self, slot: Slot, why: Sequence[Diagnostic]) -> NoReturn:
+        """Carry a name no more: whoever reads it before a step binds it is told why not."""
+        slot.dropped, slot.leaves = why, []
+        self._share(slot.before, self._snapshot(slot.key[1]))
+        raise Again
+
+    def _learn_owners(self, outcome: Outcome) -> None:
+        """Take the right to write from names whose arrays others hold at the end of a step."""
+        again = False
+        held = self._held_at_end()
+        for cell, why in self.state.frozen():
+            if self.state.existed(cell) and cell not in self.frozen:
+                self.frozen[cell] = why
+                again = True
+            slot = self.heads.get(cell)
+            if slot is not None and slot.owned:
+                slot.owned = False
+                again = True
+        for slot in self.slots.values():
+            frame, name = slot.key
+            value = frame.names.get(name, MISSING)
+            if slot.dropped or isinstance(value, Missing | Unjoined | Poison):
+                continue
+            owned = (
+                slot.owned
+                and isinstance(value, Ref)
+                and not value.steps
+                and value.cell.frozen is None
+                and not self.state.existed(value.cell)
+                and held is not None
+                and held[value.cell] == 1
+            )
+            if owned:
+                continue
+            if slot.owned:
+                slot.owned = False
+                again = True
+            again |= self._share(value, self._snapshot(name))
+        if isinstance(outcome, Return | Maybe):
+            again |= self._share(outcome.value, self._snapshot("what is returned"))
+        if again:
+            raise Again
+
+    def _held_at_end(self) -> Counter[Cell] | None:
+        """How often names refer to each cell, those that end with the step left out."""
+        gone = {
+            key: value
+            for key, value in self.state.renamed().items()
+            if key not in self.slots and not self._is_hidden(key)
+        }
+        for (frame, name), _ in gone.items():
+            frame.names.pop(name, None)
+        found = holders(self.session)
+        for (frame, name), value in gone.items():
+            if not isinstance(value, Missing):
+                frame.names[name] = value
+        return found
+
+    def _exits(self, outcome: Outcome) -> list[Value]:
+        """Where control goes, and what is returned; Again if it was not known that it does."""
+        kinds = kinds_of(outcome)
+        again = not kinds <= self.kinds
+        self.kinds |= kinds
+        here = self.program.current
+        found: list[Array] = list(self._returned)
+        if isinstance(outcome, Return | Maybe) and RETURN in kinds:
+            if is_poisoned(outcome.value):
+                raise Poisoned
+            found, _ = flatten(here, load(outcome.value), "what is returned")
+            if isinstance(self.returned_form, Missing):
+                self.returned_form, again = outcome.value, True
+                for each in found:
+                    self.returned.append(Leaf.from_zeros(each, self.session.working_float))
+        if again:
+            raise Again
+        if not self.exits:
+            return []
+        code = outcome.code if isinstance(outcome, Maybe) else here.literal(min(kinds), I32)
+        pairs = zip(self.returned, found, strict=True)
+        return [code, *(x if isinstance(x, Value) else x.at(leaf.carrier) for leaf, x in pairs)]
+
+    # The whole loop.
+
+    def _tested(self) -> Step | None:
+        """The test as a block of what is carried; None if the steps are counted, and no more."""
+        counted = self.count is not None and not isinstance(self.count, Value)
+        if counted and self.test is None and not self.exits:
+            return None
+        with self.program.inside() as block:
+            params = self._begin(block, {})
+            tests: list[Value] = []
+            if self.exits:
+                (code,) = self._leaving
+                tests += block.bind(e.equal, (code, block.literal(ON, I32)))
+            if self.test is not None:
+                written = self.session.stores
+                before = [(frame, dict(frame.names)) for frame, _ in self.state.names]
+                tests.append(self.test())
+                renamed = any(frame.names != names for frame, names in before)
+                if renamed or self.session.stores != written:
+                    raise TestChanges
+            if self.count is not None:
+                limit = self.count
+                if not isinstance(limit, Value):
+                    limit = block.size(limit, self._counter.dtype)
+                tests += block.bind(e.less, (self._counter, limit))
+            if not tests:
+                raise Failure(EndlessLoop())
+            whole = tests[0]
+            for each in tests[1:]:
+                (whole,) = block.bind(e.bitwise_and, (whole, each))
+            return Step(*block.finish(params, [whole]))
+
+    def _bound(self, step: Step, test: Step | None) -> Outcome:
+        """The equation, and what the loop leaves."""
+        leaves = [leaf for slot in self.slots.values() for leaf in slot.leaves]
+        leaves += self.cells.values()
+        here = self.here
+        initial = [leaf.initial() for leaf in leaves]
+        if self.exits:
+            initial += [here.literal(ON, I32), *(leaf.initial() for leaf in self.returned)]
+        self.program.span = self._span
+        results: Sequence[Value] = ()
+        count = self.count
+        if initial:
+            if count is not None:
+                initial.append(here.literal(0, I64 if isinstance(count, Value) else I32))
+            if test is None:
+                assert count is not None
+                assert not isinstance(count, Value)
+                scan = Scan(step.block, len(step.captured), len(initial), count, False)
+                results = here.bind(scan, (*step.captured, *initial))
+            else:
+                bound = None if isinstance(count, Value) else count
+                counts = len(test.captured), len(step.captured)
+                loop = While(test.block, step.block, *counts, bound)
+                results = here.bind(loop, (*test.captured, *step.captured, *initial))
+        return self._left(results)
+
+    def _left(self, results: Sequence[Value]) -> Outcome:
+        """Bind names and cells to what the loop leaves; where control goes."""
+        remaining = iter(results)
+        session = self.session
+
+        def after(leaf: Leaf) -> Array:
+            found = next(remaining)
+            return as_python_number(found, leaf.kind) if leaf.dtype is None else found
+
+        for slot in self.slots.values():
+            frame, name = slot.key
+            leaves = [after(leaf) for leaf in slot.leaves]
+            if slot.dropped:
+                frame.names[name] = Unjoined(slot.dropped)
+            else:
+                frozen = None if slot.owned else self._snapshot(name)
+                frame.names[name] = slot.value(iter(leaves), session, frozen)
+        for cell, leaf in self.cells.items():
+            cell.replace(after(leaf))
+        for cell, frozen in self.frozen.items():
+            cell.freeze(frozen)
+        for key in self.local:
+            frame, name = key
+            frame.names[name] = Unjoined([UnboundAfterLoop(name=name, span=self._span)])
+        if not self.exits:
+            return None
+        code = next(remaining)
+        value: Any = None
+        if not isinstance(self.returned_form, Missing):
+            frozen = self._snapshot("what is returned")
+            returned = [after(leaf) for leaf in self.returned]
+            value = rebuilt(
+                self.returned_form, iter(returned), lambda x: Ref(Cell(session, x, frozen))
+            )
+        ends = self.count is not None or self.test is not None
+        kinds = self.kinds | {ON} if ends else self.kinds - {ON}
+        return of_kind(kinds, code, value, self.node)

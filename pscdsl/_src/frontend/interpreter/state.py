@@ -1,0 +1,161 @@
+"""What statements change, and going back to it: the names of live functions, and cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.interpreter.places import (
+    Array,
+    Bound,
+    Cell,
+    Froze,
+    Frozen,
+    Located,
+    Ref,
+    Written,
+    parts_of,
+)
+from pscdsl._src.frontend.values import Builtin, Once, Partial, is_traced
+from pscdsl._src.ir.builder import Value
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.python_containers import is_dict, is_sequence
+
+Key = tuple[Frame, str]
+"""A name of a function."""
+
+
+class Missing:
+    """What a name stands for that is not bound."""
+
+
+MISSING = Missing()
+
+
+class State:
+    """All that statements can change as it is now, to go back to it, and to see what differs."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.mark = len(session.journal)
+        self.serial = session.cells
+        self.names = [(frame, dict(frame.names)) for frame in live_frames(session)]
+        self._before = dict(self.names)
+
+    def existed(self, cell: Cell) -> bool:
+        """Whether a cell was there."""
+        return cell.serial <= self.serial
+
+    def before(self, key: Key) -> Any:
+        """What a name stood for; MISSING if it was not bound."""
+        frame, name = key
+        return self._before[frame].get(name, MISSING)
+
+    def renamed(self) -> dict[Key, Any]:
+        """The names that stand for something else now, and what; MISSING if they are unbound."""
+        found: dict[Key, Any] = {}
+        for frame, before in self.names:
+            for name in (*before, *(each for each in frame.names if each not in before)):
+                now = frame.names.get(name, MISSING)
+                if name not in before or not alike(before[name], now):
+                    found[frame, name] = now
+        return found
+
+    def written(self) -> dict[Cell, tuple[Array, int]]:
+        """The cells that were written, with what they hold now, and since when."""
+        changes = self.session.journal[self.mark :]
+        cells = [change.cell for change in changes if isinstance(change, Written)]
+        return {cell: (cell.content, cell.stamp) for cell in cells}
+
+    def frozen(self) -> list[tuple[Cell, Frozen]]:
+        """The cells that take no stores any more, and why."""
+        return [
+            (change.cell, change.cell.frozen)
+            for change in self.session.journal[self.mark :]
+            if isinstance(change, Froze) and change.cell.frozen is not None
+        ]
+
+    def restore(self) -> None:
+        """Go back."""
+        journal = self.session.journal
+        while len(journal) > self.mark:
+            journal.pop().undo()
+        for frame, before in self.names:
+            frame.names.clear()
+            frame.names.update(before)
+
+
+def live_frames(session: Session) -> list[Frame]:
+    """The frames of the functions that are being elaborated, and those around them."""
+    found: dict[Frame, None] = {}
+    for each in session.live:
+        frame: Frame | None = each
+        while frame is not None:
+            found[frame] = None
+            frame = frame.outer
+    return list(found)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values are surely the same one, at any time."""
+    if one is other:
+        return True
+    if isinstance(one, Ref) and isinstance(other, Ref):
+        return one.cell is other.cell and one.steps == other.steps
+    if isinstance(one, Value) and isinstance(other, Value):
+        return one.atom is other.atom
+    if type(one) is not type(other) or is_traced(one):
+        return False
+    if type(one) is tuple:
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, bool | int | float | complex | str | Dim):
+        return repr(one) == repr(other)
+    return False
+
+
+def holders(session: Session) -> Counter[Cell] | None:
+    """How often names refer to each cell; None if something is held by what is not known."""
+    counts: Counter[Cell] = Counter()
+    seen: set[Frame] = set()
+    try:
+        for frame in live_frames(session):
+            counts.update(_of_frame(frame, seen))
+    except _Unknown:
+        return None
+    return counts
+
+
+class _Unknown(Exception):
+    """A value that may hold anything."""
+
+
+def _of_frame(frame: Frame | None, seen: set[Frame]) -> Iterator[Cell]:
+    while frame is not None and frame not in seen:
+        seen.add(frame)
+        for value in frame.names.values():
+            yield from held(value, seen)
+        frame = frame.outer
+
+
+def held(value: Any, seen: set[Frame]) -> Iterator[Cell]:
+    """The cells that a value refers to, one for each reference."""
+    if isinstance(value, Located):
+        yield from value.cells()
+    elif isinstance(value, Bound):
+        yield from value.owner.cells()
+    elif isinstance(value, Closure):
+        yield from _of_frame(value.outer, seen)
+    elif isinstance(value, Partial):
+        yield from held((value.function, value.args, dict(value.kwargs)), seen)
+    elif isinstance(value, BoundMethod):
+        yield from held((value.function, value.self_value), seen)
+    elif is_sequence(value) or is_dict(value) or isinstance(value, Once):
+        for part in parts_of(value):
+            yield from held(part, seen)
+    elif isinstance(value, Builtin) and value.name.rpartition(".")[0] == "":
+        raise _Unknown  # a method of a container, which it holds
+    elif hasattr(value, "function"):  # a transformed one
+        yield from held(value.function, seen)
