@@ -77,6 +77,10 @@ def integer(p: Params) -> int:
     return p.w  # both
 
 
+def store(x: f32["n"]) -> None:
+    x[0] = "text"  # both
+
+
 def single(x: f32["n"]) -> f32["n"]:
     return x, x  # pyright
 
@@ -243,7 +247,7 @@ def test_the_stub_has_every_operator_and_method() -> None:
     declared = {each.name for each in surface if isinstance(each, ast.FunctionDef)}
     operators = {
         *(f"__{name}__" for name in (*devices.COMPARISONS, *devices.UNARY)),
-        *(f"__{side}{name}__" for name in devices.ARITHMETIC for side in ("", "r")),
+        *(f"__{side}{name}__" for name in devices.ARITHMETIC for side in ("", "r", "i")),
     }
     assert not {*NAMES, *operators} - declared
     assert "Surface[Any]" in map(ast.unparse, classes["Array"].bases)

@@ -291,6 +291,28 @@ def others(keys: Key["n"], x: f32["n"] | None = None, *rest: f32) -> tuple[Key, 
     return keys[0], f(table["a"]) if x is None else apply(lambda v: 1 - v, x)
 
 
+def stores(x: f64["n m"], y: f64["m"], i: i32["n"], chosen: bool_["n"]) -> f64["n m"]:
+    """Stores into parameters, parts of them and new arrays, as in plain NumPy code."""
+    x[0], x[1:, 0], x[i], x[x > 0] = y, 0.0, y, 0
+    y[:2] = [1.0, 2.0]
+    y[0] = x[0] @ y
+    x += y
+    x /= 2
+    x **= 2
+    x[0, :] -= y * x.shape[0]
+    i += 1
+    i //= 2
+    chosen |= x[:, 0] > 0
+    new = np.zeros(x.shape)
+    new[...] = x
+    new[0] *= y[0]
+    for k in range(x.shape[0]):
+        new[k, k] -= x[k, :k] @ y[:k]
+    x.fill(0.0)
+    np.add(x, new, out=x)
+    return x.copy()
+
+
 def apply(f: Callable[[Vector], Vector], x: Vector) -> Vector:
     """A function of functions."""
     return f(f(x))
@@ -325,6 +347,7 @@ def use() -> None:
         np.ones((4, 2), np.float32),
         (),
     )
+    stores(np.ones((3, 3)), np.ones(3), np.arange(3, dtype=np.int32), np.ones(3, np.bool))
     print(y.shape, pair.left + 1, moments.count)
     persistent(
         Scale(factor=np.ones(2, np.float32)),
