@@ -1,0 +1,1 @@
+"""What the programs compute, by another way."""
