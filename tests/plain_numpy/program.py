@@ -84,7 +84,8 @@ class Program:
         """Those of the arguments that the program stores into."""
         code = self.function.__code__
         names = code.co_varnames[: code.co_argcount]
-        return [x for name, x in zip(names, arguments, strict=True) if name in self.writes]
+        given = dict(zip(names, arguments, strict=False))  # the last may have defaults
+        return [x for name, x in given.items() if name in self.writes]
 
 
 def sizes(names: str, *numbers: int | tuple[int, ...]) -> tuple[Sizes, ...]:
@@ -110,8 +111,9 @@ def difference(found: NDArray, wanted: NDArray) -> float:
         return 0.0
     if wanted.dtype.kind not in "fc":
         return float("inf")
-    apart = np.where(found == wanted, 0.0, np.abs(found - wanted))
-    apart = np.where(np.isnan(found) & np.isnan(wanted), 0.0, apart)
+    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(found - wanted))
     scale = float(np.max(np.abs(wanted), initial=0.0, where=np.isfinite(wanted)))
     largest = float(np.max(apart)) / (scale or 1.0)
     return float("inf") if np.isnan(largest) else largest

@@ -9,13 +9,17 @@ import pytest
 
 from tests.plain_numpy.program import Program, Sizes, difference, flat
 from tests.plain_numpy.programs import PROGRAMS
-from tests.plain_numpy.references import linear_algebra, stencils
+from tests.plain_numpy.references import (
+    flows,
+    learning,
+    linear_algebra,
+    other,
+    physics,
+    stencils,
+)
 
-REFERENCES = {
-    name: function
-    for module in (linear_algebra, stencils)
-    for name, function in vars(module).items()
-}
+MODULES = (linear_algebra, stencils, flows, learning, physics, other)
+REFERENCES = {name: each for module in MODULES for name, each in vars(module).items()}
 RUNS = [(program, sizes) for program in PROGRAMS for sizes in program.sizes]
 
 

@@ -1,5 +1,8 @@
 """What the stencils compute, element by element."""
 
+# The arrays are of any dtype.
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -67,3 +70,72 @@ def fdtd_2d(ex: NDArray, ey: NDArray, hz: NDArray, source: NDArray) -> Any:
         for i, j in product(range(n - 1), range(m - 1)):
             hz[i, j] -= 0.7 * (ex[i, j + 1] - ex[i, j] + ey[i + 1, j] - ey[i, j])
     return ex, ey, hz
+
+
+def solved(rows: NDArray, off: float, on: float) -> NDArray:
+    """Solutions of tridiagonal systems for the rows; the ends are neighbours of ones."""
+    size = rows.shape[1]
+    right = rows.copy()
+    right[:, 0] -= off
+    right[:, -1] -= off
+    matrix = on * np.eye(size) + off * (np.eye(size, k=1) + np.eye(size, k=-1))
+    return np.linalg.solve(matrix, right.T).T
+
+
+def explicit(x: NDArray, weight: float) -> NDArray:
+    """The inner rows of an explicit step along the columns."""
+    return x[1:-1] + weight * np.diff(x, 2, axis=0)
+
+
+def adi(tsteps: int, u: NDArray) -> Any:
+    r = len(u) ** 2 / tsteps
+    ends = [(1, 1), (1, 1)]
+    for _ in range(tsteps):
+        half = solved(explicit(u.T, 0.5 * r)[:, 1:-1], -r, 1 + 2 * r)
+        v = np.pad(half.T, ends, constant_values=1.0)
+        u[1:-1, 0] = u[1:-1, -1] = 1.0
+        u[1:-1, 1:-1] = solved(explicit(v, r)[:, 1:-1], -0.5 * r, 1 + r)
+    return u
+
+
+def hdiff(in_field: NDArray, out_field: NDArray, coeff: NDArray) -> Any:
+    x = in_field
+
+    def laplacian(i: int, j: int) -> Any:
+        near = x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1]
+        return 4 * x[i, j] - near
+
+    def flux(i: int, j: int, di: int, dj: int) -> Any:
+        through = laplacian(i + di, j + dj) - laplacian(i, j)
+        downhill = through * (x[i + di, j + dj] - x[i, j]) <= 0
+        return through * downhill
+
+    for i, j in product(range(coeff.shape[0]), range(coeff.shape[1])):
+        a, b = i + 2, j + 2
+        leaving = flux(a, b, 1, 0) + flux(a, b, 0, 1)
+        entering = flux(a - 1, b, 1, 0) + flux(a, b - 1, 0, 1)
+        out_field[i, j] = x[a, b] - coeff[i, j] * (leaving - entering)
+    return out_field
+
+
+def vadv(
+    utens_stage: NDArray,
+    u_stage: NDArray,
+    wcon: NDArray,
+    u_pos: NDArray,
+    utens: NDArray,
+    dtr_stage: float,
+) -> Any:
+    wind = 0.25 * (wcon[1:] + wcon[:-1])
+    size = utens_stage.shape[2]
+    for i, j in product(*map(range, utens_stage.shape[:2])):
+        upwind = np.zeros((size, size))
+        for k in range(1, size):
+            for row, sign in ((k, -1.0), (k - 1, 1.0)):  # the face between k - 1 and k
+                upwind[row, 2 * k - 1 - row] += sign * wind[i, j, k]
+                upwind[row, row] -= sign * wind[i, j, k]
+        implicit = dtr_stage * np.eye(size) + 0.6 * upwind
+        sources = utens[i, j] + utens_stage[i, j] - 0.4 * upwind @ u_stage[i, j]
+        change = np.linalg.solve(implicit, sources - 0.6 * upwind @ u_pos[i, j])
+        utens_stage[i, j] = dtr_stage * change
+    return utens_stage
