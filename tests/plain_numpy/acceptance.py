@@ -16,16 +16,17 @@ import copy
 import inspect
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.kernels.kernel import load_kernel
 from pscdsl.typing.diagnostics import Severity
-from tests.plain_numpy.program import Program, Sizes, difference, flat
+from tests.plain_numpy.program import Program, Sizes, difference, flat, leaves
 
 Verdict = Literal["refused", "accepted", "fails"]
 """`fails`: it is accepted, but a call raises."""
@@ -44,10 +45,15 @@ class Outcome:
     code: str = ""
     message: str = ""
     """Of the first finding, or of the exception."""
+    line: str = ""
+    """Where the first finding is, as it is written."""
     apart: float = 0.0
     """The largest difference from NumPy, as a part of the largest number of each array."""
     runs: int = 0
     tolerance: float = 0.0
+    check_seconds: float = 0.0
+    run_seconds: float = 0.0
+    """What compiling for all sizes and running took."""
 
     @property
     def equal(self) -> bool:
@@ -56,27 +62,38 @@ class Outcome:
 
     def __str__(self) -> str:
         if self.verdict != "accepted":
-            found = f"{self.verdict}  {self.code} {self.message}"
+            place = f"\n{'':38}{self.line}" if self.line else ""
+            found = f"{self.verdict}  {self.code} {self.message}{place}"
         elif self.apart == 0.0:
             found = f"accepted  equal at {self.runs} sizes"
         elif self.equal:
             found = f"accepted  equal but for rounding, {self.apart:.0e}, at {self.runs} sizes"
         else:
             found = f"accepted  NOT EQUAL, {self.apart:.0e}"
-        return f"{self.name:26}{self.changed:3}  {found}"
+        seconds = f"{self.check_seconds:6.1f}{self.run_seconds:6.1f}"
+        return f"{self.name:26}{self.changed:3}{seconds}  {found}"
 
 
 def outcome(program: Program, results: bool = False) -> Outcome:
     """Check a program with only the decorator added, and run it at its sizes if it is accepted."""
     text = source(program, results)
-    about = (program.name, changed(text))
+    started = time.perf_counter()
     result = check_source(text, f"{program.name}.py")
+    checked = time.perf_counter()
+    about = Outcome(
+        program.name,
+        changed(text),
+        "refused",
+        tolerance=program.tolerance,
+        check_seconds=checked - started,
+    )
     errors = [each for each in result.diagnostics if each.severity is Severity.ERROR]
     if errors:
         first = min(errors, key=lambda each: each.span.line)
-        return Outcome(*about, "refused", first.code, first.message())
+        line = text.splitlines()[first.span.line - 1].strip()
+        return replace(about, code=first.code, message=first.message(), line=line)
     if [kernel.status for kernel in result.kernels] != ["ok"]:
-        return Outcome(*about, "refused", message="it is not checked")
+        return replace(about, message="it is not checked")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{program.name}.py")
         path.write_text(text, encoding="utf-8")
@@ -89,9 +106,10 @@ def outcome(program: Program, results: bool = False) -> Outcome:
                 apart = max(apart, compared(program, kernel, sizes, results))
             except Exception as error:
                 said = f"{type(error).__name__} at {sizes}: {error}".splitlines()[0]
-                return Outcome(*about, "fails", message=said)
+                return replace(about, verdict="fails", message=said)
             runs += 1
-    return Outcome(*about, "accepted", apart=apart, runs=runs, tolerance=program.tolerance)
+    seconds = time.perf_counter() - checked
+    return replace(about, verdict="accepted", apart=apart, runs=runs, run_seconds=seconds)
 
 
 def compared(program: Program, kernel: Any, sizes: Sizes, results: bool = False) -> float:
@@ -100,10 +118,10 @@ def compared(program: Program, kernel: Any, sizes: Sizes, results: bool = False)
     ours = copy.deepcopy(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wanted = flat([program.function(*arguments), program.written(arguments)])
-        found = flat(kernel(*ours))
+        wanted = leaves([program.function(*arguments), program.written(arguments)])
+        found = leaves(kernel(*ours))
     if not results:
-        wanted, found = flat([wanted, arguments]), flat([found, program.written(ours), ours])
+        wanted, found = leaves([wanted, arguments]), leaves([found, program.written(ours), ours])
     if len(found) != len(wanted):
         return float("inf")
     return max(difference(*both) for both in zip(found, wanted, strict=True))

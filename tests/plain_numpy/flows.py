@@ -8,7 +8,7 @@ Helpers store into the arrays that they are given.
 
 import numpy as np
 
-from pscdsl import Static, f64, i64
+from pscdsl import Static, f64, i32, i64
 from tests.plain_numpy.program import Program, sizes
 
 
@@ -131,7 +131,7 @@ def channel_flow(
     rho: f64,
     nu: f64,
     force: f64,
-) -> i64:
+) -> i32:
     assert u.shape[0] >= 3
     assert u.shape[1] >= 3
     udiff = 1

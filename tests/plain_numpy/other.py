@@ -93,6 +93,7 @@ def mandelbrot2(
 def stockham_fft(
     n: Static[int], radix: Static[int], stages: Static[int], x: c128["n"], y: c128["n"]
 ) -> None:
+    assert radix >= 2
     assert n == radix**stages
     i, j = np.mgrid[0:radix, 0:radix]
     dft = np.exp(-2j * np.pi * i * j / radix)

@@ -94,18 +94,31 @@ def sizes(names: str, *numbers: int | tuple[int, ...]) -> tuple[Sizes, ...]:
     return tuple(Sizes(zip(names.split(), row, strict=True)) for row in rows)
 
 
-def flat(results: Any) -> list[NDArray]:
-    """The arrays of a result."""
+def leaves(results: Any) -> list[Any]:
+    """The arrays and numbers of a result."""
     if results is None:
         return []
     if isinstance(results, tuple | list):
-        return [array for each in cast("Sequence[Any]", results) for array in flat(each)]
-    return [np.asarray(results)]
+        return [leaf for each in cast("Sequence[Any]", results) for leaf in leaves(each)]
+    return [results]
 
 
-def difference(found: NDArray, wanted: NDArray) -> float:
-    """The largest difference, as a part of the largest number; 0 if they are equal."""
-    if found.shape != wanted.shape or found.dtype.kind != wanted.dtype.kind:
+def flat(results: Any) -> list[NDArray]:
+    """The arrays of a result; numbers are arrays of rank 0."""
+    return [np.asarray(each) for each in leaves(results)]
+
+
+def difference(found: Any, wanted: Any) -> float:
+    """The largest difference, as a part of the largest number; 0 if they are equal.
+
+    Arrays of other shapes or dtypes are infinitely far apart.  A Python number has any dtype of
+    its kind.
+    """
+    weak = type(wanted) in (bool, int, float, complex)
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    if weak and found.dtype.kind == wanted.dtype.kind:
+        wanted = wanted.astype(found.dtype)
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return float("inf")
     if found.size == 0 or np.array_equal(found, wanted, equal_nan=wanted.dtype.kind in "fc"):
         return 0.0

@@ -12,7 +12,10 @@ from tests.plain_numpy.programs import PROGRAMS
 
 pytestmark = pytest.mark.quick_code
 
-ACCEPTED = frozenset("k3mm atax bicg gesummv covariance2 softmax mlp arc_distance compute".split())
+ACCEPTED = frozenset(
+    "gemm k2mm k3mm atax bicg mvt gemver gesummv doitgen cholesky2 covariance2 hdiff".split()
+    + "softmax mlp arc_distance compute".split()
+)
 """Add a name when its program becomes a kernel: `python -m tests.plain_numpy` says which are."""
 
 OFFSET = 2.0
@@ -47,7 +50,7 @@ def program(function: object, *numbers: int) -> Program:
     "program", [each for each in PROGRAMS if each.name in ACCEPTED], ids=lambda each: each.name
 )
 def test_what_was_accepted_is_accepted_and_equal(program: Program) -> None:
-    found = outcome(program)
+    found = outcome(program, results=True)
     assert found.equal, str(found)
 
 
@@ -103,4 +106,8 @@ def test_differences_are_parts_of_the_largest_number() -> None:
     assert difference(np.array([1.0, 100.0, np.nan, 0.0]), wanted) == np.inf
     assert difference(wanted[:2], wanted) == np.inf
     assert difference(np.array([1, 2]), np.array([1, 3])) == np.inf
-    assert difference(np.array([1.0]), np.array([1])) == np.inf, "of another kind"
+    assert difference(np.array([1.0]), np.array([1])) == np.inf
+    assert difference(np.int32(2), 2) == 0.0
+    assert difference(np.int32(2), np.int64(2)) == np.inf
+    assert difference(np.float32(2), 2) == np.inf
+    assert difference(np.ones(2, np.float32), np.ones(2)) == np.inf
