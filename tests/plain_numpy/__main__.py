@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 
 from tests.plain_numpy.acceptance import Outcome, outcome
 from tests.plain_numpy.programs import PROGRAMS
@@ -29,6 +30,9 @@ def main() -> int:
     equal = sum(each.equal for each in outcomes)
     accepted = sum(each.verdict != "refused" for each in outcomes)
     print(f"{accepted} of {len(outcomes)} accepted, {equal} of them equal")
+    codes = Counter(each.code for each in outcomes if each.code)
+    if codes:
+        print("first findings:", ", ".join(f"{code} {n}" for code, n in codes.most_common()))
     return int(accepted != equal)
 
 

@@ -35,8 +35,7 @@ def conv2d(x: f32["n h w c"], weights: f32["k k c d"]) -> f32["n h-k+1 w-k+1 d"]
     out = np.empty((n, h - k + 1, w - k + 1, weights.shape[3]), dtype=np.float32)
     for i in range(h - k + 1):
         for j in range(w - k + 1):
-            window = x[:, i : i + k, j : j + k, :, np.newaxis]
-            out[:, i, j, :] = np.sum(window * weights[np.newaxis], axis=(1, 2, 3))
+            out[:, i, j, :] = np.tensordot(x[:, i : i + k, j : j + k, :], weights, axes=3)
     return out
 
 

@@ -67,26 +67,24 @@ def mandelbrot2(
     maxiter: i64,
     horizon: f64,
 ) -> tuple[c128["xn yn"], i64["xn yn"]]:
-    xi, yi = np.mgrid[0:xn, 0:yn]
-    x = np.linspace(xmin, xmax, xn)[xi]
-    y = np.linspace(ymin, ymax, yn)[yi]
-    c = x + y * 1j
-    counts = np.zeros(c.shape, dtype=np.int64)
-    last = np.zeros(c.shape, dtype=np.complex128)
-    xi, yi, c = xi.reshape(-1), yi.reshape(-1), c.reshape(-1)
-    z = np.zeros(c.shape, np.complex128)
+    assert xn >= 1
+    assert yn >= 1
+    i, j = np.mgrid[0:xn, 0:yn]
+    c = (np.linspace(xmin, xmax, xn)[i] + 1j * np.linspace(ymin, ymax, yn)[j]).ravel()
+    counts = np.zeros((xn, yn), dtype=np.int64)
+    last = np.zeros((xn, yn), dtype=np.complex128)
+    left = np.arange(xn * yn)
+    z = np.zeros(left.shape, dtype=np.complex128)
     for n in range(maxiter):
-        if not len(z):
+        if left.size == 0:
             break
-        np.multiply(z, z, z)
-        np.add(z, c, z)
-        outside = np.abs(z) > horizon
-        counts[xi[outside], yi[outside]] = n + 1
-        last[xi[outside], yi[outside]] = z[outside]
-        np.logical_not(outside, outside)
-        z = z[outside]
-        xi, yi = xi[outside], yi[outside]
-        c = c[outside]
+        np.multiply(z, z, out=z)
+        z += c[left]
+        escaped = np.abs(z) > horizon
+        counts.ravel()[left[escaped]] = n + 1
+        last.ravel()[left[escaped]] = z[escaped]
+        z = z[~escaped]
+        left = left[~escaped]
     return last, counts
 
 

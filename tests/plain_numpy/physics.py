@@ -11,29 +11,23 @@ from tests.plain_numpy.program import Program, sizes
 
 
 def accelerations(mass: f64["n 1"], pos: f64["n 3"], gravity: f64, softening: f64) -> f64["n 3"]:
-    x = pos[:, 0:1]
-    y = pos[:, 1:2]
-    z = pos[:, 2:3]
-    dx = x.T - x
-    dy = y.T - y
-    dz = z.T - z
-    factor = dx**2 + dy**2 + dz**2 + softening**2
-    factor[factor > 0] = factor[factor > 0] ** (-1.5)
-    ax = gravity * (dx * factor) @ mass
-    ay = gravity * (dy * factor) @ mass
-    az = gravity * (dz * factor) @ mass
-    return np.hstack((ax, ay, az))
+    apart = pos[np.newaxis, :, :] - pos[:, np.newaxis, :]
+    pull = np.sum(apart**2, axis=2) + softening**2
+    pull[pull > 0] = pull[pull > 0] ** -1.5
+    acc = np.empty_like(pos)
+    for axis in range(3):
+        acc[:, axis] = (apart[:, :, axis] * pull @ mass)[:, 0]
+    acc *= gravity
+    return acc
 
 
 def energies(mass: f64["n 1"], pos: f64["n 3"], vel: f64["n 3"], gravity: f64) -> tuple[f64, f64]:
     kinetic = 0.5 * np.sum(mass * vel**2)
-    dx = pos[:, 0] - pos[:, 0:1]
-    dy = pos[:, 1] - pos[:, 1:2]
-    dz = pos[:, 2] - pos[:, 2:3]
-    inverse = np.sqrt(dx**2 + dy**2 + dz**2)
-    far = inverse > 0
-    inverse[far] = 1.0 / inverse[far]
-    potential = gravity * np.sum(np.triu(-(mass * mass.T) * inverse, 1))
+    distance = np.sqrt(np.sum((pos[np.newaxis, :, :] - pos[:, np.newaxis, :]) ** 2, axis=2))
+    pairs = gravity * (mass * mass.T)
+    far = distance > 0
+    pairs[far] = pairs[far] / distance[far]
+    potential = -np.sum(np.triu(pairs, 1))
     return kinetic, potential
 
 
