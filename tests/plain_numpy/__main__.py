@@ -22,6 +22,9 @@ def main() -> int:
     parser.add_argument("--results", action="store_true", help="return what is written")
     parser.add_argument("names", nargs="*", help="of programs; all, if none is given")
     given = parser.parse_args()
+    unknown = set(given.names) - {program.name for program in PROGRAMS}
+    if unknown:
+        parser.error(f"no such program: {', '.join(sorted(unknown))}")
     outcomes: list[Outcome] = []
     for program in PROGRAMS:
         if not given.names or program.name in given.names:
