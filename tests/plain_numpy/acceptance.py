@@ -173,7 +173,7 @@ def decorator(writes: Sequence[str]) -> str:
     """What makes a function a kernel."""
     if not writes:
         return "@psc.kernel"
-    return f"@psc.kernel(writes=({', '.join(map(repr, writes))},))".replace("'", '"')
+    return f"@psc.kernel(writes={tuple(writes)!r})".replace("'", '"')
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> str:

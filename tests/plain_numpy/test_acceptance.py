@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pscdsl import f64
-from tests.plain_numpy.acceptance import Outcome, outcome, source
+from tests.plain_numpy.acceptance import Outcome, decorator, outcome, source
 from tests.plain_numpy.program import Program, difference, sizes
 from tests.plain_numpy.programs import PROGRAMS
 
@@ -83,6 +83,7 @@ def test_a_refused_program_has_its_first_finding() -> None:
 
 def test_writes_are_declared() -> None:
     assert '@psc.kernel(writes=("y",))\ndef writing(' in source(program(writing, 2))
+    assert decorator(("x", "y")) == '@psc.kernel(writes=("x", "y"))'
 
 
 def test_writes_are_results_if_asked() -> None:
