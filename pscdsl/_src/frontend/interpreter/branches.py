@@ -255,8 +255,10 @@ class _Join:
         going = [path for path in self.paths if path.goes_on]
         names = {key: self._name(key, going) for path in going for key in path.names}
         cells = {
-            cell: self._array([path.cells.get(cell, (cell.content, 0))[0] for path in going], going)
-            for path in going
+            cell: self._array(
+                [path.cells.get(cell, (cell.content, 0))[0] for path in self.paths], self.paths
+            )
+            for path in self.paths  # also of one that returns: the caller may hold it
             for cell in path.cells
             if self.state.existed(cell)
         }

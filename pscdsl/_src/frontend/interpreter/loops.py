@@ -43,20 +43,20 @@ from pscdsl._src.frontend.interpreter.places import (
     located_in,
 )
 from pscdsl._src.frontend.interpreter.state import MISSING, Key, Missing, State, holders
-from pscdsl._src.frontend.trees import Attempt, flatten
-from pscdsl._src.frontend.values import POISON, MapValue, Poison, Poisoned, RecordValue, is_poisoned
+from pscdsl._src.frontend.trees import Attempt, flatten, unflatten
+from pscdsl._src.frontend.values import POISON, Poison, Poisoned, is_poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.while_loop import While
-from pscdsl.typing.array_types import ArrayType, Type, same_structure
+from pscdsl.typing.array_types import NONE, ArrayType, TupleType, Type, same_structure
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import EndlessLoop, LoopChangesType, UnboundAfterLoop
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import I32, I64, DType, Kind, accepts_weak
-from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.unify import array_difference
 
 MOST_ROUNDS: Final = 40
@@ -66,21 +66,15 @@ MOST_ROUNDS: Final = 40
 # What is carried: values leaf by leaf, and how they are put together again.
 
 
-def rebuilt(value: Any, leaves: Iterator[Any], array: Callable[[Any], Any]) -> Any:
+def rebuilt(value: Any, tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any]) -> Any:
     """A value of the structure of another one, of other leaves; `array` makes its references."""
     if isinstance(value, Located):
         return array(next(leaves))
     if is_sequence(value):
-        return type(value)([rebuilt(each, leaves, array) for each in value])
-    if is_dict(value):
-        return {key: rebuilt(each, leaves, array) for key, each in value.items()}
-    if isinstance(value, RecordValue):
-        fields = {name: rebuilt(each, leaves, array) for name, each in value.fields.items()}
-        return RecordValue(value.cls, fields)
-    if isinstance(value, MapValue):
-        items = {key: rebuilt(value.items[key], leaves, array) for key in sorted(value.items)}
-        return MapValue(items)
-    return None if value is None or isinstance(value, str) else next(leaves)
+        assert isinstance(tree, TupleType)
+        parts = zip(value, tree.items, strict=True)
+        return type(value)([rebuilt(each, item, leaves, array) for each, item in parts])
+    return unflatten(tree, leaves)
 
 
 @dataclass(eq=False)
@@ -176,8 +170,8 @@ class Slot:
     tree: Type | None
     owned: bool
     """Whether the body may write its array."""
-    dropped: Sequence[Diagnostic] = ()
-    """Why it is not carried: steps leave other types than they begin with."""
+    dropped: Sequence[Diagnostic] | None = None
+    """Why it is not carried, if it is not: steps leave other types than they begin with."""
     form: Any = None
     """A value of its structure."""
 
@@ -187,7 +181,12 @@ class Slot:
         why = frozen if frozen is not None or not alone else None
         if not alone and frozen is None:
             why = Frozen("is an item of what a loop carries")
-        return rebuilt(self.form, leaves, lambda leaf: Ref(Cell(session, leaf, why)))
+        assert self.tree is not None
+        return rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, why)))
+
+    def left_out(self) -> Any:
+        """What the name stands for if it is not carried."""
+        return Unjoined(self.dropped) if self.dropped else POISON
 
 
 @dataclass(eq=False)
@@ -230,6 +229,7 @@ class Rolled:
     local: dict[Key, None] = field(default_factory=dict[Key, None])
     """Names that only the body binds."""
     returned_form: Any = MISSING
+    returned_tree: Type = NONE
 
     @property
     def session(self) -> Session:
@@ -288,9 +288,6 @@ class Rolled:
         wanted: dict[int, DType] = {}
         with program.inside() as block:
             session.step(BLOCK_STEPS)
-            known = program.facts
-            if isinstance(self.count, Dim):
-                program.facts = known.assume(Fact("<=", 1, self.count))
             try:
                 params = self._begin(block, wanted)
                 if self.count is not None:
@@ -303,8 +300,6 @@ class Rolled:
                 ends += self._exits(outcome)
             except Poisoned:
                 return None
-            finally:
-                program.facts = known
             if attempt.failed():
                 return None
             if self.count is not None:
@@ -328,8 +323,8 @@ class Rolled:
         for slot in self.slots.values():
             frame, name = slot.key
             leaves = [shown(leaf) for leaf in slot.leaves]
-            if slot.dropped:
-                frame.names[name] = Unjoined(slot.dropped)
+            if slot.dropped is not None:
+                frame.names[name] = slot.left_out()
             elif not isinstance(slot.before, Missing):
                 frozen = None if slot.owned else self._snapshot(name)
                 value = slot.value(iter(leaves), session, frozen)
@@ -398,7 +393,6 @@ class Rolled:
         self.slots[key] = slot
         if is_poisoned(before):
             slot.dropped = ()
-            slot.before = MISSING
             return
         try:
             found, slot.tree = flatten(self.here, load(before), f"`{key[1]}`")
@@ -450,13 +444,15 @@ class Rolled:
     def _end(self, slot: Slot, wanted: dict[int, DType]) -> list[Value]:
         """The leaves that a name has at the end of a step; Again if their types were learnt."""
         frame, name = slot.key
-        if slot.dropped or not slot.leaves:
+        if slot.dropped is not None:
             return []
         value = frame.names.get(name, MISSING)
         if isinstance(value, Unjoined):
             self._drop(slot, value.why)
         if isinstance(value, Missing):
             self._drop(slot, [UnboundAfterLoop(name=name, span=self._span)])
+        if is_poisoned(value):
+            raise Poisoned
         try:
             found, tree = flatten(self.program.current, load(value), f"`{name}`")
         except Failure as failure:
@@ -528,7 +524,7 @@ class Rolled:
         for slot in self.slots.values():
             frame, name = slot.key
             value = frame.names.get(name, MISSING)
-            if slot.dropped or isinstance(value, Missing | Unjoined | Poison):
+            if slot.dropped is not None or isinstance(value, Missing | Unjoined | Poison):
                 continue
             owned = (
                 slot.owned
@@ -575,9 +571,9 @@ class Rolled:
         if isinstance(outcome, Return | Maybe) and RETURN in kinds:
             if is_poisoned(outcome.value):
                 raise Poisoned
-            found, _ = flatten(here, load(outcome.value), "what is returned")
+            found, tree = flatten(here, load(outcome.value), "what is returned")
             if isinstance(self.returned_form, Missing):
-                self.returned_form, again = outcome.value, True
+                self.returned_form, self.returned_tree, again = outcome.value, tree, True
                 for each in found:
                     self.returned.append(Leaf.from_zeros(each, self.session.working_float))
         if again:
@@ -658,8 +654,8 @@ class Rolled:
         for slot in self.slots.values():
             frame, name = slot.key
             leaves = [after(leaf) for leaf in slot.leaves]
-            if slot.dropped:
-                frame.names[name] = Unjoined(slot.dropped)
+            if slot.dropped is not None:
+                frame.names[name] = slot.left_out()
             else:
                 frozen = None if slot.owned else self._snapshot(name)
                 frame.names[name] = slot.value(iter(leaves), session, frozen)
@@ -678,7 +674,10 @@ class Rolled:
             frozen = self._snapshot("what is returned")
             returned = [after(leaf) for leaf in self.returned]
             value = rebuilt(
-                self.returned_form, iter(returned), lambda x: Ref(Cell(session, x, frozen))
+                self.returned_form,
+                self.returned_tree,
+                iter(returned),
+                lambda leaf: Ref(Cell(session, leaf, frozen)),
             )
         ends = self.count is not None or self.test is not None
         kinds = self.kinds | {ON} if ends else self.kinds - {ON}

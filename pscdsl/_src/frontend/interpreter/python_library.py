@@ -328,6 +328,8 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
             if default is _ABSENT:
                 raise Failure(BadArguments(function=name, problem="is given nothing"))
             return default
+        if key is None and len(values) > 1 and _are_scalars(values):
+            return _further(here, name, values)
         if key is None:
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             _refuse_arrays(name, rewrite, list(items))
@@ -341,6 +343,23 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
         return items[by_python(name, real, (range(len(items)),), {"key": keys.__getitem__})]
 
     return apply
+
+
+def _are_scalars(values: Sequence[Any]) -> bool:
+    """Whether some values are numbers, of which the program computes some."""
+    return any(is_traced(each) for each in values) and all(
+        isinstance(each, int | float | Dim) or (is_traced(each) and not each.ndim)
+        for each in values
+    )
+
+
+def _further(here: Any, name: str, values: Sequence[Any]) -> Any:
+    """The largest or smallest as Python finds it: a later one only if it lies further."""
+    found = values[0]
+    for each in values[1:]:
+        further = _numpy("greater" if name == "max" else "less").apply(here, (each, found), {})
+        found = _numpy("where").apply(here, (further, each, found), {})
+    return found
 
 
 def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
