@@ -139,14 +139,28 @@ def call(
     try:
         return applied(frame, node, here, function, values, named)
     except Failure as failure:
+        failure = _of_call(frame, func, failure)
         seen = [each.seen() if isinstance(each, Located) else each for each in values]
         found = with_initial(with_operands(failure, frame, nodes, seen), frame, node)
         raise with_origins(found, seen).at(frame.span(node)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError):
-        if not isinstance(function, Meaning | DType | BoundMethod | Bound):
+        if not isinstance(function, Meaning | DType | BoundMethod | Bound | CombinedAt | External):
             raise  # only the library's own Python refuses arguments in this way
         problem = not_taken(load(values), load(named))
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
+
+
+def _of_call(frame: Frame, func: ast.expr, failure: Failure) -> Failure:
+    """Findings about a store that a call makes, with the text of what is called."""
+    text = frame.source.text_of(func)
+    return Failure(
+        *(
+            each.replaced(what=f"`{text}(…)`")
+            if isinstance(each, Mutation) and each.what == "a store"
+            else each
+            for each in failure.diagnostics
+        )
+    )
 
 
 def _is_store(function: External, values: Sequence[Any]) -> bool:

@@ -495,15 +495,17 @@ def own(
             if scalars and not each.ndim:
                 return each
             return Ref(Cell(session, each, frozen, c_order))
-        if type(each) is tuple:
-            return tuple(map(made, each))
-        if type(each) is list:
-            return [*map(made, each)]
+        if type(each) not in (tuple, list, dict) or not _holds_values(each):
+            return each  # the very object: others may know it
         if type(each) is dict:
             return {key: made(item) for key, item in each.items()}
-        return each
+        return type(each)([made(item) for item in each])
 
     return made(value)
+
+
+def _holds_values(value: Any) -> bool:
+    return any(is_traced(part) or _holds_values(part) for part in parts_of(value))
 
 
 def shared(value: Any, cells: Sequence[Cell], why: str, scalars: bool) -> Any:
