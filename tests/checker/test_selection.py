@@ -14,8 +14,8 @@ from pscdsl._src.cli import main
 from pscdsl.typing.codes.projects import UnusedSuppression
 from pscdsl.typing.diagnostics import Span
 
-CODES = [f"PSC{n}" for n in (201, 301, 302, 311, 701)]
-PREFIXES = st.lists(st.sampled_from(["PSC", "PSC3", "PSC30", "PSC301", "PSC7", "PSC701"]))
+CODES = [f"PSC{n}" for n in (201, 301, 302, 311, 702)]
+PREFIXES = st.lists(st.sampled_from(["PSC", "PSC3", "PSC30", "PSC301", "PSC7", "PSC702"]))
 
 
 def reported(*layers: Layer) -> list[str]:
@@ -28,12 +28,12 @@ def reported(*layers: Layer) -> list[str]:
     [
         (Layer(), CODES),
         (Layer(select=("PSC3",)), ["PSC301", "PSC302", "PSC311"]),
-        (Layer(ignore=("PSC3",)), ["PSC201", "PSC701"]),
+        (Layer(ignore=("PSC3",)), ["PSC201", "PSC702"]),
         (Layer(select=("PSC3",), ignore=("PSC30",)), ["PSC311"]),
         (Layer(select=("PSC301",), ignore=("PSC3",)), ["PSC301"]),
         (Layer(select=("PSC3",), ignore=("PSC3",)), []),
-        (Layer(select=("PSC3",), extend=("PSC7",)), ["PSC301", "PSC302", "PSC311", "PSC701"]),
-        (Layer(extend=("PSC301",), ignore=("PSC3",)), ["PSC201", "PSC301", "PSC701"]),
+        (Layer(select=("PSC3",), extend=("PSC7",)), ["PSC301", "PSC302", "PSC311", "PSC702"]),
+        (Layer(extend=("PSC301",), ignore=("PSC3",)), ["PSC201", "PSC301", "PSC702"]),
         (Layer(select=()), []),
     ],
 )
@@ -67,7 +67,7 @@ def test_what_is_left_out_by_file() -> None:
     assert kept == [
         *(("/p/a.py", code) for code in CODES),
         ("/p/tests/a.py", "PSC201"),
-        ("/p/tests/a.py", "PSC701"),
+        ("/p/tests/a.py", "PSC702"),
     ]
 
 

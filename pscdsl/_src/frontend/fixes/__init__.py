@@ -38,7 +38,7 @@ from pscdsl._src.frontend.fixes.library import (
     unknown_name,
 )
 from pscdsl._src.frontend.fixes.place import Place, Tree
-from pscdsl._src.frontend.fixes.updates import aliased_update, mutation
+from pscdsl._src.frontend.fixes.updates import mutation
 from pscdsl._src.frontend.text.source import Source
 from pscdsl.typing.codes.element_types import (
     AccumulatorTooNarrow,
@@ -59,7 +59,6 @@ from pscdsl.typing.codes.language import (
     UnknownName,
 )
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
-from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
 from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
@@ -67,7 +66,6 @@ from pscdsl.typing.diagnostics import Diagnostic, Fix
 
 BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     AccumulatorTooNarrow: accumulator_too_narrow,
-    AliasedUpdate: aliased_update,
     ArgumentDtype: argument_dtype,
     ArrayLeavesProgram: array_leaves_program,
     BadArguments: bad_arguments,

@@ -10,7 +10,6 @@ from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.interpreter.operators import SIGNS
 from pscdsl._src.frontend.purity import index_text
 from pscdsl._src.frontend.text.source import targets
-from pscdsl.typing.codes.numerics import AliasedUpdate
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import Applicability, Edit, Fix, Span
 
@@ -126,6 +125,10 @@ UFUNCS = {"add": "add", "multiply": "multiply", "minimum": "minimum", "maximum":
 
 def mutation(place: Where) -> Iterator[Fix]:
     """What to write instead of a change in place."""
+    update = place.node(ast.AugAssign)
+    if update is not None and isinstance(update.target, ast.Name):
+        yield from _update(place, update, update.target)
+        return
     target = place.node(ast.Subscript)
     if target is not None and isinstance(target.ctx, ast.Store):
         yield from _store(place, target)
@@ -137,7 +140,19 @@ def mutation(place: Where) -> Iterator[Fix]:
         return
     call = place.node(ast.Call)
     if call is not None:
+        if isinstance(call.func, ast.Attribute):
+            called = place.call_statement(call.func)
+            if called is not None:
+                yield from _method(place, call.func, *called)
         yield from _function(place, call)
+
+
+def _update(place: Where, node: ast.AugAssign, target: ast.Name) -> Iterator[Fix]:
+    """`y += 1` as `y = y + 1`, which NumPy computes otherwise where others hold the array."""
+    if place.named(target) is not None:
+        text = f"{target.id} = {target.id} {SIGNS[type(node.op).__name__]}"
+        text += f" {place.tree.operand(node.value)}"
+        yield from place.replace(node, text, "unsafe" if place.shared(target) else "safe")
 
 
 def _store(place: Where, target: ast.Subscript) -> Iterator[Fix]:
@@ -260,13 +275,3 @@ def _function(place: Where, call: ast.Call) -> Iterator[Fix]:
         if place.named(call.args[0]) is not None:
             given = ", ".join(texts[each] for each in order)
             yield from _rebound(place, statement, call.args[0], given, instead, "unsafe")
-
-
-def aliased_update(place: Place[AliasedUpdate]) -> Iterator[Fix]:
-    """`y += 1` as `y = y + 1`, which NumPy computes otherwise where others hold the array."""
-    node = place.node(ast.AugAssign)
-    if node is not None and place.named(node.target) is not None:
-        assert isinstance(node.target, ast.Name)
-        sign, name = SIGNS[type(node.op).__name__], node.target.id
-        text = f"{name} = {name} {sign} {place.tree.operand(node.value)}"
-        yield from place.replace(node, text, "unsafe" if place.shared(node.target) else "safe")

@@ -278,7 +278,7 @@ def _library(
     name, session = function.name, frame.session
     if not name.startswith("numpy."):
         return own(session, result)
-    if makes_new(function) and kwargs.get("copy") is not False:
+    if makes_new(function) and kwargs.get("copy", True) is True:
         return own(
             session, result, scalars=gives_scalars(function), c_order=_in_c_order(function, kwargs)
         )
@@ -320,7 +320,7 @@ def _method(
     if target is not None:
         raise Failure(Mutation(what=f"`out=` of `{name}`", rewrite="use the result"))
     scalars = name in SCALAR_METHODS
-    if name in NEW_METHODS and kwargs.get("copy") is not False:
+    if name in NEW_METHODS and kwargs.get("copy", True) is True:
         return own(frame.session, result, scalars=scalars)
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [tuple(args)]
