@@ -318,10 +318,10 @@ def _slice(
     step: ast.expr | None,
 ) -> Any:
     del node
-    parts = [None if each is None else read(frame, each) for each in (lower, upper, step)]
+    parts = [None if each is None else locate(frame, each) for each in (lower, upper, step)]
     if is_poisoned(parts):
         return POISON
-    return slice(*parts)
+    return slice(*load(parts))
 
 
 def _binary(
@@ -365,10 +365,10 @@ def _compare(
             if index > 1:
                 _require_no_binding(each)  # it may be that Python does not come to it
             within = index > 0 and isinstance(ops[index - 1], ast.In | ast.NotIn)
-            value = _loaded(frame, each, (locate_in_place if within else locate)(frame, each))
+            value = (locate_in_place if within else locate)(frame, each)
             if is_poisoned(value):
                 raise Poisoned
-            values.append(value)
+            values.append(value.seen() if isinstance(value, Located) else value)
             yield value
 
     try:

@@ -24,6 +24,7 @@ from pscdsl._src.frontend.interpreter.equality import (
 )
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.purity import (
     BINARY,
@@ -447,7 +448,8 @@ def comparison(
         if truths and frame.session.stores != written:  # it may be that Python does not come to it
             what = "a store in a chained comparison"
             raise Failure(Unsupported(what=what, rewrite="write two comparisons, with `and`"))
-        found = compared(frame, node, name, left, right)
+        # Both were evaluated before either is read.
+        found = compared(frame, node, name, load(left), load(right))
         if len(names) == 1:
             return found
         if is_traced(found) and not found.ndim and frame.program is not None:
