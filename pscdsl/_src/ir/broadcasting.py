@@ -49,6 +49,10 @@ def broadcast_to(value: Value, shape: Shape) -> Value:
         return value
     facts = value.builder.facts
     offset = len(shape) - value.ndim
+    if offset < 0:
+        axis = -len(shape) - 1
+        shapes = (value.shape, shape)
+        raise Failure(ShapesDoNotBroadcast.of(facts, shapes, axis, value.shape[axis], 1))
     kept: list[int] = []
     for axis, size in enumerate(value.shape):
         wanted = shape[axis + offset]
