@@ -245,7 +245,7 @@ def applied(
         return _library(frame, here, function, args, kwargs)
     if isinstance(function, Builtin) and function.name in FOLLOWED:
         return invoke(frame, here, function, args, kwargs)
-    if isinstance(function, Builtin) and function.name in READING:
+    if isinstance(function, Builtin) and function.name in READING and "key" not in kwargs:
         return own(session, invoke(frame, here, function, load(args), load(kwargs)))
     if isinstance(function, DType) or getattr(function, "returns_new_arrays", False):
         return own(session, invoke(frame, here, function, load(args), load(kwargs)))
