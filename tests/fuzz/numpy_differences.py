@@ -1,0 +1,385 @@
+"""Plain NumPy against NumPy: what is accepted has NumPy's results, and leaves what NumPy leaves.
+
+`python -m tests.fuzz.numpy_differences --programs 10000 --seed 0` prints what became of the
+programs of as many seeds.  The exit code is 1 if one has another result than the same text under
+NumPy, or changes its arguments or the module there, or shows an error of ours.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.checker.check import check_source, deep_stack
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.scope import Project
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Function, evaluate
+from pscdsl._src.transforms.simplify import simplify
+from pscdsl.typing import dims
+from pscdsl.typing.array_types import ArrayType, leaves
+from pscdsl.typing.diagnostics import Failure
+from tests.fuzz import reference
+from tests.fuzz.laws import compiled
+from tests.fuzz.numpy_programs import generate
+
+PATH = "numpy_program.py"
+SIZES = ((3, 2), (5, 3), (4, 4), (1, 1), (2, 1), (0, 0), (0, 2))
+LARGE = 2.0**40
+"""Numbers above are no longer exact sums of integers: a program that has some is not compared."""
+SECONDS = 15.0
+WHOLE = 20
+"""One program of so many is checked as a file too, with its warnings and fixes."""
+
+
+class TooLong(Exception):
+    """A program takes longer than it may."""
+
+
+class Different(Exception):
+    """A program is accepted, and NumPy does something else; or an error of ours."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a program."""
+
+    kind: str
+    """`equal`, `refused`, `different`, `internal error`, `timeout`, `NumPy raises`, …"""
+    detail: str = ""
+
+
+PROBLEMS = ("different", "internal error", "timeout")
+
+
+@contextmanager
+def limited(seconds: float) -> Generator[None]:
+    """Raise TooLong after some seconds."""
+
+    def ended(*_: object) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, ended)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def tried(text: str, seed: int, whole: bool = False, xla: bool = False) -> Verdict:
+    """What becomes of a program."""
+    try:
+        with limited(SECONDS):
+            return examined(text, seed, whole, xla)
+    except TooLong:
+        return Verdict("timeout")
+    except Different as different:
+        return Verdict("different", str(different))
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        return Verdict("internal error", f"{type(error).__name__} at {where}: {error}"[:400])
+
+
+def examined(text: str, seed: int, whole: bool, xla: bool) -> Verdict:
+    """The verdict on a program; raises what shows a problem."""
+    module = Project().add(Source(PATH, text), None)
+    definition = dict(find_kernels(module, []))["main"]
+    function: Function | None = None
+    codes: tuple[str, ...] = ()
+    try:
+        choices = definition.signature.choices() or []
+        function = definition.instance(choices[0])
+        verify(function)
+        if whole:
+            definition.warnings(choices[0])
+    except Failure as failure:
+        codes = tuple(dict.fromkeys(each.code for each in failure.diagnostics))
+        for each in failure.diagnostics:
+            if each.code == "PSC999":
+                raise RuntimeError(f"PSC999: {each.message()}") from failure
+        if not codes:
+            raise RuntimeError("refused without a finding") from failure
+    if whole:
+        check_whole(text, function is not None)
+    if function is None:
+        return Verdict("refused", codes[0])
+    return compared(text, function, seed, xla)
+
+
+def check_whole(text: str, accepted: bool) -> None:
+    """Check a program as a file: it ends, and has an error where it is refused."""
+    result = check_source(text, PATH)
+    for each in result.diagnostics:
+        if each.code == "PSC999":
+            raise RuntimeError(f"PSC999: {each.message()}")
+    if accepted != (result.kernels[0].status == "ok"):
+        status = result.kernels[0].status
+        raise RuntimeError(f"accepted: {accepted}, and checked as a file: {status}")
+
+
+def arguments(function: Function, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
+    """Small integers for the parameters of a function: those of integer arrays are indices."""
+    numbers = np.random.default_rng([seed, *sizes.values()])
+    made: dict[str, Any] = {}
+    for name, of in function.parameters:
+        (leaf,) = leaves(of)
+        assert isinstance(leaf, ArrayType)
+        shape = tuple(dims.evaluate(size, sizes) for size in leaf.shape)
+        kind = leaf.dtype.name
+        low, high = (0, 2) if kind == "bool" else (-4, 6)
+        if kind == "i64" and shape:
+            low, high = 0, max(shape[0], 1)
+        array = numbers.integers(low, high, shape).astype(to_numpy(leaf.dtype))
+        made[name] = array if shape else array[()]
+    return made
+
+
+@dataclass
+class Plain:
+    """What Python does with a program and its arguments."""
+
+    results: list[Any]
+    changed: str = ""
+    """What of the arguments or the module is no longer as it was."""
+    raised: str = ""
+
+
+def plainly(names: dict[str, Any], given: Mapping[str, Any]) -> Plain:
+    """The results of a program under NumPy, and what it has changed beside them."""
+    arrays = copy.deepcopy(dict(given))
+    watched = {key: each for key, each in names.items() if key.isupper()}
+    before = {**copy.deepcopy(watched), **copy.deepcopy(arrays)}
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = names["main"](**arrays)
+    except TooLong:
+        raise
+    except Exception as error:
+        return Plain([], raised=f"{type(error).__name__}: {error}")
+    results = [np.asarray(each) for each in leaves_of(found)]
+    now = {**watched, **arrays}
+    changed = [key for key, each in before.items() if not alike(now[key], each)]
+    return Plain(results, ", ".join(changed))
+
+
+def leaves_of(tree: Any) -> Iterator[Any]:
+    """The arrays of a result in the order of the typed program: dicts by their keys."""
+    if isinstance(tree, dict):
+        for key in sorted(tree):
+            yield from leaves_of(tree[key])
+    elif isinstance(tree, list | tuple):
+        for each in tree:
+            yield from leaves_of(each)
+    else:
+        yield from reference.leaves(tree)
+
+
+def alike(found: Any, wanted: Any) -> bool:
+    """Whether two values are equal, and of the same kind of dtype."""
+    if isinstance(wanted, dict | list | tuple):
+        left, right = list(leaves_of(found)), list(leaves_of(wanted))
+        return len(left) == len(right) and all(map(alike, left, right))
+    one, two = np.asarray(found), np.asarray(wanted)
+    if one.dtype.kind != two.dtype.kind or one.shape != two.shape:
+        return False
+    return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
+
+
+def compared(text: str, function: Function, seed: int, xla: bool) -> Verdict:
+    """Compare an accepted program with Python at all sizes that it admits."""
+    runs, kinds = 0, Counter[str]()
+    simplified = simplify(function)
+    verify(simplified)
+    for n, m in SIZES:
+        sizes = {name: size for name, size in (("n", n), ("m", m)) if name in function.dims}
+        if not function.facts.admits(sizes):
+            continue
+        given = arguments(function, sizes, seed)
+        operands = [np.asarray(each) for each in given.values()]
+        with np.errstate(all="ignore"):
+            found = evaluate(function, sizes, operands)
+        names = reference.loaded(text)
+        for turn in ("the first call", "the second call"):  # a default may remember
+            plain = plainly(names, given)
+            kind = judged(plain, found, f"{turn} at n={n}, m={m}")
+            kinds[kind] += 1
+            if kind != "equal":
+                break
+        else:
+            runs += 1
+            if xla and runs == 1:
+                made = compiled(simplified, sizes, operands)
+                judged(plain, made, f"XLA at n={n}, m={m}")
+    if runs:
+        return Verdict("equal")
+    return Verdict(kinds.most_common(1)[0][0] if kinds else "no size")
+
+
+def judged(plain: Plain, found: Sequence[Any], where: str) -> str:
+    """Whether what was computed is what Python has; Different if Python does something else."""
+    if plain.raised:
+        return "NumPy raises"
+    if plain.changed:
+        raise Different(f"{where}: Python changes {plain.changed}")
+    wanted = plain.results
+    if any(np.max(np.abs(each), initial=0) > LARGE for each in wanted if each.dtype.kind in "fi"):
+        return "too large"
+    if len(found) != len(wanted):
+        raise Different(f"{where}: {len(found)} results, and Python has {len(wanted)}")
+    for number, (one, two) in enumerate(zip(found, wanted, strict=True)):
+        if not alike(one, two):
+            one = np.asarray(one)
+            raise Different(
+                f"{where}: result {number} is {one.dtype} {one.tolist()}, "
+                f"and Python has {two.dtype} {two.tolist()}"
+            )
+    return "equal"
+
+
+# Smaller programs.
+
+
+def minimised(text: str, fails: Callable[[str], bool], seconds: float = 60.0) -> str:
+    """A program without the statements that are not needed for it to fail."""
+    start = time.monotonic()
+    changed = True
+    while changed:
+        changed = False
+        for smaller in without_statements(text):
+            if time.monotonic() - start > seconds:
+                return text
+            if fails(smaller):
+                text, changed = smaller, True
+                break
+    return text
+
+
+def without_statements(text: str) -> Iterator[str]:
+    """A program with one statement left out, or replaced by the statements in it."""
+    count = sum(1 for _ in bodies(ast.parse(text)))
+    for number in reversed(range(count)):
+        for flat in (False, True):
+            tree = ast.parse(text)
+            block, index = list(bodies(tree))[number]
+            inner: list[ast.stmt] = getattr(block[index], "body", [])
+            if flat and not inner:
+                continue
+            block[index : index + 1] = inner if flat else ([] if len(block) > 1 else [ast.Pass()])
+            smaller = ast.unparse(tree)
+            if smaller != ast.unparse(ast.parse(text)):
+                yield smaller + "\n"
+
+
+def bodies(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
+    """Every statement of a program: the list that it is in, and its place there."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                for index in range(len(block)):
+                    yield block, index
+
+
+# Many programs.
+
+
+@dataclass
+class NumpyFigures:
+    """What became of the programs of some seeds."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    refusals: Counter[str] = field(default_factory=Counter[str])
+    problems: list[tuple[int, Verdict, str]] = field(default_factory=list[tuple[int, Verdict, str]])
+
+    def add(self, seed: int, verdict: Verdict, text: str) -> None:
+        """Count one."""
+        self.counts[verdict.kind] += 1
+        if verdict.kind == "refused":
+            self.refusals[verdict.detail] += 1
+        if verdict.kind in PROBLEMS:
+            self.problems.append((seed, verdict, text))
+
+
+def try_seeds(
+    seeds: range, shared: bool = False, xla: int = 0, folder: Path | None = None
+) -> NumpyFigures:
+    """The programs of some seeds; one of `xla` compiled, and problems written to a folder."""
+    figures = NumpyFigures()
+    with deep_stack(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in seeds:
+            text = generate(seed, shared)
+            through_xla = bool(xla) and seed % xla == 0
+            verdict = tried(text, seed, seed % WHOLE == 0, through_xla)
+            figures.add(seed, verdict, text)
+            if verdict.kind in PROBLEMS and folder is not None:
+                write(folder, seed, verdict, text, seed % WHOLE == 0, through_xla)
+    return figures
+
+
+def write(folder: Path, seed: int, verdict: Verdict, text: str, whole: bool, xla: bool) -> None:
+    """Write a program that shows a problem, and a smaller one that does."""
+
+    def fails(smaller: str) -> bool:
+        again = tried(smaller, seed, whole, xla)
+        cause = verdict.detail.partition(":")[0]
+        if verdict.kind == "internal error" and again.detail.partition(":")[0] != cause:
+            return False
+        return again.kind == verdict.kind
+
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = verdict.kind.replace(" ", "_")
+    smaller = text if verdict.kind == "timeout" else minimised(text, fails)
+    head = f"# seed {seed}: {verdict.kind}: {verdict.detail}\n".replace("\n", " ").strip() + "\n"
+    (folder / f"{kind}_{seed}.py").write_text(head + smaller, encoding="utf-8")
+    (folder / f"{kind}_{seed}.whole.txt").write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    """Try seeds, and print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.numpy_differences")
+    parser.add_argument("--programs", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--shared", action="store_true", help="write to parameters, too")
+    parser.add_argument("--folder", type=Path, help="for the programs that show a problem")
+    parser.add_argument("--xla", type=int, default=0, help="compile one program of so many")
+    given = parser.parse_args()
+    start = time.monotonic()
+    seeds = range(given.seed, given.seed + given.programs)
+    figures = try_seeds(seeds, given.shared, given.xla, given.folder)
+    for seed, verdict, text in figures.problems[:20]:
+        print(f"seed {seed}: {verdict.kind}: {verdict.detail}\n{text}")
+    spent = time.monotonic() - start
+    for name, count in figures.counts.most_common():
+        print(f"{name:24}{count:>10}{count / given.programs:>10.1%}")
+    print("refused first for:", dict(figures.refusals.most_common(15)))
+    rate = given.programs / spent
+    print(f"{len(figures.problems)} problems, {spent:.0f} s, {rate:.0f} programs a second")
+    return int(bool(figures.problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
