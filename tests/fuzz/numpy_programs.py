@@ -8,7 +8,7 @@ that one that is refused does not hide all others.
 
 from __future__ import annotations
 
-from tests.fuzz.numpy_containers import Containers
+from tests.fuzz.numpy_idioms import Idioms
 from tests.fuzz.numpy_values import Array
 
 PARAMETERS = {
@@ -40,7 +40,7 @@ def generate(seed: int, shared: bool = False) -> str:
     return Program(seed, shared).text()
 
 
-class Program(Containers):
+class Program(Idioms):
     """Writes a whole program."""
 
     def text(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from tests.fuzz.numpy_values import FLOATS, Array, Counter, Shape, Values, less
@@ -22,7 +22,7 @@ class Statements(Values):
         """Names of functions around, which are read and not bound."""
         self.leaves: Callable[[], str] | None = None
         """The result of a function that may be left early."""
-        self.left = self.rng.randrange(2, 11)
+        self.left: int = self.rng.randrange(2, 11)
         """How many statements there may be."""
         self.enabled: list[Callable[[], bool]] = []
 
@@ -32,7 +32,7 @@ class Statements(Values):
         return True
 
     @contextmanager
-    def block(self, *names: Array | Counter, loop: bool = False) -> Iterator[None]:
+    def block(self, *names: Array | Counter, loop: bool = False) -> Generator[None]:
         """What stands in a branch or a loop, where there are some names more."""
         around = self.scope
         self.scope = around.copy()

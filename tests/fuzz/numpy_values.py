@@ -84,7 +84,7 @@ class Values:
     def __init__(self, seed: int, shared: bool) -> None:
         self.rng = random.Random(seed)
         self.shared = shared
-        self.scope = Scope()
+        self.scope: Scope = Scope()
         self.least = self.rng.choice((1, 1, 1, 2, 2, 3))
         self.used = 0
 

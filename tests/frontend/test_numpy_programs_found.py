@@ -1,0 +1,312 @@
+"""Programs of plain NumPy that were once accepted and wrong, or showed an error of ours.
+
+Each is refused, or has the results of the same text under Python and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pscdsl._src.checker.check import deep_stack
+from tests.fuzz.numpy_differences import tried
+
+HEAD = """\
+import numpy as np
+import pscdsl as psc
+from pscdsl import f64, i64
+"""
+
+JUMPS = {
+    "a return in a loop that is unrolled": """
+@psc.kernel
+def main(x: f64["n"]) -> f64:
+    for step in range(3):
+        if x[-1] > 1.0:
+            return x[-1] * 2.0
+    return x[0] - 4.0
+""",
+    "a return in an unrolled loop in a branch": """
+@psc.kernel
+def main(x: f64["n"], s: f64) -> f64:
+    total = x.sum()
+    if s > 0.0:
+        for step in range(2):
+            if x[0] < 3.0:
+                return s
+        total = total + 5.0
+    return total
+""",
+    "a return in an unrolled loop of a helper": """
+def until(z, limit):
+    for step in range(3):
+        z[-1] += 2.0
+        if z[-1] >= limit:
+            return z[0] + step
+    return z[-1] - 1.0
+
+
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x.copy()
+    y[0] = until(y, 4.0)
+    return y
+""",
+    "a break at the end of an unrolled loop": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = np.zeros_like(x)
+    for step in range(3):
+        y[-1] += x[0]
+        if y[-1] > 3.0:
+            break
+    return y
+""",
+    "a break between statements of an unrolled loop": """
+@psc.kernel
+def main(x: f64["n"]) -> tuple[f64["n"], f64]:
+    y, total = x * 2.0, x[0] * 0.0
+    for step in range(4):
+        y[0] -= 1.0
+        if total < -2.0:
+            break
+        total += y[0]
+    return y, total
+""",
+    "the else of an unrolled loop that is left": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x.copy()
+    seen = 0.0
+    for step in range(2):
+        if seen > 0.0:
+            break
+        seen = x[-1]
+    else:
+        y[:] = -5.0
+    return y
+""",
+}
+
+CONDITIONS = {
+    "a comparison of sizes or one of numbers": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x + 1.0
+    if len(x) == 3 or x[0] > 2.0:
+        y[-1] = 0.0
+    return y
+""",
+    "a comparison of counters or one of numbers": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = np.zeros_like(x)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if i > j or x[j] < 0.0:
+                continue
+            y[i] += 1.0
+    return y
+""",
+    "fill with a number that a size decides": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = np.ones(x.shape[0])
+    y.fill(x[-1] if x.shape[0] > 3 else x[0])
+    return y - x
+""",
+}
+
+COPIES = {
+    "a lambda that returns its argument": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x * 1.0
+    same = lambda z: z
+    same(y)[-1] = 8.0
+    return y
+""",
+    "a lambda that returns a part of a parameter": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    part = (lambda z: z[::-1])(x)
+    part[0] = 8.0
+    return part
+""",
+    "astype that need not copy": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x.astype(np.float64, copy=False)
+    y += 1.0
+    return y
+""",
+    "astype that need not copy an array of the kernel": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x * 2.0
+    z = y.astype(np.float64, copy=False)
+    z[0] = 9.0
+    return y
+""",
+    "np.array without a copy": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x * 2.0
+    z = np.array(y, copy=False)
+    z[-1] = 9.0
+    return y
+""",
+}
+
+OWNERS = {
+    "a tuple that is a parameter, unpacked": """
+@psc.kernel
+def main(pair: tuple[f64["n"], f64["n"]]) -> f64["n"]:
+    left, right = pair
+    left[-1] = 20.0
+    return left - right
+""",
+    "a tuple that is a parameter, looped over": """
+@psc.kernel
+def main(pair: tuple[f64["n"], f64["n"]]) -> f64["n"]:
+    for each in pair:
+        each += 1.0
+    return pair[1]
+""",
+    "a tuple that is a parameter, as a list": """
+@psc.kernel
+def main(pair: tuple[f64["n"], f64["n"]]) -> f64["n"]:
+    both = [*pair]
+    both[0][0] = 20.0
+    return pair[1]
+""",
+    "np.asarray of an array of the module": """
+TABLE = np.array([3.0, 4.0])
+
+
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    table = np.asarray(TABLE)
+    table[1] = 0.0
+    return x * table[1]
+""",
+    "a list of the module": """
+LOG = [np.ones(2)]
+
+
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    LOG.append(np.zeros(2))
+    return x + len(LOG)
+""",
+    "a dict of the module": """
+TABLES = {"one": np.ones(2)}
+
+
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    TABLES["two"] = np.full(2, 2.0)
+    return x + TABLES["one"][1]
+""",
+}
+
+ERRORS = {
+    "a list changed in a branch": """
+@psc.kernel
+def main(x: f64["n"], s: f64) -> f64["n"]:
+    both = [x - 1.0, x.copy()]
+    if s < 1.0:
+        both[1] = x * 3.0
+    return both[1] + both[0]
+""",
+    "a list made in a branch": """
+@psc.kernel
+def main(x: f64["n"], s: f64) -> f64["n"]:
+    y = x * 1.0
+    if s < 1.0:
+        more = [y]
+        more.append(x - 1.0)
+        y += more[1]
+    return y
+""",
+    "a list of numbers stored at a list of indices": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["4"]:
+    y = np.zeros(4)
+    y[[1, -1]] = [x.sum(), 5.0]
+    return y
+""",
+    "vmap over an array without a dtype": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["2"]:
+    def total(v):
+        t = x * 1.0
+        t[0] -= v
+        return t.sum() + v
+
+    return psc.vmap(total)(np.ones(2))
+""",
+    "values of a loop in a branch on sizes": """
+@psc.kernel
+def main(a: f64["n n"], x: f64["n"], c: i64["n"]) -> tuple[f64["n n"], f64]:
+    y, z = np.ones_like(a), a.copy()
+    if x.shape[0] > 3:
+        y[a > 0.0] = y[c[0], c[-1]]
+    elif len(a) > 2 and x[c[-1]] > 0.0:
+        for v, row in zip(x, a):
+            y[c[0], 0] = v + row[0]
+        step = 0
+        while step < 4 and x[0] > -3.0:
+            step += 1
+            z[c[0], ::-1] += 2.0
+            if x[c[0]] == 1.0:
+                return y, z.sum()
+            column = z[:, c[-1]]
+    else:
+        y, z = z, y
+    return y + 2.0 * z, x.sum()
+""",
+}
+
+SLOW = {
+    "while loops in each other that write rows": """
+@psc.kernel
+def main(a: f64["n n"], x: f64["n"], c: i64["n"]) -> f64["n n"]:
+    n = len(x)
+    y, rows = x.copy(), np.array(a)
+    if np.all(x < 4.0):
+        low, high = 0, n - 1
+        while low < high:
+            y[high], y[low] = y[low], y[high]
+            low += 1
+            high -= 1
+        i = 0
+        while i < n:
+            rows[i].fill(a[i, 0])
+            j = 0
+            while True:
+                if j >= n or rows[n - 1 - i, -1] != 2.0:
+                    break
+                j += 1
+                rows[c[i]].sort()
+            i += 1
+    return rows + y
+"""
+}
+
+PROGRAMS = JUMPS | CONDITIONS | COPIES | OWNERS | ERRORS | SLOW
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_refused_or_right(name: str) -> None:
+    start = time.process_time()
+    with deep_stack():
+        found = {tried(HEAD + PROGRAMS[name], seed, whole=not seed) for seed in range(3)}
+    assert {each.kind for each in found} <= {"refused", "equal"}, found
+    assert time.process_time() - start < 12
+
+
+@pytest.mark.parametrize("name", OWNERS)
+def test_what_the_caller_holds_is_not_written(name: str) -> None:
+    assert tried(HEAD + PROGRAMS[name], 0).kind == "refused"
