@@ -5,6 +5,7 @@ VENV   ?= .venv
 JOBS   ?= 2
 MINUTES ?= 10
 STATIC ?= 20000
+PLAIN  ?= 10000
 SEED   ?= 0
 PAIRS  ?= 5000
 PROGRAMS ?= 50000
@@ -61,9 +62,11 @@ gpu-ahead: $(VENV)/.gpu ## Compile every kernel for GPUs that are not here: GPUS
 compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python and jaxlib.
 	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS)
 
-fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20000 SEED=0.
+fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20000 PLAIN=10000 SEED=0.
 	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
 	$(bin)/python -m tests.fuzz.static_differences --programs $(STATIC) --seed $(SEED)
+	$(bin)/python -m tests.fuzz.numpy_differences --programs $(PLAIN) --seed $(SEED) --xla 50
+	$(bin)/python -m tests.fuzz.numpy_differences --programs $(PLAIN) --seed $(SEED) --shared
 	$(bin)/python -m tests.fuzz.artefacts --mutants $(STATIC) --seed $(SEED)
 	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_static_walks.py tests/numpy/test_argument_walks.py
 	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/analysis/test_keys_fuzz.py

@@ -20,7 +20,17 @@ class Containers(Statements):
         """Choose the statements of a program: some of each family."""
         basic: list[Callable[[], bool]] = [self.store, self.store, self.in_place, self.fresh]
         some: list[Callable[[], bool]] = [
-            *(self.method, self.exchange, self.alias, self.alias, self.view, self.view),
+            *(
+                self.method,
+                self.method,
+                self.fancy,
+                self.masked,
+                self.exchange,
+                self.alias,
+                self.alias,
+                self.view,
+                self.view,
+            ),
             *(self.rebind, self.swap, self.together, self.number, self.branch, self.joined),
             *(self.leave, self.counted, self.over, self.waiting, self.listed, self.changed),
             *(self.dict_of, self.walked, self.closure, self.called, self.ordered),
@@ -111,6 +121,11 @@ class Containers(Statements):
                     f"{name}.extend([{value}])",
                 ]
                 more += [f"{name}.insert(0, {value})", f"{name} = {name} + [{value}]"]
+            if self.chance(0.1) and len(pile.keys) > 1:
+                taken = pile.keys.pop()
+                return self.line(
+                    rng.choice((f"{name}.pop({taken})[:1] = 0", f"del {name}[{taken}]"))
+                )
             if self.chance(0.3):
                 pile.keys = list(dict.fromkeys([*pile.keys, new]))
                 return self.line(rng.choice(more))
@@ -204,6 +219,11 @@ class Containers(Statements):
             ("same", "z.reshape(-1)"),
         ]
         kind, text = self.rng.choice(kinds)
+        if kind in ("same", "new") and self.chance(0.15):
+            self.lines += [
+                "    if z[0] > v:",
+                "        return z" if kind == "same" else "        return z * 2",
+            ]
         if kind != "none":
             if kind == "number" and self.chance(0.3):
                 self.lines += ["    for j in range(2):", "        if z[0] > v + j:"]

@@ -144,6 +144,8 @@ class Values:
             text, size = rng.choice(options)
             return f"{name}[{text}]", (size,)
         second = of.shape[1]
+        if not self.at_least(first) or not self.at_least(second):
+            return f"{name}.T", (second, first)
         i, j = self.index(first), self.index(second)
         both: list[tuple[str, Shape]] = [
             (f"[{i}]", (second,)),
@@ -172,12 +174,12 @@ class Values:
 
     # Numbers and arrays.
 
-    def literal(self, dtype: str) -> str:
-        """A small number."""
+    def literal(self, dtype: str, loose: bool = False) -> str:
+        """A small number, now and then of Python's other kind if that may be."""
         number = self.rng.choice((-3, -2, -1, 0, 1, 2, 3, 4, 7))
         if dtype == "bool_":
             return self.rng.choice(("True", "False"))
-        return str(number) if dtype == "i64" or self.chance(0.1) else f"{number}.0"
+        return str(number) if dtype == "i64" or (loose and self.chance(0.2)) else f"{number}.0"
 
     def atoms(self, dtype: str, shape: Shape) -> list[str]:
         """Names, views and reductions that are of a type."""
@@ -225,7 +227,7 @@ class Values:
             return self.literal(dtype)
         text = shape[0] if len(shape) == 1 else f"({', '.join(shape)})"
         typed = "" if dtype == "f64" and self.chance(0.5) else f", dtype={NUMPY[dtype]}"
-        fill = self.literal(dtype)
+        fill = self.literal(dtype, loose=True)
         options = [f"np.zeros({text}{typed})", f"np.ones({text}{typed})"]
         options += [f"np.full({text}, {fill}, dtype={NUMPY[dtype]})"]
         if len(shape) == 1:
@@ -250,7 +252,7 @@ class Values:
             return self.mask(shape, depth)
         a, b = self.array(dtype, shape, depth - 1), self.simple(dtype, shape)
         number = self.array(dtype, (), depth - 1) if shape else self.literal(dtype)
-        c = self.literal(dtype)
+        c = self.literal(dtype, bool(shape))
         options = [f"{a} + {b}", f"{a} - {b}", f"{b} - {a}", f"{a} + {number}", f"{b} * {c}"]
         options += [f"np.minimum({a}, {b})", f"np.maximum({a}, {number})", f"-{braced(b)}"]
         options += [f"abs({a})", f"({a}) % 5", f"({a}) // 2", f"{number} - {braced(a)}"]
@@ -279,8 +281,9 @@ class Values:
             return text
         if text.endswith("]") and text.count("[") == 1 and " " not in text:
             return text
+        top = "9" if dtype == "i64" else "9.0"
         if not shape:
-            return f"({text}) % 7" if self.chance(0.5) else f"max(min({text}, 9), -9)"
+            return f"({text}) % 7" if self.chance(0.5) else f"max(min({text}, {top}), -{top})"
         return f"np.clip({text}, -9, 9)"
 
     def mask(self, shape: Shape, depth: int = 1) -> str:
@@ -290,7 +293,7 @@ class Values:
             return self.rng.choice(atoms)
         dtype = self.rng.choice(("f64", "f64", "f64", "i64"))
         a, number = self.simple(dtype, shape), self.simple(dtype, ())
-        b = self.rng.choice((number, self.literal(dtype), self.simple(dtype, shape)))
+        b = self.rng.choice((number, self.literal(dtype, loose=True), self.simple(dtype, shape)))
         sign = self.rng.choice((">", "<", ">=", "<=", "==", "!="))
         text = f"{a} {sign} {b}"
         if depth and self.chance(0.15):

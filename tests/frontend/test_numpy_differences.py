@@ -1,0 +1,102 @@
+"""Random programs of plain NumPy, beside NumPy; `make fuzz` tries many more."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import numpy as np
+import pytest
+
+from pscdsl._src.checker.check import deep_stack
+from tests.fuzz.numpy_differences import minimised, tried, try_seeds
+from tests.fuzz.numpy_programs import generate
+
+HEAD = """\
+import numpy as np
+import pscdsl as psc
+from pscdsl import f64
+"""
+
+PATTERNS = (
+    r"\w\[.*\] = ",
+    r"\w\[.*\] [+*-]= ",
+    r"\w\[\(\w.* [<>=!]+ .*\)\] = ",
+    r"\n +\w+ = \w+\n",
+    r" \w+, \w+ = \w+, \w+\n",
+    r" \w+ = \w+ = ",
+    r"\.sort\(\)",
+    r"\.fill\(",
+    r"np\.\w+\.at\(",
+    r"np\.copyto\(",
+    r", out=\w",
+    r" = \[\w+, \w+.*\]\n",
+    r'\["u"\]',
+    r"\.append\(",
+    r"for .* in range\(",
+    r"for .* in enumerate\(",
+    r"for .* in zip\(",
+    r"for .* in \(\w+, ",
+    r"while .*:\n",
+    r"\n +else:\n",
+    r"\n +elif .*:\n",
+    r" and | or ",
+    r" if .* else ",
+    r"\n +break\n",
+    r"\n +continue\n",
+    r"\n     +return .*\n",
+    r"\n    +def \w+\(",
+    r"\ndef \w+\(",
+    r"lambda",
+    r"psc\.(vmap|scan)\(",
+    r"psc\.grad\(",
+    r"Pair\(",
+    r"sum\(\w+\)",
+)
+"""What stands somewhere in some programs of 150."""
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_is_accepted_has_the_results_of_numpy(shared: bool) -> None:
+    figures = try_seeds(range(30), shared)
+    assert not figures.problems, figures.problems[0]
+    assert figures.counts["equal"] + figures.counts["refused"] >= 27
+
+
+def test_programs_are_those_that_numpy_programmers_write() -> None:
+    texts = [generate(seed) for seed in range(150)]
+    for text in texts:
+        ast.parse(text)
+    joined = "\n".join(texts)
+    assert [each for each in PATTERNS if not re.search(each, joined)] == []
+    assert generate(7) == texts[7] != generate(7, shared=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("return psc.associative_scan(lambda a, b: b, x)", "equal"),
+        ("return psc.checkpoint(lambda e: e)(x) + 1.0", "different"),
+        ("return [x]", "refused"),
+    ],
+)
+def test_what_becomes_of_a_program(body: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(_: object) -> object:
+        return np.negative
+
+    monkeypatch.setattr("tests.fuzz.reference.checkpoint", other)
+    with deep_stack():
+        text = f'{HEAD}\n@psc.kernel\ndef main(x: f64["n"]) -> f64["n"]:\n    {body}\n'
+        assert tried(text, 0).kind == what
+
+
+def test_a_program_is_minimised() -> None:
+    lines = (
+        "def main(x):",
+        "    a = 1",
+        "    for i in x:",
+        "        if a:",
+        "            x[0] = 1",
+    )
+    found = minimised("\n".join(lines), lambda each: "def" in each and "x[0]" in each)
+    assert found == "def main(x):\n    x[0] = 1\n"
