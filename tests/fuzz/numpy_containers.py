@@ -7,6 +7,22 @@ from collections.abc import Callable
 from tests.fuzz.numpy_statements import Statements
 from tests.fuzz.numpy_values import Array, Pile, Routine, Scope
 
+RESULTS = (
+    *(("none", ""), ("same", "z"), ("same", "z"), ("same", "z[::-1]"), ("same", "np.asarray(z)")),
+    *(("same", "z.reshape(-1)"), ("number", "z.sum()"), ("number", "z[0]"), ("new", "z + v")),
+    *(("number", "v + z[-1]"), ("new", "z.copy()"), ("same", "(lambda e: e[:])(z)")),
+)
+"""What functions return: how that goes together with their argument, and a text."""
+
+EARLIER = {
+    "same": ("    if z[0] > v:", "        return z"),
+    "new": ("    if z[0] > v:", "        z[0] = v", "        return z * 2"),
+    "number": (
+        *("    for j in range(2):", "        if z[0] > v + j:", "            return v * 1.0"),
+    ),
+}
+"""What functions may return before."""
+
 
 class Containers(Statements):
     """Writes what arrays are put into, and what is called with them."""
@@ -20,22 +36,15 @@ class Containers(Statements):
         """Choose the statements of a program: some of each family."""
         basic: list[Callable[[], bool]] = [self.store, self.store, self.in_place, self.fresh]
         some: list[Callable[[], bool]] = [
-            *(
-                self.method,
-                self.method,
-                self.fancy,
-                self.masked,
-                self.exchange,
-                self.alias,
-                self.alias,
-                self.view,
-                self.view,
-            ),
-            *(self.rebind, self.swap, self.together, self.number, self.branch, self.joined),
-            *(self.leave, self.counted, self.over, self.waiting, self.listed, self.changed),
-            *(self.dict_of, self.walked, self.closure, self.called, self.ordered),
-            *(self.delayed, self.combined, self.recorded, self.bound_method, self.unpacked),
+            *(self.method, self.method, self.fancy, self.masked, self.exchange, self.alias),
+            *(self.alias, self.view, self.view, self.rebind, self.swap, self.together),
+            *(self.number, self.listed, self.changed, self.dict_of, self.walked, self.closure),
+            *(self.called, self.ordered, self.delayed, self.combined, self.recorded),
+            *(self.bound_method, self.unpacked),
         ]
+        if not self.straight:
+            some += [self.branch, self.joined, self.leave, self.counted, self.over, self.waiting]
+            some += [self.branch, self.counted]
         share = self.rng.choice((0.15, 0.3, 0.5))
         self.enabled = basic + [each for each in some if self.chance(share)]
         if self.scope.routines:
@@ -195,39 +204,16 @@ class Containers(Statements):
         self.scope = Scope([Array("z", "f64", (size,)), Array("v", "f64", ())])
         self.lines, self.depth, self.left = [], 1, 0
         basic = [self.store, self.in_place, self.method, self.number]
-        some = [self.rebind, self.alias, self.view, self.branch, self.counted, self.fresh]
+        some = [self.rebind, self.alias, self.view, self.fresh]
+        some += [] if self.straight else [self.branch, self.counted]
         self.enabled = basic + [each for each in some if self.chance(0.3)]
         stores = self.chance(0.65)
         if stores:
             self.statements(self.rng.choice((1, 1, 2)))
-        kinds = [
-            ("none", ""),
-            ("same", "z"),
-            ("same", "z"),
-            ("same", "z[::-1]"),
-            ("number", "z.sum()"),
-        ]
-        kinds += [
-            ("number", "z[0]"),
-            ("number", "v + z[-1]"),
-            ("new", "z + v"),
-            ("new", "z.copy()"),
-        ]
-        kinds += [
-            ("same", "z if v > 0 else z[:]"),
-            ("same", "np.asarray(z)"),
-            ("same", "z.reshape(-1)"),
-        ]
-        kind, text = self.rng.choice(kinds)
-        if kind in ("same", "new") and self.chance(0.15):
-            self.lines += [
-                "    if z[0] > v:",
-                "        return z" if kind == "same" else "        return z * 2",
-            ]
+        kind, text = self.rng.choice(RESULTS)
         if kind != "none":
-            if kind == "number" and self.chance(0.3):
-                self.lines += ["    for j in range(2):", "        if z[0] > v + j:"]
-                self.lines.append("            return v * 1.0")
+            if not self.straight and self.chance(0.3):
+                self.lines += EARLIER.get(kind, ())
             self.line(f"return {text}")
         elif not stores:
             self.line("z += v")

@@ -16,7 +16,11 @@ class Idioms(Containers):
     def enable(self) -> None:
         """Choose statements, and some templates."""
         super().enable()
-        self.chosen = [*self.rng.sample(LOOPS, 6), *self.rng.sample(STRAIGHT, 6)]
+        if self.straight:
+            plain = [each for each in STRAIGHT if "$c" not in each and "if " not in each]
+            self.chosen = self.rng.sample(plain, 12)
+        else:
+            self.chosen = [*self.rng.sample(LOOPS, 6), *self.rng.sample(STRAIGHT, 6)]
         if self.chance(0.5):
             self.enabled += [self.idiom] * self.rng.choice((1, 3, 9))
         if self.chance(0.2):

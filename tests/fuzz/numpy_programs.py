@@ -94,7 +94,7 @@ class Program(Idioms):
             of = rng.choice([each for each in self.vectors() if each.name != "c"])
             text = self.start(of)
             self.line(f"{self.define(of.dtype, of.shape)} = {text}")
-        early = self.chance(0.15)
+        early = not self.straight and self.chance(0.15)
         if early:
             self.leaves = self.digest
         while self.left > 0:

@@ -325,9 +325,7 @@ class Stores(Values):
         if self.chance(0.4):
             self.line(f"{name} {self.rng.choice(more)} {self.mask(of.shape)}")
         elif self.chance(0.3):
-            self.line(
-                f"{name}[:1] = {self.rng.choice(('True', 'False', f'not {self.condition(0)}'))}"
-            )
+            self.line(f"{name}[:1] = {self.rng.choice(('True', 'False', 'x[0] > 0'))}")
         e = self.array(of.dtype, of.shape, 0)
         stored = (self.bounded(of.dtype, ()), f"({e})[{name}] + 1", f"{of.name}[{name}] % 5")
         sign = self.rng.choice(("=", "=", "+="))

@@ -87,6 +87,8 @@ class Values:
         self.scope: Scope = Scope()
         self.least = self.rng.choice((1, 1, 1, 2, 2, 3))
         self.used = 0
+        self.straight = self.chance(0.3)
+        """Whether there are no branches and no loops over numbers."""
 
     def chance(self, probability: float) -> bool:
         """Whether something of a probability is done."""
@@ -269,7 +271,7 @@ class Values:
         if len(shape) == 2 and shape[0] != shape[1]:
             column, row = self.simple(dtype, shape[:1]), self.simple(dtype, shape[1:])
             options += [f"{a} + {row}", f"{b} - ({column})[:, None]"]
-        if self.chance(0.15):
+        if not self.straight and self.chance(0.15):
             return f"({a} if {self.condition(1)} else {b})"
         return self.rng.choice(options)
 
