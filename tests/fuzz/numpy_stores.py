@@ -327,7 +327,7 @@ class Stores(Values):
         elif self.chance(0.3):
             self.line(f"{name}[:1] = {self.rng.choice(('True', 'False', 'x[0] > 0'))}")
         e = self.array(of.dtype, of.shape, 0)
-        stored = (self.bounded(of.dtype, ()), f"({e})[{name}] + 1", f"{of.name}[{name}] % 5")
+        stored = (*[self.bounded(of.dtype, ())] * 3, f"({e})[{name}] + 1", f"{of.name}[{name}] % 5")
         sign = self.rng.choice(("=", "=", "+="))
         return self.line(f"{of.name}[{name}] {sign} {self.rng.choice(stored)}")
 

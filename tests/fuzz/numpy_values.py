@@ -259,7 +259,7 @@ class Values:
         options += [f"np.minimum({a}, {b})", f"np.maximum({a}, {number})", f"-{braced(b)}"]
         options += [f"abs({a})", f"({a}) % 5", f"({a}) // 2", f"{number} - {braced(a)}"]
         options += [f"np.clip({braced(a)} * {braced(b)}, -9, 9)"]
-        if not shape:
+        if not shape and not self.straight:
             options += [f"max({a}, {b})", f"min({a}, {c})", f"np.abs({b})"]
         if shape:
             options += [f"np.where({self.mask(shape, 1)}, {a}, {b})"] * 2
@@ -285,7 +285,10 @@ class Values:
             return text
         top = "9" if dtype == "i64" else "9.0"
         if not shape:
-            return f"({text}) % 7" if self.chance(0.5) else f"max(min({text}, {top}), -{top})"
+            ways = [f"({text}) % 7", f"np.clip({text}, -{top}, {top})"]
+            return self.rng.choice(
+                ways + ([] if self.straight else [f"max(min({text}, {top}), -{top})"])
+            )
         return f"np.clip({text}, -9, 9)"
 
     def mask(self, shape: Shape, depth: int = 1) -> str:
