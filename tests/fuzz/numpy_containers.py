@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.fuzz.numpy_statements import Statements
+from tests.fuzz.numpy_templates import ORDERS
 from tests.fuzz.numpy_values import Array, Pile, Routine, Scope
 
 RESULTS = (
@@ -299,26 +300,13 @@ class Containers(Statements):
         if not y.own and not self.chance(self.daring):
             return False
         name, index, new = y.name, self.index(y.shape[0]), self.name("yz")
-        stores = [f"{name}[{index}] = {text}", f"{name}[{index}] += {text}", f"{name}[:] += {text}"]
-        stores += [f"{name}[:] = {name} + {text}", f"{name}[[0, -1]] = {text}"]
-        stores += [f"{name}[{index}], {name}[0] = {text}, {name}[{index}]"]
-        arrays = [f"{name} + {text}", f"{text} + {name}", f"{name} * ({text} > 0) - {name}"]
-        arrays += [
-            f"np.stack([{name}, {name} + {text}])[0]",
-            f"np.where({name} > {text}, {name}, 0.0)",
-        ]
-        arrays += [f"[{name}, {name} + {text}][0]"]
-        numbers = [f"{name}[{index}] + {text}", f"({name}, {name}[{index}], {text})[1]"]
-        numbers += [
-            f"max({name}[{index}], {text})",
-            f"[{name}[{index}], {text}, {name}[{index}]][2]",
-        ]
-        numbers += [f"({text} if {name}[{index}] > 0 and {text} > 0 else 1.0)"]
-        kind = self.rng.randrange(3)
-        if kind == 0:
-            return self.line(self.rng.choice(stores))
-        self.scope.arrays.append(Array(new, "f64", y.shape if kind == 1 else ()))
-        return self.line(f"{new} = {self.rng.choice(arrays if kind == 1 else numbers)}")
+        kind = self.rng.choice(("stores", "arrays", "numbers"))
+        orders = [each for each in ORDERS[kind] if not self.straight or "if" not in each]
+        order = self.rng.choice(orders).format(y=name, i=index, f=text)
+        if kind == "stores":
+            return self.line(order)
+        self.scope.arrays.append(Array(new, "f64", y.shape if kind == "arrays" else ()))
+        return self.line(f"{new} = {order}")
 
     def delayed(self) -> bool:
         """Something that looks at arrays later than it is written."""

@@ -347,7 +347,7 @@ def minimised(text: str, fails: Callable[[str], bool], seconds: float = 60.0) ->
 
 
 def without_statements(text: str) -> Iterator[str]:
-    """A program with one statement left out, or replaced by the statements in it."""
+    """A program with one statement or result left out, or replaced by the statements in it."""
     count = sum(1 for _ in bodies(ast.parse(text)))
     for number in reversed(range(count)):
         for flat in (False, True):
@@ -360,6 +360,19 @@ def without_statements(text: str) -> Iterator[str]:
             smaller = ast.unparse(tree)
             if smaller != ast.unparse(ast.parse(text)):
                 yield smaller + "\n"
+    for number, of in enumerate(results(ast.parse(text))):
+        for index in range(len(of.elts)):
+            tree = ast.parse(text)
+            del list(results(tree))[number].elts[index]
+            yield ast.unparse(tree) + "\n"
+
+
+def results(tree: ast.AST) -> Iterator[ast.Tuple]:
+    """The tuples of more than one thing that a program returns."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            if len(node.value.elts) > 1:
+                yield node.value
 
 
 def bodies(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:

@@ -139,7 +139,7 @@ $l[:, 0] = $e
 $a[-1][::-1] += 1.0
 ---
 $y[$y.argmax()] = $e
-$y[np.argsort($z)] = $y.copy()
+$y[np.argsort($z, kind="stable")] = $y.copy()
 ---
 $y[:] = $y + np.add($y, 1.0, out=$y)
 np.clip($y, -9, 9, out=$y)
@@ -298,3 +298,70 @@ np.trim_zeros($y); np.resize($y, $n); np.delete($y, []); np.append($y, []); np.t
 np.repeat($y, 1); np.pad($y, 0); np.stack([$y])[0]
 """
 """Expressions that are equal to `$y`: itself, a view of it, or a copy."""
+
+ORDERS = {
+    "stores": (
+        *("{y}[{i}] = {f}", "{y}[{i}] += {f}", "{y}[:] += {f}", "{y}[:] = {y} + {f}", "{y} += {f}"),
+        *("{y}[[0, -1]] = {f}", "{y}[{i}], {y}[0] = {f}, {y}[{i}]", "{y}[:1] = {y}[-1:] + {f}"),
+        *("{y}[::-1] = {y} * ({f} > 0)", "{y}[{y} > {f}] = {f}", "np.add({y}, {f}, out={y})"),
+        *(
+            "np.copyto({y}, {y}[::-1] + {f})",
+            "np.copyto({y}, 1.0, where={y} > {f})",
+            "{y}.fill({f})",
+        ),
+        *("{y}[int({f} > 0) - 1] = {y}[0]", "{y}[{i}] = {y}[{i}] + {f} - {y}[{i}]"),
+        *("{y}[0], {y}[-1] = {y}[{i}] + {f}, {y}[{i}]", "{y}[:] = [{f}] * len({y})"),
+    ),
+    "arrays": (
+        *("{y} + {f}", "{f} + {y}", "{y} * ({f} > 0) - {y}", "[{y}, {y} + {f}][0] + {y}"),
+        *("np.stack([{y}, {y} + {f}])[0]", "np.where({y} > {f}, {y}, 0.0)", "({y} > {f}) * {y}"),
+        *(
+            "np.add({y}, {f})",
+            "np.maximum({f}, {y})",
+            "np.where({f} > 0, {y}, {y} + 1)",
+            "-{y} + {f}",
+        ),
+        *("{y}[:] + {f}", "{y}.copy() + {f}", "{y}[::-1] - {f} + {y}", "({y} - {f}) + ({y} + {f})"),
+        *(
+            "np.where(({y} < {f}) | ({y} == {f}), {y}, -{y})",
+            "np.clip({y}, {f}, 9.0)",
+            "{y} % 5 + {f}",
+        ),
+        *("np.concatenate([{y}, {y} + {f}])[:len({y})]", "(lambda p, r: p + r)({y}, {f})"),
+        *(
+            "np.full(len({y}), {f}) + {y}",
+            "np.array([{f}, *({y} + {f})])[1:]",
+            "{y} + (({f}) * {y})",
+        ),
+        *(
+            "np.multiply({y}, {y} > {f})",
+            '{{"u": {y}, "v": {f}}}["u"] * 1.0',
+            "({y}, {f})[0] * 1.0",
+        ),
+        *("dict(u={y} * 1.0, v={f})['u']", "{y} - {f} * {y}[0]"),
+    ),
+    "numbers": (
+        *(
+            "{y}[{i}] + {f}",
+            "({y}, {y}[{i}], {f})[1]",
+            "[{y}[{i}], {f}, {y}[{i}]][2]",
+            "{f} - {y}[0]",
+        ),
+        *("{y}.sum() + {f}", "{f} + {y}.sum()", "np.sum({y} + {f})", "np.dot({y}, {y} + {f}) % 7"),
+        *("{y}[0] * ({f} > 0) - {y}[-1]", "{f} + {f} * {y}[0]", "{y}[{i}] - {f} - {y}[{i}]"),
+        *(
+            "{y}[:1].sum() + {f}",
+            "(lambda p, r: p.sum() + r)({y}, {f})",
+            "{y}[{i}] + {f} + {y}[{i}]",
+        ),
+        *("({y} * {f}).sum() % 7", "{y}.max() + {f}", "[{f}, {y}[0]][1]", "{f} % 5 + {y}[-1] // 2"),
+        *("(lambda p, *, r: p + r)(r={f}, p={y}[0])", "({y} < {f}).sum() + {y}[0]"),
+        *(
+            "({f} if {y}[0] > 0 and {f} > 0 else 1.0)",
+            "max({y}[{i}], {f})",
+            "min({f}, {y}[0], {f})",
+        ),
+        *("float({y}[0] < {f} < {y}[-1]) + {y}[0]", "({y}[0] if {f} > 0 or {f} > 1 else {y}[-1])"),
+    ),
+}
+"""What reads an array `y` beside a call `f` that may change it: the order of both decides."""
