@@ -208,10 +208,14 @@ class Containers(Statements):
         some = [self.rebind, self.alias, self.view, self.fresh]
         some += [] if self.straight else [self.branch, self.counted]
         self.enabled = basic + [each for each in some if self.chance(0.3)]
-        stores = self.chance(0.65)
+        stores, kernel = self.chance(0.65), self.chance(0.15)
+        if kernel:  # which returns what is new
+            self.line("z = z.copy()")
         if stores:
             self.statements(self.rng.choice((1, 1, 2)))
         kind, text = self.rng.choice(RESULTS)
+        if kernel and kind != "number":
+            kind, text = "new", self.rng.choice(("z * 1.0", "z + v"))
         if kind != "none":
             if not self.straight and self.chance(0.3):
                 self.lines += EARLIER.get(kind, ())
@@ -219,10 +223,12 @@ class Containers(Statements):
         elif not stores:
             self.line("z += v")
             stores = True
-        default = self.rng.choice(("v", "v", "v=2.0"))
-        self.parts.append(f"def {name}(z, {default}):\n" + "\n".join(self.lines))
+        head = f"def {name}(z, {self.rng.choice(('v', 'v', 'v=2.0'))}):\n"
+        if kernel:
+            head = f'@psc.kernel\ndef {name}(z: f64["k"], v: f64):\n'
+        self.parts.append(head + "\n".join(self.lines))
         self.scope, self.lines, self.enabled, self.depth, self.leaves, self.left = outer
-        self.scope.routines.append(Routine(name, kind, stores))
+        self.scope.routines.append(Routine(name, kind, stores and not kernel))
 
     def closure(self) -> bool:
         """A function in the function, which stores into what is around it."""

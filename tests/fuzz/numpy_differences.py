@@ -136,8 +136,8 @@ def check_whole(text: str, accepted: bool) -> None:
     for each in result.diagnostics:
         if each.code == "PSC999":
             raise RuntimeError(f"PSC999: {each.message()}")
-    if accepted != (result.kernels[0].status == "ok"):
-        status = result.kernels[0].status
+    status = next(each.status for each in result.kernels if each.name == "main")
+    if accepted != (status == "ok"):
         raise RuntimeError(f"accepted: {accepted}, and checked as a file: {status}")
 
 

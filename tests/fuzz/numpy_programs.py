@@ -9,7 +9,7 @@ that one that is refused does not hide all others.
 from __future__ import annotations
 
 from tests.fuzz.numpy_idioms import Idioms
-from tests.fuzz.numpy_values import Array
+from tests.fuzz.numpy_values import Array, Pile
 
 PARAMETERS = {
     "x": ("f64", ("n",)),
@@ -59,6 +59,13 @@ class Program(Idioms):
             self.parts.insert(0, "TABLE = np.array([1.0, -2.0, 3.0])")
             self.locked = frozenset({"TABLE"})
             self.scope.arrays.append(Array("TABLE", "f64", ("3",), own=False))
+        if self.chance(0.2 if self.shared else 0.03):
+            keys = self.rng.choice((["0", "1"], ['"u"', '"v"']))
+            items = (
+                "np.ones(3), np.zeros(3)" if "0" in keys else '"u": np.ones(3), "v": np.zeros(3)'
+            )
+            self.parts.insert(0, f"LOG = [{items}]" if "0" in keys else f"LOG = {{{items}}}")
+            self.scope.piles.append(Pile("LOG", "f64", ("3",), keys, own=False))
 
     def parameters(self) -> list[str]:
         """The parameters, which are in the scope from here on."""
@@ -67,8 +74,11 @@ class Program(Idioms):
         names += [name for name in ("w", "c", "s") if self.chance(0.5)]
         names += [name for name in ("k", "flag") if self.chance(0.3)]
         names += [name for name in ("h", "q") if self.chance(0.1)]
+        names += ["pair"] if self.chance(0.2 if self.shared else 0.04) else []
         rng.shuffle(names)
         for name in names:
+            if name == "pair":
+                continue
             dtype, shape = PARAMETERS[name]
             self.scope.arrays.append(Array(name, dtype, shape, own=not shape))
         return names
@@ -77,7 +87,7 @@ class Program(Idioms):
         """The parameters, the annotation of the result and the body of the function."""
         rng = self.rng
         names = self.parameters()
-        declared = ", ".join(f"{name}: {annotation(*PARAMETERS[name])}" for name in names)
+        declared = ", ".join(f"{name}: {annotation(name)}" for name in names)
         if "a" in names:
             self.line("n, m = a.shape")
         else:
@@ -89,6 +99,8 @@ class Program(Idioms):
         elif self.chance(0.1):
             self.least = 0
             self.line("assert n >= 0")
+        if "pair" in names:
+            self.unpack_pair()
         self.enable()
         for _ in range(rng.choice((1, 1, 2, 2, 3))):  # something to write to
             of = rng.choice([each for each in self.vectors() if each.name != "c"])
@@ -103,6 +115,17 @@ class Program(Idioms):
         result = self.digest() if early else self.everything()
         self.line(f"return {result}")
         return declared, "", "\n".join(self.lines)
+
+    def unpack_pair(self) -> None:
+        """Names for the arrays of a tuple that is a parameter."""
+        kind = self.rng.randrange(3)
+        if kind == 0:
+            self.line("both = list(pair)")
+            self.scope.piles.append(Pile("both", "f64", ("n",), ["0", "1"], own=False))
+            return
+        self.line("left, right = pair" if kind == 1 else "left, right = pair[0], pair[1][::-1]")
+        for name in ("left", "right"):
+            self.scope.arrays.append(Array(name, "f64", ("n",), own=False))
 
     def start(self, of: Array) -> str:
         """A new array like another one."""
@@ -132,6 +155,9 @@ class Program(Idioms):
         return f"({first}, {last} * 1.0, {total} + 0.0)"
 
 
-def annotation(dtype: str, shape: tuple[str, ...]) -> str:
+def annotation(name: str) -> str:
     """The annotation of a parameter."""
+    if name == "pair":
+        return 'tuple[f64["n"], f64["n"]]'
+    dtype, shape = PARAMETERS[name]
     return f'{dtype}["{" ".join(shape)}"]' if shape else dtype

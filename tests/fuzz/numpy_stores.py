@@ -218,7 +218,7 @@ class Stores(Values):
             return self.bounded(dtype, (), 1)
         if shape and self.chance(0.25):
             shape = self.rng.choice(((), shape[1:]))
-        if dtype == "f64" and self.chance(0.06):
+        if dtype == "f64" and self.chance(0.03):
             dtype = self.rng.choice(("i64", "f32"))
         return self.bounded(dtype, shape)
 

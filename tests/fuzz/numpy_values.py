@@ -325,7 +325,8 @@ class Values:
                 options += [each.name, f"not {each.name}"]
         for counter in self.scope.counters:
             name = counter.name
-            options += [f"{name} > 0", f"{name} % 2 == 0", f"{name} == 1", f"{name} + 1 < n"]
+            options += [f"{name} > 0", f"{name} % 2 == 0", f"{name} == 1"]
+            options.append(f"{name} + 1 < {counter.bound}")
         if len(self.scope.counters) > 1:
             i, j = rng.sample(self.scope.counters, 2)
             options += [f"{i.name} != {j.name}", f"{i.name} < {j.name}"]
