@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ SIZES = ((3, 2), (5, 3), (4, 4), (1, 1), (2, 1), (0, 0), (0, 2))
 LARGE = 2.0**40
 """Numbers above are no longer exact sums of integers: a program that has some is not compared."""
 SECONDS = 15.0
+MOST_ALIKE = 8
+"""How many programs that show one error are written to a folder."""
 WHOLE = 20
 """One program of so many is checked as a file too, with its warnings and fixes."""
 
@@ -66,6 +69,11 @@ class Verdict:
     kind: str
     """`equal`, `refused`, `different`, `internal error`, `timeout`, `NumPy raises`, …"""
     detail: str = ""
+
+    @property
+    def cause(self) -> tuple[str, str]:
+        """What verdicts on smaller programs have in common with it."""
+        return self.kind, self.detail.split(":")[0] if self.kind == "internal error" else ""
 
 
 PROBLEMS = ("different", "internal error", "timeout")
@@ -331,40 +339,41 @@ def judged(plain: Plain, found: Sequence[Any], where: str) -> str:
 # Smaller programs.
 
 
-def minimised(text: str, fails: Callable[[str], bool], seconds: float = 60.0) -> str:
+def minimised(text: str, fails: Callable[[str], bool], seconds: float = 20.0) -> str:
     """A program without the statements that are not needed for it to fail."""
     start = time.monotonic()
-    changed = True
-    while changed:
-        changed = False
-        for smaller in without_statements(text):
-            if time.monotonic() - start > seconds:
-                return text
-            if fails(smaller):
-                text, changed = smaller, True
+    before = None
+    while text != before:
+        before, number = text, 0
+        while time.monotonic() - start < seconds:
+            smaller = without(text, number)
+            if smaller is None:
                 break
+            if smaller != text and fails(smaller):
+                text = smaller
+            else:
+                number += 1
     return text
 
 
-def without_statements(text: str) -> Iterator[str]:
-    """A program with one statement or result left out, or replaced by the statements in it."""
-    count = sum(1 for _ in bodies(ast.parse(text)))
-    for number in reversed(range(count)):
-        for flat in (False, True):
-            tree = ast.parse(text)
-            block, index = list(bodies(tree))[number]
-            inner: list[ast.stmt] = getattr(block[index], "body", [])
-            if flat and not inner:
-                continue
-            block[index : index + 1] = inner if flat else ([] if len(block) > 1 else [ast.Pass()])
-            smaller = ast.unparse(tree)
-            if smaller != ast.unparse(ast.parse(text)):
-                yield smaller + "\n"
-    for number, of in enumerate(results(ast.parse(text))):
-        for index in range(len(of.elts)):
-            tree = ast.parse(text)
-            del list(results(tree))[number].elts[index]
-            yield ast.unparse(tree) + "\n"
+def without(text: str, number: int) -> str | None:
+    """A program without some part; None if it has fewer parts.
+
+    A part is a result, a statement with what is in it, or a statement around others.
+    """
+    tree = ast.parse(text)
+    parts: list[Callable[[], None]] = []
+    for of in results(tree):
+        parts += [partial(of.elts.__delitem__, index) for index in range(len(of.elts))]
+    for block, index in reversed(list(bodies(tree))):
+        inner: list[ast.stmt] = getattr(block[index], "body", [])
+        nothing: list[ast.stmt] = [] if len(block) > 1 else [ast.Pass()]
+        for rest in (nothing, inner) if inner else (nothing,):
+            parts.append(partial(block.__setitem__, slice(index, index + 1), rest))
+    if number >= len(parts):
+        return None
+    parts[number]()
+    return ast.unparse(tree) + "\n"
 
 
 def results(tree: ast.AST) -> Iterator[ast.Tuple]:
@@ -417,7 +426,9 @@ def try_seeds(
             through_xla = bool(xla) and seed % xla == 0
             verdict = tried(text, seed, seed % WHOLE == 0, through_xla)
             figures.add(seed, verdict, text)
-            if verdict.kind in PROBLEMS and folder is not None:
+            known = Counter(each.cause for _, each, _ in figures.problems)[verdict.cause]
+            few = verdict.kind == "different" or known <= MOST_ALIKE
+            if verdict.kind in PROBLEMS and folder is not None and few:
                 write(folder, seed, verdict, text, seed % WHOLE == 0, through_xla)
     return figures
 
@@ -427,10 +438,7 @@ def write(folder: Path, seed: int, verdict: Verdict, text: str, whole: bool, xla
 
     def fails(smaller: str) -> bool:
         again = tried(smaller, seed, whole, xla)
-        cause = verdict.detail.partition(":")[0]
-        if verdict.kind == "internal error" and again.detail.partition(":")[0] != cause:
-            return False
-        return again.kind == verdict.kind
+        return again.cause == verdict.cause
 
     folder.mkdir(parents=True, exist_ok=True)
     kind = verdict.kind.replace(" ", "_")
