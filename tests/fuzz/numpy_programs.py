@@ -151,7 +151,8 @@ class Program(Idioms):
         arrays = [each for each in self.vectors() if each.dtype == "f64" and each.shape == ("n",)]
         first = self.rng.choice(arrays).name if arrays else "x"
         last = arrays[-1].name if arrays else "x"
-        total = " + ".join(f"{each.name}.sum()" for each in self.vectors()[-3:]) or "x.sum()"
+        floats = [each for each in self.vectors() if each.dtype == "f64"]
+        total = " + ".join(f"{each.name}.sum()" for each in floats[-3:]) or "x.sum()"
         return f"({first}, {last} * 1.0, {total} + 0.0)"
 
 

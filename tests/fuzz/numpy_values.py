@@ -319,7 +319,8 @@ class Values:
         if vectors:
             name = rng.choice(vectors).name
             options += [f"({name} {sign} {c}).any()", f"np.all({name} {sign} {c})"]
-            options += [f"{name}.sum() {sign} {c}", f"len({name}) > 2"]
+            options.append(f"{name}.sum() {sign} {c}")
+            options += [f"len({name}) > 2"] if self.chance(0.3) else []
         for each in self.scope.arrays:
             if each.dtype == "bool_" and not each.shape:
                 options += [each.name, f"not {each.name}"]
