@@ -23,7 +23,7 @@ class Idioms(Containers):
             self.chosen = [*self.rng.sample(LOOPS, 6), *self.rng.sample(STRAIGHT, 6)]
         if self.chance(0.5):
             self.enabled += [self.idiom] * self.rng.choice((1, 3, 9))
-        if self.chance(0.2):
+        if self.chance(0.3):
             self.enabled += [self.maybe_view] * self.rng.choice((1, 3, 9))
 
     def idiom(self) -> bool:

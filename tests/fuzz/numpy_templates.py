@@ -281,21 +281,37 @@ $N = ($y[0] if $c else $z[0]) + ($y.sum() if $y[0] > 0 else 1.0)
 MAYBE_VIEWS = """
 np.asarray($y); np.atleast_1d($y); $y.astype(np.float64); $y.astype(np.float64, copy=False);
 np.squeeze($y); np.ascontiguousarray($y); np.array($y, copy=False); np.array($y); np.copy($y);
-$y.view(); $y.real; np.real($y); +$y; $y.conj(); np.conjugate($y); $y.round();
-np.nan_to_num($y); np.nan_to_num($y, copy=False); np.flip($y); np.flipud($y); np.roll($y, 1);
-$y.reshape(-1); $y.reshape($y.shape); np.reshape($y, -1); $y.ravel(); np.ravel($y);
-$y.flatten(); np.sort($y); np.einsum("i->i", $y); np.broadcast_to($y, $y.shape);
-np.moveaxis($y, 0, 0); $y.transpose(); np.expand_dims($y, 0)[0]; $y[None][0];
-$y[:, None][:, 0]; np.split($y, 1)[0]; $y.squeeze(); np.clip($y, None, 9); $y.T;
-np.positive($y); np.concatenate([$y]); np.hstack([$y, $y])[1:][:$n]; np.minimum($y, $y);
-np.where($y == $y, $y, $y); np.add($y, 0.0); $y[np.arange($n)]; $y[$y == $y];
-np.take($y, np.arange($n)); np.broadcast_arrays($y, $y)[0]; np.diag(np.diag($y));
-$y.__array__(); np.asanyarray($y); np.require($y); $y.cumsum() * 0.0 + $y;
-np.diagonal(np.diag($y)); $y.copy(); np.vstack([$y])[0]; np.atleast_2d($y)[0];
-np.array([$y])[0]; (lambda e: e)($y); [$y][0]; ($y,)[-1]; {"u": $y}["u"]; max([$y], key=len);
-next(iter([$y])); list((($y), $z))[0]; dict(u=$y)["u"]; np.swapaxes($y[None], 0, 1)[:, 0];
-np.trim_zeros($y); np.resize($y, $n); np.delete($y, []); np.append($y, []); np.tile($y, 1);
-np.repeat($y, 1); np.pad($y, 0); np.stack([$y])[0]
+$y.view(); $y.real; np.real($y); +$y; $y.conj(); np.conjugate($y); $y.round(); np.nan_to_num($y);
+np.nan_to_num($y, copy=False); np.flip($y); np.flipud($y); np.roll($y, 1); $y.reshape(-1);
+$y.reshape($y.shape); np.reshape($y, -1); $y.ravel(); np.ravel($y); $y.flatten(); np.sort($y);
+np.einsum("i->i", $y); np.broadcast_to($y, $y.shape); np.moveaxis($y, 0, 0); $y.transpose();
+np.expand_dims($y, 0)[0]; $y[None][0]; $y[:, None][:, 0]; np.split($y, 1)[0]; $y.squeeze();
+np.clip($y, None, 9); $y.T; np.positive($y); np.concatenate([$y]); np.hstack([$y, $y])[1:][:$n];
+np.minimum($y, $y); np.where($y == $y, $y, $y); np.add($y, 0.0); $y[np.arange($n)]; $y[$y == $y];
+np.take($y, np.arange($n)); np.broadcast_arrays($y, $y)[0]; np.diag(np.diag($y)); $y.__array__();
+np.asanyarray($y); np.require($y); $y.cumsum() * 0.0 + $y; np.diagonal(np.diag($y)); $y.copy();
+np.vstack([$y])[0]; np.atleast_2d($y)[0]; np.array([$y])[0]; (lambda e: e)($y); [$y][0];
+($y,)[-1]; {"u": $y}["u"]; max([$y], key=len); next(iter([$y])); list((($y), $z))[0];
+dict(u=$y)["u"]; np.swapaxes($y[None], 0, 1)[:, 0]; np.trim_zeros($y); np.resize($y, $n);
+np.delete($y, []); np.append($y, []); np.tile($y, 1); np.repeat($y, 1); np.pad($y, 0);
+np.stack([$y])[0]; sorted([$y], key=len)[0]; functools.reduce(lambda e, _: e, [$y, $z]);
+[*zip([$y])][0][0]; list(map(lambda e: e, [$y]))[0]; {"u": $y}.get("u");
+{"u": $y}.setdefault("v", $y); {"u": $y}.pop("u"); [$y].pop(); [$y].copy()[0]; tuple([$y])[0];
+dict(zip("u", [$y]))["u"]; [e for e in [$y]][0]; list({"u": $y}.values())[0]; [$y, $z][:1][0];
+([$y] + [$z])[0]; ([$y] * 2)[1]; list(reversed([$z, $y]))[0]; list(enumerate([$y]))[0][1];
+min([$y, $y], key=lambda e: 0); (lambda *e: e)($y)[0]; (lambda **e: e)(u=$y)["u"];
+getattr($y, "T"); $y.T.T; $y.view(np.float64); $y.swapaxes(0, 0); np.transpose($y);
+np.atleast_3d($y)[0, :, 0]; np.array_split($y, 1)[0]; np.squeeze($y[None]); $y[...]; $y[()];
+np.fliplr($y[None])[0][::-1]; np.asfortranarray($y); np.real_if_close($y);
+np.ravel($y, order="K"); $y.astype(float); $y.astype("f8", copy=False); $y[None].mT[:, 0];
+np.where(True, $y, $y); np.select([$y == $y], [$y]); np.array($y, ndmin=2)[0];
+np.array($y, copy=None); np.asarray($y, dtype=float); np.asarray($y, copy=True);
+np.astype($y, float, copy=False); np.block([$y]); np.insert($y, 0, 1.0)[1:];
+np.maximum.reduce([$y]); np.sum([$y], axis=0); np.sum($y[None], axis=0);
+np.einsum("ij->j", $y[None]); np.einsum("i...->i...", $y); np.meshgrid($y, copy=False)[0];
+np.rot90($y[None], 2)[0][::-1]; np.split($y[None], 1)[0][0]; np.max($y[None], axis=0);
+np.cumsum($y[None], axis=0)[0]; $y[:, None].reshape(-1); $y[::-1].ravel()[::-1];
+np.broadcast_to($y, (2, $n))[0]; np.hsplit($y, 1)[0]
 """
 """Expressions that are equal to `$y`: itself, a view of it, or a copy."""
 
@@ -303,7 +319,11 @@ ORDERS = {
     "stores": (
         *("{y}[{i}] = {f}", "{y}[{i}] += {f}", "{y}[:] += {f}", "{y}[:] = {y} + {f}", "{y} += {f}"),
         *("{y}[[0, -1]] = {f}", "{y}[{i}], {y}[0] = {f}, {y}[{i}]", "{y}[:1] = {y}[-1:] + {f}"),
-        *("{y}[::-1] = {y} * ({f} > 0)", "{y}[{y} > {f}] = {f}", "np.add({y}, {f}, out={y})"),
+        *(
+            "{y}[::-1] = np.where({f} > 0, {y}, 2.0)",
+            "{y}[{y} > {f}] = {f}",
+            "np.add({y}, {f}, out={y})",
+        ),
         *(
             "np.copyto({y}, {y}[::-1] + {f})",
             "np.copyto({y}, 1.0, where={y} > {f})",
@@ -313,8 +333,12 @@ ORDERS = {
         *("{y}[0], {y}[-1] = {y}[{i}] + {f}, {y}[{i}]", "{y}[:] = [{f}] * len({y})"),
     ),
     "arrays": (
-        *("{y} + {f}", "{f} + {y}", "{y} * ({f} > 0) - {y}", "[{y}, {y} + {f}][0] + {y}"),
-        *("np.stack([{y}, {y} + {f}])[0]", "np.where({y} > {f}, {y}, 0.0)", "({y} > {f}) * {y}"),
+        *("{y} + {f}", "{f} + {y}", "{y} * {f} - {y}", "[{y}, {y} + {f}][0] + {y}"),
+        *(
+            "np.stack([{y}, {y} + {f}])[0]",
+            "np.where({y} > {f}, {y}, 0.0)",
+            "np.where({f} < {y}, {y}, {y} * 2)",
+        ),
         *(
             "np.add({y}, {f})",
             "np.maximum({f}, {y})",
@@ -334,7 +358,7 @@ ORDERS = {
             "{y} + (({f}) * {y})",
         ),
         *(
-            "np.multiply({y}, {y} > {f})",
+            "np.multiply({y}, {y} - {f})",
             '{{"u": {y}, "v": {f}}}["u"] * 1.0',
             "({y}, {f})[0] * 1.0",
         ),
@@ -348,14 +372,14 @@ ORDERS = {
             "{f} - {y}[0]",
         ),
         *("{y}.sum() + {f}", "{f} + {y}.sum()", "np.sum({y} + {f})", "np.dot({y}, {y} + {f}) % 7"),
-        *("{y}[0] * ({f} > 0) - {y}[-1]", "{f} + {f} * {y}[0]", "{y}[{i}] - {f} - {y}[{i}]"),
+        *("{y}[0] * {f} - {y}[-1]", "{f} + {f} * {y}[0]", "{y}[{i}] - {f} - {y}[{i}]"),
         *(
             "{y}[:1].sum() + {f}",
             "(lambda p, r: p.sum() + r)({y}, {f})",
             "{y}[{i}] + {f} + {y}[{i}]",
         ),
         *("({y} * {f}).sum() % 7", "{y}.max() + {f}", "[{f}, {y}[0]][1]", "{f} % 5 + {y}[-1] // 2"),
-        *("(lambda p, *, r: p + r)(r={f}, p={y}[0])", "({y} < {f}).sum() + {y}[0]"),
+        *("(lambda p, *, r: p + r)(r={f}, p={y}[0])", "(1.0 if ({y} < {f}).any() else {y}[0])"),
         *(
             "({f} if {y}[0] > 0 and {f} > 0 else 1.0)",
             "max({y}[{i}], {f})",
