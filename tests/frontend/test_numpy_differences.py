@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,11 @@ import pytest
 from pscdsl._src.checker.check import deep_stack
 from tests.fuzz.numpy_differences import minimised, tried, try_seeds
 from tests.fuzz.numpy_programs import generate
+from tests.fuzz.numpy_templates import MAYBE_VIEWS, ORDERS
 
 HEAD = """\
+import functools
+
 import numpy as np
 import pscdsl as psc
 from pscdsl import f64
@@ -53,7 +57,7 @@ PATTERNS = (
     r"Pair\(",
     r"sum\(\w+\)",
 )
-"""What stands somewhere in some programs of 150."""
+"""What stands somewhere in some programs of 300."""
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -64,7 +68,7 @@ def test_what_is_accepted_has_the_results_of_numpy(shared: bool) -> None:
 
 
 def test_programs_are_those_that_numpy_programmers_write() -> None:
-    texts = [generate(seed) for seed in range(150)]
+    texts = [generate(seed) for seed in range(300)]
     for text in texts:
         ast.parse(text)
     joined = "\n".join(texts)
@@ -100,3 +104,42 @@ def test_a_program_is_minimised() -> None:
     )
     found = minimised("\n".join(lines), lambda each: "def" in each and "x[0]" in each)
     assert found == "def main(x):\n    x[0] = 1\n"
+
+
+WRONG = {
+    *("min([$y, $y], key=lambda e: 0)", "{y}[{y} > {f}] = {f}", "np.where({y} > {f}, {y}, 0.0)"),
+    *("np.copyto({y}, 1.0, where={y} > {f})", "(1.0 if ({y} < {f}).any() else {y}[0])"),
+    "np.where(({y} < {f}) | ({y} == {f}), {y}, -{y})",
+}
+"""What is accepted, and is not as NumPy has it yet."""
+
+
+def cases(*texts: str) -> list[Any]:
+    """The texts as parameters of a test, which those that are wrong do not pass."""
+    wrong = pytest.mark.xfail(strict=True, reason="not as NumPy has it yet")
+    return [pytest.param(each, marks=wrong if each in WRONG else ()) for each in texts]
+
+
+def kinds(statements: str, before: str = "") -> set[str]:
+    """What becomes of a program of two vectors `y` and `z`."""
+    lines = ["n = len(x)", "y = x + 1.0", "z = x * 2.0", *statements.split("\n"), "return y, z, t"]
+    body = "\n".join("    " + line for line in lines)
+    text = f'{HEAD}\n{before}\n@psc.kernel\ndef main(x: f64["n"]):\n{body}\n'
+    with deep_stack():
+        first = tried(text, 0).kind
+        return {first} if first == "refused" else {first, tried(text, 1).kind}
+
+
+@pytest.mark.parametrize("view", cases(*(each.strip() for each in MAYBE_VIEWS.split(";"))))
+def test_what_may_be_a_view(view: str) -> None:
+    made = view.replace("$y", "y").replace("$z", "z").replace("$n", "n")
+    for store in ("y[0] = 7.0", "t[0] = 7.0\ny[-1] = 5.0"):
+        assert kinds(f"t = {made}\n{store}") <= {"equal", "refused", "NumPy raises"}
+
+
+@pytest.mark.parametrize("order", cases(*(each for orders in ORDERS.values() for each in orders)))
+def test_the_order_in_which_operands_are_read(order: str) -> None:
+    before = "def f(z, v):\n    z[::-1] = z + v\n    return v\n"
+    text = order.format(y="y", i="-1", f="f(y, 3.0)")
+    text = f"{text}\nt = z" if order in ORDERS["stores"] else f"t = {text}"
+    assert kinds(text, before) <= {"equal", "refused"}

@@ -126,7 +126,7 @@ class Containers(Statements):
             else:
                 new = str(len(pile.keys))
                 more = [
-                    f"{name}.append({value})",
+                    *[f"{name}.append({value})"] * 2,
                     f"{name} += [{value}]",
                     f"{name}.extend([{value}])",
                 ]
@@ -136,7 +136,7 @@ class Containers(Statements):
                 return self.line(
                     rng.choice((f"{name}.pop({taken})[:1] = 0", f"del {name}[{taken}]"))
                 )
-            if self.chance(0.3):
+            if self.chance(0.5):
                 pile.keys = list(dict.fromkeys([*pile.keys, new]))
                 return self.line(rng.choice(more))
         elif self.chance(0.1) and '"' not in key:
