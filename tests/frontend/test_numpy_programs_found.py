@@ -5,8 +5,6 @@ Each is refused, or has the results of the same text under Python and changes no
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pscdsl._src.checker.check import deep_stack
@@ -298,17 +296,7 @@ def main(a: f64["n n"], x: f64["n"], c: i64["n"]) -> f64["n n"]:
 PROGRAMS = JUMPS | CONDITIONS | COPIES | OWNERS | ERRORS
 
 
-WRONG = {"vmap over an array without a dtype"}
-"""What shows an error of ours yet."""
-
-
-def cases() -> list[Any]:
-    """The names of the programs."""
-    wrong = pytest.mark.xfail(strict=True, reason="shows an error of ours yet")
-    return [pytest.param(name, marks=wrong if name in WRONG else ()) for name in PROGRAMS]
-
-
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_it_is_refused_or_right(name: str) -> None:
     with deep_stack():
         for seed in range(3):
