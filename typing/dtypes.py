@@ -95,6 +95,9 @@ _BY_NAME: Final = {each.name: each for each in (*ALL, KEY)}
 DEFAULT: Final = {Kind.BOOL: BOOL, Kind.INT: I32, Kind.FLOAT: F32, Kind.COMPLEX: C64}
 """What a weak operand becomes where nothing decides."""
 
+PYTHON: Final = {Kind.BOOL: BOOL, Kind.INT: I64, Kind.FLOAT: F64, Kind.COMPLEX: C128}
+"""What NumPy takes Python's numbers for, where they meet no array."""
+
 CLASSES: Final[dict[str, tuple[DType, ...]]] = {
     "Bool": (BOOL,),
     "Int": (I8, I16, I32, I64),
@@ -122,6 +125,13 @@ def is_dtype_name(name: str) -> bool:
 def accepts_weak(strong: DType, weak: Kind) -> bool:
     """Whether an array of a dtype takes up a weak operand: an i32 array takes 2 but not 0.5."""
     return strong.kind is not Kind.KEY and weak <= strong.kind
+
+
+def becomes(given: DType, number: DType) -> bool:
+    """Whether a scalar of a dtype is one of Python's numbers, of a dtype of `PYTHON`, as it is."""
+    if given is BOOL or number is BOOL:
+        return given is number
+    return given.kind <= number.kind and not (given is U64 and number.is_integer)
 
 
 def inexact(given: DType) -> DType:

@@ -220,15 +220,17 @@ class DTypeClass:
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """`f32["n d"]`, `Float["*batch n"]`."""
+    """`f32["n d"]`, `Float["*batch n"]`, and `float`."""
 
     dtype: DType | DTypeClass
     dims: tuple[DimSpec, ...]
     span: Span = field(default=NOWHERE, compare=False)
+    python: str = ""
+    """Which of Python's numbers each element is, `float`; empty for elements of an array."""
 
     def __str__(self) -> str:
         dims = " ".join(map(str, self.dims))
-        head = self.dtype.name
+        head = self.python or self.dtype.name
         return f"{head}[{dims}]" if self.dims else head
 
 

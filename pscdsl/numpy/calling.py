@@ -12,7 +12,16 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, promote, weakened
+from pscdsl._src.ir.builder import (
+    Builder,
+    PythonNumber,
+    Value,
+    Weak,
+    are_numbers,
+    meeting,
+    promote,
+    weakened,
+)
 from pscdsl._src.ir.numpy_dtypes import meant_by
 from pscdsl._src.ir.program import Literal, Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function
@@ -32,7 +41,7 @@ from pscdsl.typing.codes.shapes import (
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import KEY, DType, Kind, accepts_weak, is_dtype_name
+from pscdsl.typing.dtypes import DEFAULT, KEY, DType, Kind, accepts_weak, is_dtype_name
 from pscdsl.typing.dtypes import dtype as named
 from pscdsl.typing.python_containers import NDArray, is_dtype, is_sequence, is_tuple
 
@@ -281,7 +290,11 @@ def lifted(here: Builder, x: Any, change: Callable[[Value], Value]) -> Value | W
     array = as_operand(here, x)
     if isinstance(array, Value):
         return change(array)
-    return weakened(here, array.kind, lambda dtype: change(array.at(dtype)))
+    if isinstance(array, PythonNumber):
+        number = change(array.value)
+        if not number.shape:
+            return PythonNumber(number)
+    return weakened(here, array.kind, lambda dtype: change(array.at(dtype)), meeting([array]))
 
 
 def met(
@@ -299,8 +312,14 @@ def met(
     if values is not None:
         return build(values)
     weak = [x for x in arrays if isinstance(x, Weak)]
-    kind = max([kind, *(x.kind for x in weak)])
-    return weakened(here, kind, lambda dtype: build([x.at(dtype) for x in weak]))
+    meets = meeting(weak) if weak else DEFAULT[kind]
+    if weak and are_numbers(weak) and kind <= meets.kind:
+        number = build([x.at(meets) for x in weak])
+        if not number.shape:
+            return PythonNumber(number)
+    kind = max(kind, meets.kind)
+    own = meets if kind is meets.kind else None
+    return weakened(here, kind, lambda dtype: build([x.at(dtype) for x in weak]), own)
 
 
 def is_array(x: object) -> bool:

@@ -195,3 +195,31 @@ def test_mistakes_are_told() -> None:
             loss.to_jax()(p, xs, ys)
     finally:
         jax.config.update("jax_enable_x64", True)
+
+
+@psc.kernel
+def faded(x: f32["n"], rate: float, times: int, down: bool) -> f32["n"]:
+    """Numbers of Python's beside an array."""
+    return np.where(down, x * (1 - rate) * times, x)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_pythons_numbers_where_64_bit_types_are_off(wide: bool) -> None:
+    """They are passed in the dtypes of jax, and are weak there, too."""
+    x = np.array([1, 2.7, 0.3], np.float32)
+    jax.config.update("jax_enable_x64", wide)
+    try:
+        function = faded.to_jax()
+        wanted = x * np.float32(1 - 0.25) * 3
+        for call in (function, jax.jit(function)):
+            found = call(x, 0.25, 3, True)
+            assert found.dtype == np.float32
+            np.testing.assert_array_equal(found, wanted)
+        slope = jax.grad(lambda rate: function(x, rate, 3, True).sum())(0.25)
+        assert slope.dtype == (np.float64 if wide else np.float32)
+        np.testing.assert_allclose(slope, -3 * x.sum(), rtol=1e-6)
+        rates = np.array([0.25, 0.5], np.float32)
+        rows = jax.vmap(function, (None, 0, None, None))(x, rates, 3, True)
+        np.testing.assert_array_equal(rows[0], wanted)
+    finally:
+        jax.config.update("jax_enable_x64", True)

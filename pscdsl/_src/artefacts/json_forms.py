@@ -139,6 +139,7 @@ def spec_form(spec: Spec) -> Json:
             "kind": "array",
             "dtype": _dtype_form(spec.dtype),
             "shape": [str(dim) for dim in spec.dims],
+            "python": spec.python,
         }
     if isinstance(spec, TupleSpec):
         return {"kind": "tuple", "items": [spec_form(item) for item in spec.items]}
@@ -206,7 +207,9 @@ def _dim(text: str) -> DimSpec:
 
 _SPECS: dict[str, Callable[[Json], Spec]] = {
     "array": lambda form: ArraySpec(
-        _dtype_of(form["dtype"]), tuple([_dim(each) for each in form["shape"]])
+        _dtype_of(form["dtype"]),
+        tuple([_dim(each) for each in form["shape"]]),
+        python=_text(form.get("python", "")),
     ),
     "tree": _tree_spec,
     "tuple": lambda form: TupleSpec(tuple([spec_of(each) for each in form["items"]])),

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pyrsistent
 
-from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked
+from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked, to_numpy
 from pscdsl._src.ir.program import fit
 from pscdsl._src.language.instances import RecordClass as RecordClass
 from pscdsl._src.language.instances import absent, construct, known_statics, reader, ways
@@ -25,7 +25,7 @@ from pscdsl.typing.array_types import (
     VectorType,
 )
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DEFAULT, KEY, U32, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import DEFAULT, KEY, U32, DType, Kind, accepts_weak, becomes
 from pscdsl.typing.python_containers import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -79,6 +79,8 @@ def argument(
         spec = spec.item
         if value is None:
             return NONE
+    if isinstance(spec, ArraySpec) and spec.python:
+        value = _as_number(spec, value)
     kind = _KINDS.get(type(value))
     if kind is not None and not isinstance(spec, StaticSpec):
         leaves.append(value)
@@ -90,6 +92,9 @@ def argument(
     if isinstance(value, np.ndarray | np.generic | Array):
         leaves.append(value)
         type_ = array_type(value)
+        if isinstance(spec, ArraySpec) and spec.python and _is_scalar_for(spec, value):
+            assert isinstance(spec.dtype, DType)
+            return type_.with_dtype(spec.dtype)  # a tracer of jax, which is converted there
         if isinstance(spec, ArraySpec) and spec.dtype is KEY:
             return keys_in(type_)
         if isinstance(spec, ArraySpec | TreeSpec) and isinstance(spec.dtype, DTypeClass):
@@ -98,6 +103,25 @@ def argument(
     if value is None:
         return NONE
     return _container(spec, value, leaves, register, classes, records)
+
+
+def _as_number(spec: ArraySpec, value: Any) -> Any:
+    """The number that Python makes of a scalar, where one is declared: `float(x)`."""
+    if not _is_scalar_for(spec, value) or not hasattr(value, "__array__"):
+        return value
+    array = np.asarray(value)
+    assert isinstance(spec.dtype, DType)
+    return array.astype(to_numpy(spec.dtype)) if array.ndim else array.item()
+
+
+def _is_scalar_for(spec: ArraySpec, value: Any) -> bool:
+    """Whether the elements of an array become numbers of Python's of a declared kind."""
+    known: Any = value
+    if not isinstance(value, np.ndarray | np.generic | Array) or len(known.shape) != len(spec.dims):
+        return False
+    given = array_type(value).dtype
+    assert isinstance(spec.dtype, DType)
+    return given is not spec.dtype and becomes(given, spec.dtype)
 
 
 def _must_fit(scalar: Any, dtype: DType) -> None:

@@ -343,7 +343,8 @@ def declared(module: StaticModule, function: FunctionStatement, name: str) -> Sp
                 found = spec_of(Frame(Session(None), module.source, module), each.annotation)
             except (Failure, Poisoned):
                 return None
-            return found if any(True for _ in arrays_of(found)) else None
+            arrays = list(arrays_of(found))
+            return found if arrays and not any(each.python for each in arrays) else None
     return None
 
 

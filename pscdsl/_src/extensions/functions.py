@@ -11,12 +11,13 @@ import numpy as np
 
 from pscdsl._src.extensions.custom import Custom
 from pscdsl._src.frontend.annotations import spec_of
+from pscdsl._src.frontend.arguments import as_declared
 from pscdsl._src.frontend.interpreter.frames import NoProgram, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.live import abstract, closure_of
 from pscdsl._src.frontend.modules.rereading import reread, tell
 from pscdsl._src.frontend.modules.traces import Trace
-from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
+from pscdsl._src.frontend.trees import at, flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import External, describe, is_traced
 from pscdsl._src.ir.builder import Builder
 from pscdsl.typing.array_types import StaticType, Type, leaves, same_structure, substitute_tree
@@ -28,7 +29,7 @@ from pscdsl.typing.codes.limits import (
 )
 from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
 from pscdsl.typing.python_containers import is_dict, is_sequence
-from pscdsl.typing.signatures import Choice, Instantiation, trees_of
+from pscdsl.typing.signatures import Choice, Instantiation, Spec, trees_of
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.transformations.rules import Kind, RuledFunction
@@ -270,15 +271,16 @@ class VouchedDefinition:
                 raise Failure(VouchedNeedsValues(function=self.name, found=describe(unknown)))
         if isinstance(here, NoProgram):
             raise Failure(VouchedResultUnknown(function=self.name))
-        declared = self._declared(here, args, kwargs)
-        if declared is None:
+        found = self._declared(here, args, kwargs)
+        if found is None:
             raise Failure(VouchedResultUnknown(function=self.name))
+        spec, declared = found
         place = here.program.span if self.place is NOWHERE else self.place
         session_of(here).report(Failure(Vouched(function=self.name, span=place)))
         if self.function is None:
             custom = Custom(self.name, tuple(leaves(declared)), None)
-            return unflatten(declared, iter(here.bind(custom, ())))
-        return self._called(here, self.function, declared, args, kwargs)
+            return as_declared(spec, unflatten(declared, iter(here.bind(custom, ()))))
+        return as_declared(spec, self._called(here, self.function, declared, args, kwargs))
 
     def _called(
         self,
@@ -299,6 +301,8 @@ class VouchedDefinition:
             raise Failure(VouchedResultDiffers(function=self.name, problem=problem))
         found, tree = flatten(here, value, f"the result of `{self.name}`")
         values = strong(found)
+        if same_structure(tree, declared):
+            values = [at(x, leaf.dtype) for x, leaf in zip(found, leaves(declared), strict=True)]
         found_type = of_values(tree, values)
         if not same_structure(tree, declared) or found_type != declared:
             problem = f"returns {found_type}, but {declared} is declared"
@@ -307,7 +311,7 @@ class VouchedDefinition:
 
     def _declared(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Type | None:
+    ) -> tuple[Spec, Type] | None:
         """The result that the signature declares; sizes in it are numbers or named arguments."""
         closure = self.closure
         returns = None if closure is None else getattr(closure.node, "returns", None)
@@ -332,7 +336,7 @@ class VouchedDefinition:
         open_names = {name for leaf in leaves(tree) for name in leaf.names()}
         if open_names:
             raise Failure(VouchedResultUnknown(function=self.name, size=min(open_names)))
-        return tree
+        return spec, tree
 
 
 def _unknown(value: Any) -> Iterator[Any]:

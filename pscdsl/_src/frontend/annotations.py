@@ -12,8 +12,10 @@ from typing import Any
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.known_numbers import SAMPLES
 from pscdsl._src.frontend.values import (
     POISON,
+    PYTHON_DTYPES,
     Alias,
     EnumMember,
     Marker,
@@ -110,8 +112,6 @@ MEANINGS["typing.TypeVar"] = StaticFunction("typing.TypeVar", type_variable)
 _INSTANCES: dict[str, type] = {
     f"builtins.{cls.__name__}": cls for cls in (bool, int, float, complex, str, bytes)
 }
-_SAMPLES: dict[type, tuple[object, ...]] = {bool: (False, True), int: (0, 1, 2, 3, 4)}
-"""The values with which kernels are checked that say no more of a static one."""
 _JAXTYPING = {
     "Bool": "bool",
     "Float": "Float",
@@ -191,14 +191,8 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
         return TreeSpec("", shown="Tree", bounded=True, span=span)
     if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
         return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)
-    if isinstance(value, Marker) and value.name in ("builtins.float", "builtins.int"):
-        ours = "f32" if value.name.endswith("float") else "i32"
-        raise _bad(
-            node,
-            frame,
-            f"`{value.name[9:]}` does not say whether it is an array",
-            f"`psc.{ours}` for a traced scalar, `psc.Static[{value.name[9:]}]` for a static value",
-        )
+    if isinstance(value, Marker) and value.name in PYTHON_DTYPES:
+        return ArraySpec(PYTHON_DTYPES[value.name], (), span, value.name.removeprefix("builtins."))
     if isinstance(value, Marker) and value.name == "numpy.ndarray":
         raise _bad(
             node, frame, "`np.ndarray` says neither dtype nor shape", 'for instance `f32["n d"]`'
@@ -326,7 +320,7 @@ def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
     if isinstance(form, OneOf):
         samples = form.values
     elif isinstance(form, Instance):
-        samples = _SAMPLES.get(form.cls)
+        samples = SAMPLES.get(form.cls)
     return StaticSpec(frame.source.text_of(node), samples, form)
 
 
@@ -546,6 +540,23 @@ def meaning(spec: Spec, known: Mapping[str, Spec]) -> Spec:
     return replaced(
         spec, lambda part: known.get(part.name, part) if isinstance(part, TreeSpec) else part
     )
+
+
+def as_result(spec: Spec) -> Spec:
+    """The specification of a result, where `float` is a scalar of any floating-point dtype."""
+
+    def of_number(part: Spec) -> Spec:
+        if not isinstance(part, ArraySpec) or not part.python:
+            return part
+        own = PYTHON_DTYPES[f"builtins.{part.python}"]
+        others = [each for each in CLASSES[_RESULTS[part.python]] if each is not own]
+        return replace(part, dtype=DTypeClass(part.python, (own, *others)), python="")
+
+    return replaced(spec, of_number)
+
+
+_RESULTS = {"bool": "Bool", "int": "Integer", "float": "Float", "complex": "Complex"}
+"""The dtypes that a result may have which is declared as a number of Python's."""
 
 
 def named_trees(spec: Spec, parameter: str) -> Spec:

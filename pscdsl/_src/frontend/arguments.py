@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,20 @@ from pscdsl._src.frontend.values import (
     EnumMember,
     External,
     KnownModule,
+    MapValue,
     Partial,
     Poisoned,
     RecordValue,
     StaticFunction,
     Undecided,
+    VectorValue,
     describe,
     is_poisoned,
     is_type,
 )
-from pscdsl._src.ir.builder import Builder, Program, Value, Weak
+from pscdsl._src.ir.builder import Builder, Program, PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import (
     ArrayType,
     MapType,
@@ -55,7 +58,7 @@ from pscdsl.typing.codes.shapes import axes, disagreement
 from pscdsl.typing.codes.shapes_of_arguments import ReturnShape
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
-from pscdsl.typing.dtypes import DType, accepts_weak
+from pscdsl.typing.dtypes import DType, accepts_weak, becomes
 from pscdsl.typing.python_containers import is_constant, is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -70,6 +73,7 @@ from pscdsl.typing.signatures import (
     StaticSpec,
     TreeSpec,
     TupleSpec,
+    arrays_of,
     trees_of,
     walk_paths,
 )
@@ -90,11 +94,43 @@ def settle(
     `chosen` keeps the dtypes that strong arguments give to dtype classes.
     """
     leaves, tree = flatten(here, value, f"an argument of `{function}`")
+    for place, asked in enumerate(islice(_asked(spec, tree), len(leaves))):
+        if isinstance(asked, ArraySpec) and asked.python:
+            leaves[place] = _as_number(asked, leaves[place])
     settled = [
         leaf if isinstance(leaf, Value) else leaf.at(dtype)
         for leaf, dtype in zip(leaves, dtypes_of(spec, leaves, tree, chosen), strict=True)
     ]
     return settled, of_values(tree, settled)
+
+
+def _as_number(spec: ArraySpec, value: Value | Weak) -> Value | Weak:
+    """The number that Python makes of a scalar, where one is declared: `float(x)`."""
+    assert isinstance(spec.dtype, DType)
+    if not isinstance(value, Value) or value.shape or not becomes(value.dtype, spec.dtype):
+        return value
+    return cast(value, spec.dtype)
+
+
+def as_declared(spec: Spec, value: Any) -> Any:
+    """An argument with numbers of Python's where these are declared."""
+    if isinstance(spec, ArraySpec):
+        return PythonNumber(value) if spec.python and not value.shape else value
+    if value is None:
+        return value
+    if isinstance(spec, OptionalSpec):
+        return as_declared(spec.item, value)
+    if isinstance(spec, TupleSpec):
+        return tuple(map(as_declared, spec.items, value))
+    if isinstance(spec, RepeatedSpec):
+        items = tuple([as_declared(spec.item, each) for each in parts(value)])
+        return VectorValue(items) if spec.vector else items
+    if isinstance(spec, RecordSpec):
+        fields = {name: as_declared(each, value.fields[name]) for name, each in spec.fields}
+        return RecordValue(value.cls, fields)
+    if isinstance(spec, MapSpec):
+        return MapValue({key: as_declared(spec.item, each) for key, each in value.items.items()})
+    return value
 
 
 def static_type(here: Builder, value: Any) -> Type:
@@ -149,7 +185,7 @@ def dtypes_of(
 
     A dtype class that is not `chosen` yet is what its first strong array has.
     """
-    wanted = list(_dtypes(spec, tree))
+    wanted = [None if each is None else each.dtype for each in _asked(spec, tree)]
     for leaf, dtype in zip(leaves, wanted, strict=False):
         if isinstance(leaf, Value) and isinstance(dtype, DTypeClass):
             chosen.setdefault(dtype.name, leaf.dtype)
@@ -171,28 +207,35 @@ def as_asked(
     return map_leaves(tree, lambda leaf: leaf.with_dtype(next(dtypes)))
 
 
-def _dtypes(spec: Spec, tree: Type) -> Iterator[DType | DTypeClass | None]:
+def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
     """What is asked of each leaf of a tree; None where the tree does not fit the specification."""
     if isinstance(spec, ArraySpec):
-        yield spec.dtype
+        yield spec
     elif isinstance(spec, TreeSpec):
-        yield from [spec.dtype for _ in leaves_of(tree)]
+        yield from [spec for _ in leaves_of(tree)]
     elif isinstance(spec, TupleSpec) and isinstance(tree, TupleType):
         for item, part in zip(spec.items, tree.items, strict=False):
-            yield from _dtypes(item, part)
+            yield from _asked(item, part)
     elif isinstance(spec, RepeatedSpec) and isinstance(tree, TupleType | VectorType):
         for part in tree.items:
-            yield from _dtypes(spec.item, part)
+            yield from _asked(spec.item, part)
     elif isinstance(spec, RecordSpec) and isinstance(tree, RecordType):
         for (_, item), (_, part) in zip(spec.fields, tree.fields, strict=False):
-            yield from _dtypes(item, part)
+            yield from _asked(item, part)
     elif isinstance(spec, OptionalSpec) and not isinstance(tree, NoneType):
-        yield from _dtypes(spec.item, tree)
+        yield from _asked(spec.item, tree)
     elif isinstance(spec, MapSpec) and isinstance(tree, MapType):
         for _, part in tree.items:
-            yield from _dtypes(spec.item, part)
+            yield from _asked(spec.item, part)
     elif not isinstance(tree, StaticType | NoneType):
         yield None
+
+
+def are_numbers(spec: Spec, tree: Type) -> list[bool]:
+    """Which leaves of a tree are declared as numbers of Python's."""
+    return [
+        isinstance(asked, ArraySpec) and asked.python != "" for asked in _asked(spec, tree)
+    ]
 
 
 # What a function returns beside what it declares.
@@ -378,6 +421,8 @@ def _spec(frame: Frame, annotation: ast.expr) -> Spec | None:
 
 
 def _says_of_arrays(spec: Spec) -> bool:
+    if any(each.python for each in arrays_of(spec)):
+        return False  # which helpers are given in any form
     if any(not each.bounded for each in trees_of(spec)):
         return False  # a type variable of Python's, which says nothing of arrays
     return any(isinstance(part, ArraySpec | TreeSpec) for _, part in walk_paths(spec, ""))

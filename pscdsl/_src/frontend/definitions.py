@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from threading import get_ident
 from typing import Any, Self
 
 import numpy as np
 
 from pscdsl._src.analysis.keys.walk import reused_keys
-from pscdsl._src.frontend.annotations import named_trees, record_spec, spec_of
+from pscdsl._src.frontend.annotations import as_result, named_trees, record_spec, spec_of
 from pscdsl._src.frontend.arguments import (
+    are_numbers,
     as_asked,
+    as_declared,
     default_problems,
     result_problems,
     settle,
@@ -31,12 +34,13 @@ from pscdsl._src.frontend.interpreter.frames import (
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.known_numbers import settled
 from pscdsl._src.frontend.text.bindings import lost_result, parameters
 from pscdsl._src.frontend.text.source import Source, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.interpreters.replay import zeros
-from pscdsl._src.ir.builder import Builder, Program, Value, Weak
+from pscdsl._src.ir.builder import Builder, Program, PythonNumber, Value, Weak
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.language.donation import donated, in_vain, named
 from pscdsl._src.primitives.control import Call
@@ -57,7 +61,7 @@ from pscdsl.typing.codes.shapes_of_arguments import (
     PreconditionNotMet,
     SizeNotDetermined,
 )
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Span
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import DType, accepts_weak
 from pscdsl.typing.python_containers import is_tuple
@@ -91,7 +95,11 @@ class Definition:
         """How much work one elaboration may be."""
         self.steps = 0
         """How much work its elaborations were so far."""
+        self._numbers: dict[Choice, list[bool]] = {}
+        """Which leaves of the results are numbers of Python's."""
         self._given_facts = tuple(facts)
+        self._settling: dict[int, Signature] = {}
+        """The signature as it is declared, while it is settled what of it is static."""
         self._signature: Signature | Failure | None = signature
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
@@ -120,6 +128,7 @@ class Definition:
         made.budget = self.budget if budget is None else named(budget)
         made.fast_math = self.fast_math if fast_math is None else fast_math
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
+        made._numbers = {}
         return made
 
     @property
@@ -172,10 +181,16 @@ class Definition:
     def signature(self) -> Signature:
         """The declared signature; a Failure if it is not a proper one."""
         if self._signature is None:
+            thread = get_ident()
+            if thread in self._settling:
+                return self._settling[thread]  # it is asked for where the kernel calls itself
             try:
-                self._signature = self._read_signature()
+                self._settling[thread] = self._read_signature()
+                self._signature = self._with_known(self._settling[thread])
             except Failure as failure:
                 self._signature = failure
+            finally:
+                self._settling.pop(thread, None)
         if isinstance(self._signature, Failure):
             raise self._signature
         return self._signature
@@ -222,7 +237,7 @@ class Definition:
         returns = None if isinstance(node, ast.Lambda) else node.returns
         if returns is not None:
             try:
-                result = spec_of(frame, returns)
+                result = as_result(spec_of(frame, returns))
             except Failure as failure:
                 problems.extend(failure.diagnostics)
             except Poisoned:
@@ -245,6 +260,40 @@ class Definition:
         if unknown:
             raise self._size_not_determined(unknown, self.head)
         return signature
+
+    def _with_known(self, signature: Signature) -> Signature:
+        """The signature with the integers and truth values static that the body needs known.
+
+        Those are what it cannot be elaborated without, and what is a size in the signature.
+        """
+
+        def elaborate(tried: Signature) -> Callable[[Choice], frozenset[object] | None]:
+            return self._with_signature(tried)._problems
+
+        return settled(signature, elaborate)
+
+    def _with_signature(self, signature: Signature) -> Definition:
+        """The same kernel, nothing of it elaborated yet, with another signature."""
+        made = copy(self)
+        made._signature = signature
+        made.revealed, made.entered, made.steps = [], set(), 0
+        made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
+        made._numbers = {}
+        return made
+
+    def _problems(self, choice: Choice) -> frozenset[object] | None:
+        """The errors for a choice; None if a precondition excludes it."""
+        try:
+            self.instance(choice)
+        except Failure as failure:
+            return frozenset(
+                [(each.code, each.span) for each in failure.diagnostics if _is_error(each)]
+            )
+        except Excluded:
+            return None
+        except Poisoned:
+            return frozenset({None})
+        return frozenset()
 
     def _own_class(self, frame: Frame) -> Spec | None:
         """The type of a method's first parameter: its class, with the sizes that it names."""
@@ -327,6 +376,7 @@ class Definition:
         arguments: dict[str, Any] = {}
         declared: list[tuple[str, Type]] = []
         params: list[Value] = []
+        numbers: list[bool] = []
         for parameter in signature.parameters:
             tree = types.type_of(parameter.spec, parameter.name)
             declared.append((parameter.name, tree))
@@ -335,8 +385,11 @@ class Definition:
                 for path, leaf in paths(tree)
             ]
             params.extend(own)
-            arguments[parameter.name] = unflatten(tree, iter(own))
-        session.working_float = working_float(params)
+            arguments[parameter.name] = as_declared(parameter.spec, unflatten(tree, iter(own)))
+            numbers.extend(are_numbers(parameter.spec, tree))
+        session.working_float = working_float(
+            [each for each, is_number in zip(params, numbers, strict=True) if not is_number]
+        )
         none: frozenset[str] = frozenset()
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
         known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
@@ -379,6 +432,10 @@ class Definition:
             lost = lost_result(self.closure.source, self.name, self.closure.node)
             if lost is not None:
                 raise Failure(*session.findings, lost)
+        self._numbers[choice] = [
+            isinstance(each, PythonNumber) and value.dtype is each.dtype
+            for each, value in zip(found, results, strict=True)
+        ]
         body, _ = entry.finish(params, results)
         dims = dict.fromkeys(name for name in signature.size_names() if name in known)
         dims.update(dict.fromkeys(sorted(known)))
@@ -494,7 +551,12 @@ class Definition:
         call = Call(callee, tuple(sizes.items()))
         results = here.bind(call, operands)
         assert callee.result is not None
-        return unflatten(callee.result, iter(results))
+        numbers = self._numbers.get(fit.choice, [False] * len(results))
+        given = [
+            PythonNumber(result) if is_number else result
+            for result, is_number in zip(results, numbers, strict=True)
+        ]
+        return unflatten(callee.result, iter(given))
 
     def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> Any:
         """What a wrong kernel says that it returns, so that its callers can be checked."""
@@ -530,6 +592,10 @@ def working_float(params: Sequence[Value]) -> DType | None:
     """The dtype of all arrays of floats among some values; None if there are none, or several."""
     found = {value.dtype.real for value in params if value.dtype.is_inexact}
     return found.pop() if len(found) == 1 else None
+
+
+def _is_error(finding: Diagnostic) -> bool:
+    return finding.severity is Severity.ERROR
 
 
 def sizes_in(value: object) -> frozenset[str]:

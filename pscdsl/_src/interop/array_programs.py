@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from pscdsl._src.frontend.transformations.derivatives import require_forward
-from pscdsl._src.interpreters.replay import Mask, batch_block, closed, has_tangent, transpose_block
+from pscdsl._src.interpreters.replay import (
+    Mask,
+    batch_block,
+    closed,
+    has_tangent,
+    replay,
+    transpose_block,
+)
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.transforms.linearize import Linear, jvp_of, linearize
 from pscdsl._src.transforms.simplify import simplify
+from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import ArrayType, TupleType, paths
 from pscdsl.typing.dims import evaluate
+from pscdsl.typing.dtypes import C64, C128, F32, F64, I32, I64
+
+# Programs where arrays have at most 32 bits a number, as in a jax whose 64-bit types are off.
+
+
+_NARROW: Final = {F64: F32, I64: I32, C128: C64}
+
+
+def narrowed(function: Function, numbers: Sequence[bool]) -> Function:
+    """The program with the numbers of Python's among its parameters in 32 bits.
+
+    It computes with them in 64 bits none the less.
+    """
+
+    def build(here: Builder, params: list[Value]) -> list[Value]:
+        given = [
+            cast(param, type_.dtype)
+            for param, type_ in zip(params, function.body.in_types, strict=True)
+        ]
+        return list(replay(here, function.body, given))
+
+    types = [
+        type_.with_dtype(_NARROW.get(type_.dtype, type_.dtype)) if is_number else type_
+        for type_, is_number in zip(function.body.in_types, numbers, strict=True)
+    ]
+    return as_function(function, closed(function.facts, types, build))
+
 
 # Programs of derivatives as functions of arrays, to any order, with names for people.
 

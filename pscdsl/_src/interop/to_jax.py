@@ -15,7 +15,8 @@ import numpy as np
 
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.errors import ArgumentError
-from pscdsl._src.interop.array_programs import ArrayProgram, as_function
+from pscdsl._src.frontend.arguments import are_numbers
+from pscdsl._src.interop.array_programs import ArrayProgram, as_function, narrowed
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.elements import Array
@@ -176,13 +177,21 @@ def kernel_to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
     jax = imported()
     register = functools.partial(register_class, jax)
     boundary.register_signature(kernel.signature, register, apart=True)
-    programs: dict[tuple[Function, tuple[tuple[str, int], ...]], ArrayProgram] = {}
+    programs: dict[tuple[Function, tuple[tuple[str, int], ...], bool], ArrayProgram] = {}
 
     def program(specialisation: Specialisation) -> ArrayProgram:
         whole, sizes = specialisation.program, specialisation.sizes
-        key = whole, tuple(sorted(sizes.items()))
+        wide = bool(jax.config.jax_enable_x64)
+        key = whole, tuple(sorted(sizes.items())), wide
         if key not in programs:
-            programs[key] = ArrayProgram(as_function(whole, whole.body), sizes)
+            flat = as_function(whole, whole.body)
+            specs = {each.name: each.spec for each in kernel.signature.parameters}
+            numbers = [
+                is_number
+                for name, tree in whole.parameters
+                for is_number in are_numbers(specs[name], tree)
+            ]
+            programs[key] = ArrayProgram(flat if wide else narrowed(flat, numbers), sizes)
         return programs[key]
 
     @functools.wraps(kernel)

@@ -25,7 +25,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import DEFAULT, I64, PYTHON, DType, Kind, accepts_weak
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
@@ -323,7 +323,7 @@ class Weak(Operators):
 
     made_of_sizes = False
     """Whether it is a number that Python makes of sizes."""
-    __slots__ = ("_at", "_built", "_scalar", "_whole", "builder", "kind", "shape")
+    __slots__ = ("_at", "_built", "_open", "_scalar", "_whole", "builder", "kind", "shape")
 
     def __init__(
         self,
@@ -333,6 +333,7 @@ class Weak(Operators):
         at: Callable[[DType], Value],
         scalar: bool = False,
         whole: DType = I64,
+        dtype: DType | None = None,
     ) -> None:
         self.builder = builder
         self.kind = kind
@@ -340,6 +341,7 @@ class Weak(Operators):
         self._at = at
         self._scalar = scalar  # a Python scalar or a size: exact in every dtype
         self._whole = whole  # what integers are computed in on their way to another kind
+        self._open = DEFAULT[kind] if dtype is None else dtype
         self._built: dict[DType, Value] = {}
 
     @property
@@ -350,7 +352,7 @@ class Weak(Operators):
     @property
     def dtype(self) -> DType:
         """The dtype that it has where nothing decides."""
-        return DEFAULT[self.kind]
+        return self._open
 
     @property
     def type(self) -> ArrayType:
@@ -390,6 +392,44 @@ class Weak(Operators):
 
     def __repr__(self) -> str:
         return f"Weak({self.type})"
+
+
+class PythonNumber(Weak):
+    """A number of Python's that is known when the program runs: an argument, or made of some.
+
+    As in Python and NumPy, arithmetic of such numbers is done in f64 and i64, and what comes of it
+    is converted to the dtype of the array that it meets.
+    """
+
+    __slots__ = ("is_array", "value")
+
+    def __init__(self, value: Value, *, is_array: bool = False) -> None:
+        self.value = value
+        self.is_array = is_array
+        """Whether NumPy has made a scalar of it, which has attributes."""
+        super().__init__(
+            value.builder, value.dtype.kind, (), self._converted, scalar=True, dtype=value.dtype
+        )
+
+    def description(self) -> str:
+        """What messages call it."""
+        kind = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
+        return str(self.type) if self.is_array else f"a `{kind[self.kind]}` of the arguments"
+
+    def as_array(self) -> PythonNumber:
+        """The scalar that NumPy makes of the number."""
+        return PythonNumber(self.value, is_array=True)
+
+    def _converted(self, dtype: DType) -> Value:
+        own = self.value.dtype
+        if dtype is own:
+            return self.value
+        if own.is_integer and dtype.is_integer:
+            remedy = f"declare the parameter as `psc.{dtype}`, or as `psc.Static[int]`"
+            scalar = "an `int` that is known when the program runs"
+            raise Failure(ScalarDoesNotFit(scalar=scalar, dtype=dtype, remedy=remedy))
+        converted: Value = Builder.basis.convert(dtype)(self.value)
+        return converted
 
 
 Operand: TypeAlias = "Value | Weak | Scalar | Dim | np.generic | NDArray"
@@ -442,8 +482,7 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
     elif weak_ok:
         return None
     else:
-        kinds = [x.kind if isinstance(x, Weak) else kind_of(x) for x in values]  # type: ignore[arg-type]
-        dtype = DEFAULT[max(kinds)]
+        dtype = meeting([x if isinstance(x, Weak) else here.weak(x) for x in values])  # type: ignore[arg-type]
     return tuple([_in_dtype(here, value, dtype) for value in values])
 
 
@@ -462,20 +501,47 @@ def _elementwise_weak(
 ) -> Value | Weak:
     weak = [operand if isinstance(operand, Weak) else here.weak(operand) for operand in operands]  # type: ignore[arg-type]
     kind = primitive.weak_kind(max(each.kind for each in weak))
+    meets = meeting(weak)
+    if are_numbers(weak):
+        number = here.elementwise(primitive, [each.at(meets) for each in weak])
+        assert isinstance(number, Value)
+        return PythonNumber(number)
 
     def at(dtype: DType) -> Value:
         result = here.elementwise(primitive, [each.at(dtype) for each in weak])
         assert isinstance(result, Value)
         return result
 
-    return weakened(here, kind, at)
+    return weakened(here, kind, at, meets if kind is meets.kind else None)
 
 
-def weakened(here: Builder, kind: Kind, at: Callable[[DType], Value]) -> Value | Weak:
-    """The result of a function of weak operands: weak itself, unless its dtype is fixed."""
-    first = at(DEFAULT[kind])
-    if first.dtype is not DEFAULT[kind]:
+def are_numbers(operands: Sequence[Weak]) -> bool:
+    """Whether all are numbers, one of them Python's and known when the program runs."""
+    return any(isinstance(x, PythonNumber) for x in operands) and not any(x.shape for x in operands)
+
+
+def meeting(operands: Sequence[Weak]) -> DType:
+    """The dtype at which weak operands meet where nothing decides.
+
+    Integers of which only the program knows the value are not made narrower.
+    """
+    kind = max(each.kind for each in operands)
+    if not any(isinstance(each, PythonNumber) for each in operands):
+        return DEFAULT[kind]
+    return PYTHON[kind] if kind is Kind.INT or are_numbers(operands) else DEFAULT[kind]
+
+
+def weakened(
+    here: Builder, kind: Kind, at: Callable[[DType], Value], dtype: DType | None = None
+) -> Value | Weak:
+    """The result of a function of weak operands: weak itself, unless its dtype is fixed.
+
+    Where nothing decides, it is in `dtype`.
+    """
+    meets = DEFAULT[kind] if dtype is None else dtype
+    first = at(meets)
+    if first.dtype is not meets:
         return first
-    result = Weak(here, kind, first.shape, at)
+    result = Weak(here, kind, first.shape, at, dtype=meets)
     result.remember(first)
     return result

@@ -16,7 +16,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak, promote, weakened
+from pscdsl._src.ir.builder import (
+    Builder,
+    PythonNumber,
+    Value,
+    Weak,
+    are_numbers,
+    meeting,
+    promote,
+    weakened,
+)
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.program import kind_of
 from pscdsl._src.primitives.elementwise import Convert
@@ -244,13 +253,15 @@ class Meaning:
                 raise Failure(IntegersMakeAnArray(function=self.name, dtype=dtype))
             return result
         weak = [x if isinstance(x, Weak) else _builder(operands).weak(x) for x in operands]
-        kind = max(each.kind for each in weak)
-        self._require_kinds(arguments, DEFAULT[kind])
-        first = self._with(arguments, [each.at(DEFAULT[kind]) for each in weak])
+        kind, meets = max(each.kind for each in weak), meeting(weak)
+        self._require_kinds(arguments, meets)
+        first = self._with(arguments, [each.at(meets) for each in weak])
+        if isinstance(first, Value) and not first.shape and are_numbers(weak):
+            return PythonNumber(first)
         if not isinstance(first, Value) or first.dtype.kind < kind or not first.dtype.is_number:
             return first  # its dtype is fixed: a predicate, an index
         counted = first.dtype is I64 and arguments.get("dtype") is None
-        if first.dtype not in DEFAULT.values() and not counted:
+        if first.dtype not in (*DEFAULT.values(), meets) and not counted:
             return first
 
         def at(dtype: DType) -> Value:
@@ -259,7 +270,8 @@ class Meaning:
             # A place in an array, or a sum of small integers, comes out in a dtype of its own.
             return result if result.dtype is dtype else Convert(dtype)(result)
 
-        return weakened(_builder(operands), first.dtype.kind, at)
+        own = meets if first.dtype.kind is meets.kind else None
+        return weakened(_builder(operands), first.dtype.kind, at, own)
 
     def _require_kinds(self, arguments: Mapping[str, Any], dtype: DType) -> None:
         """Refuse what NumPy would compute, or give, in a dtype of a lower kind."""

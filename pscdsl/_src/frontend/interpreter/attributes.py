@@ -15,6 +15,7 @@ from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.new_memory import arrangement
 from pscdsl._src.frontend.interpreter.places import Bound, Located, Ref, shared
+from pscdsl._src.frontend.interpreter.python_numbers import is_number
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
 from pscdsl._src.frontend.modules.known import known_attribute
@@ -60,7 +61,7 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         value = frame.here(node).constant(value)
     if is_constant(value):
         return _of_constant(value, name)
-    if isinstance(value, Number):
+    if isinstance(value, Number) or is_number(value):
         instead = f"`np.asarray({frame.source.text_of(node.value)})` is an array"
         raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, instead=instead))
     if is_traced(value):

@@ -62,7 +62,7 @@ from pscdsl._src.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.builder import PythonNumber, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy import methods
@@ -374,7 +374,7 @@ def invoke(
         if folded is not None:
             return folded
         result = function.apply(here, args, kwargs)
-        if isinstance(result, Number) and function.name.startswith("numpy."):
+        if isinstance(result, Number | PythonNumber) and function.name.startswith("numpy."):
             return result.as_array()
         return result
     if isinstance(function, DType):

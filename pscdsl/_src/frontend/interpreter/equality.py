@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from pscdsl._src.frontend.interpreter import python_numbers
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.traces import Trace
@@ -34,6 +35,7 @@ from pscdsl._src.frontend.values import (
     describe,
     is_traced,
 )
+from pscdsl._src.ir.builder import PythonNumber
 from pscdsl._src.ir.numpy_dtypes import meant_by
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.assumptions import Fact
@@ -202,7 +204,7 @@ def identical(left: Any, right: Any) -> bool:
     left, right = meant(left), meant(right)
     for one, other in ((left, right), (right, left)):
         if one is None or one is ... or isinstance(one, bool):
-            if isinstance(other, Undecided | Number) and isinstance(one, bool):
+            if isinstance(other, Undecided | Number | PythonNumber) and isinstance(one, bool):
                 raise Failure(NotStatic(what=f"whether {describe(other)} is {one}"))
             return one is other
     for each in (left, right):
@@ -365,6 +367,8 @@ def _is(value: Any, cls: Any) -> bool | None:
         return True
     if name.startswith(OPEN):
         return None
+    if python_numbers.is_number(value):
+        return python_numbers.is_of(value, name, PYTHON)
     if isinstance(value, Undecided) or (is_traced(value) and not value.ndim):
         # A number of Python's or NumPy's, or an array: it is no container.
         return False if name in PYTHON.keys() - NUMBERS else None

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 from pscdsl._src.frontend import purity
+from pscdsl._src.frontend.interpreter import python_numbers
 from pscdsl._src.frontend.interpreter.equality import (
     MISSING,
     Decide,
@@ -66,7 +67,7 @@ from pscdsl._src.frontend.values import (
     negate,
     quotient,
 )
-from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.ir.builder import PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.numpy import indexing
 from pscdsl.numpy import methods as table
@@ -165,6 +166,10 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
         raise _bad(name, left, right)
     here = frame.here(node)
     meaning = table.BINARY[name]
+    given = python_numbers.operands(name, left, right)
+    if isinstance(given, str):
+        raise _bad(name, left, right, given)
+    left, right = given
     truths = [isinstance(each, Number) and each.kind is Kind.BOOL for each in (left, right)]
     if any(truths) and not (name in ("BitAnd", "BitOr", "BitXor") and _are_truths(left, right)):
         raise _bad(name, left, right, "Python makes an integer of a truth value")
@@ -176,7 +181,8 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
             raise _bad(name, left, right, "division by zero")
     if not is_traced(left) and not is_traced(right):
         left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
-    return _bounded(meaning.apply(here, (left, right), {}), bounds)
+    found = python_numbers.result(meaning.apply(here, (left, right), {}), left, right)
+    return _bounded(found, bounds)
 
 
 def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
@@ -365,17 +371,16 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
     if name == "Not":
         return negated(frame, node, operand)
     operand = _asked(operand)
+    if isinstance(operand, PythonNumber):
+        if operand.kind is Kind.BOOL and not operand.is_array:
+            if name == "Invert":
+                raise _inverted_truth("a truth value of Python's")
+            operand = python_numbers.whole(operand)
+        result = table.UNARY[name].apply(frame.here(node), (operand,), {})
+        return python_numbers.result(result, operand)
     if isinstance(operand, Number):
         if operand.kind is Kind.BOOL:
-            raise Failure(
-                BadOperands(
-                    operator=SIGNS[name],
-                    left="a comparison of numbers that are made of sizes",
-                    right="",
-                    reason="Python makes an integer of a truth value",
-                    instead="`np.logical_not(…)` negates a comparison",
-                )
-            )
+            raise _inverted_truth("a comparison of numbers that are made of sizes", SIGNS[name])
         result = table.UNARY[name].apply(frame.here(node), (operand,), {})
         return _bounded(result, _UNARY_BOUNDS[name](operand.bounds))
     if is_traced(operand):
@@ -397,6 +402,18 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
     raise Failure(
         BadOperands(operator=SIGNS[name], left=describe(operand), right="", reason="")
     ) from None
+
+
+def _inverted_truth(what: str, sign: str = "~") -> Failure:
+    return Failure(
+        BadOperands(
+            operator=sign,
+            left=what,
+            right="",
+            reason="Python makes an integer of a truth value",
+            instead="`np.logical_not(…)` negates a comparison",
+        )
+    )
 
 
 _UNARY_BOUNDS: dict[str, Callable[[Find], Find]] = {

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter import operators, python_numbers
 from pscdsl._src.frontend.interpreter.calls import invoke
 from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_, meant
 from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram, require_program, session_of
@@ -63,7 +63,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     require_short,
 )
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives import elementwise
 from pscdsl.typing.assumptions import Fact
@@ -328,6 +328,9 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
             if default is _ABSENT:
                 raise Failure(BadArguments(function=name, problem="is given nothing"))
             return default
+        found = python_numbers.extremum(here, name, items) if key is None else None
+        if found is not None:
+            return found
         if key is None and len(values) > 1 and _are_scalars(values):
             return _further(here, name, values)
         if key is None:
@@ -408,6 +411,8 @@ def _abs(here: Any, x: Any, /) -> Any:
         raise Failure(NotStatic(what=f"the sign of {x}"))
     if isinstance(x, Number) and x.kind is not Kind.BOOL:
         return Number.of(_numpy("absolute").apply(here, (x,), {}), absolute(x.bounds))
+    if python_numbers.is_number(x):
+        return _numpy("absolute").apply(here, (python_numbers.whole(x),), {})
     if (is_traced(x) and not isinstance(x, Number)) or is_constant(x):
         return invoke(_frame(here), here, _numpy("absolute"), (x,), {})
     raise refused("`abs`", x)
@@ -458,6 +463,8 @@ def _int(here: Any, x: Any = 0, /) -> Any:
         return by_python("int", int, (x,))
     if isinstance(x, Dim):
         return x
+    if isinstance(x, PythonNumber) and x.kind <= Kind.INT:
+        return python_numbers.whole(PythonNumber(x.value))
     if isinstance(x, Quotient):
         found = x.truncated()
         if found is None:
@@ -471,6 +478,8 @@ def _float(here: Any, x: Any = 0, /) -> Any:
         return by_python("float", float, (x,))
     if isinstance(x, Dim):
         return operators.binary(_frame(here), _NO_NODE, "Mult", x, 1.0)
+    if isinstance(x, PythonNumber) and x.kind <= Kind.FLOAT:
+        return python_numbers.as_float(x)
     if isinstance(x, Quotient):
         return x
     raise _leaves("float", "f32", x)
@@ -479,6 +488,8 @@ def _float(here: Any, x: Any = 0, /) -> Any:
 def _bool(here: Any, x: Any = False, /) -> Any:
     if is_scalar(x):
         return bool(x)
+    if isinstance(x, PythonNumber):
+        return python_numbers.truth(here, x)
     if is_traced(x) or is_known_array(x):
         raise _leaves("bool", "bool_", x)
     return operators.static_truth(x, operators.decider(_frame(here)))
@@ -675,6 +686,9 @@ def _math(name: str) -> Rule:
 
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
         known = f"numpy.{ours}" in MEANINGS
+        found = None if kwargs else python_numbers.of_math(here, name, ours, args)
+        if found is not None:
+            return found
         _refuse_arrays_but_quotients(f"math.{name}", known and f"`np.{ours}` works on arrays", args)
         if len(args) == 1 and not kwargs:
             (x,) = args

@@ -29,7 +29,14 @@ from pscdsl.typing.codes.shapes_of_arguments import AssertionFails
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 from pscdsl.typing.dims import variable
 from pscdsl.typing.dtypes import C128, F64, DType
-from pscdsl.typing.signatures import ArraySpec, Parameter, Signature, Spec, StaticSpec
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    Parameter,
+    Signature,
+    Spec,
+    StaticSpec,
+    arrays_of,
+)
 from pscdsl.typing.static_values import Instance
 
 # The kernels that a module defines: by decorators, by `psc.kernel(…)`, by transformations.
@@ -580,6 +587,8 @@ def _parameter(function: Closure, node: ast.arg, taken: Container[str]) -> tuple
     try:
         spec = spec_of(frame, node.annotation)
     except (Failure, Poisoned):
+        spec = static_spec(frame, node.annotation)
+    if any(each.python for each in arrays_of(spec)):
         spec = static_spec(frame, node.annotation)
     if isinstance(spec, StaticSpec) and isinstance(spec.form, Instance):
         number = NUMBERS.get(spec.form.cls)

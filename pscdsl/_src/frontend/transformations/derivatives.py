@@ -468,9 +468,8 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
         results += values
         one = here.literal(1.0, results[0].dtype)
         cotangents = iter(linear.backward(here, [one]))
-    gradient = options.selected(
-        where, {at: unflatten(each.tree, cotangents) for at, each in traced.varying.items()}
-    )
+    gradients = {at: each.unflatten(cotangents) for at, each in traced.varying.items()}
+    gradient = options.selected(where, gradients)
     value = unflatten(traced.result, iter(results[:1]))
     if traced.aux is None:
         return gradient if options.name == "grad" else (value, gradient)

@@ -20,13 +20,14 @@ from pscdsl._src.frontend.transformations.derivatives import (
     linearize_,
     tangent_tree,
 )
-from pscdsl._src.frontend.transformations.traced import Traced, trace
+from pscdsl._src.frontend.transformations.traced import Argument, Traced, trace
 from pscdsl._src.frontend.trees import applicable, flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import Applicable, Poison, Poisoned, StaticFunction, describe
 from pscdsl._src.interpreters.replay import has_tangent
-from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value
 from pscdsl._src.ir.program import Block, Var
 from pscdsl._src.primitives.custom_derivatives import CustomJvp, CustomVjp, LinearSolve, Root, Rule
+from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import NONE, ArrayType, TupleType, Type, leaves
 from pscdsl.typing.codes.control import BadBody, SolutionMismatch
 from pscdsl.typing.codes.derivatives import OwnRuleMismatch, RuleMissing
@@ -383,13 +384,13 @@ class RuledFunction:
         self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
     ) -> list[Value]:
         """Elaborate the rule for tangents; what it captures."""
-        trees = [each.tree for each in traced.varying.values()]
+        varying = list(traced.varying.values())
         with inner_block(here) as inner, _blaming(rule):
             primals = [inner.parameter(x.type) for x in traced.leaves]
             tangents = [inner.parameter(x.type) for x in traced.leaves if has_tangent(x.type)]
             first, second = iter(primals), iter(tangents)
-            arguments = tuple(unflatten(tree, first) for tree in trees)
-            moves = tuple(unflatten(tangent_tree(tree), second) for tree in trees)
+            arguments = tuple([each.unflatten(first) for each in varying])
+            moves = tuple([each.tangents(tangent_tree(each.tree), second) for each in varying])
             found = self._called(inner, rule, [*self._given(args), arguments, moves])
             value, tangent = self._pair(found, "the result and its tangent")
             values = self._fitting(inner, value, traced.result, "the result")
@@ -399,21 +400,22 @@ class RuledFunction:
 
     def _forward(
         self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
-    ) -> tuple[Type, list[Value]]:
+    ) -> tuple[Argument, list[Value]]:
         """Elaborate the first rule of a vjp; what it saves, and what it captures."""
         with inner_block(here) as inner, _blaming(rule):
             primals = [inner.parameter(x.type) for x in traced.leaves]
             remaining = iter(primals)
             full = list(args)
             for place, each in traced.varying.items():
-                full[place] = unflatten(each.tree, remaining)
+                full[place] = each.unflatten(remaining)
             found = self._called(inner, rule, full)
             value, kept = self._pair(found, "the result and what is saved")
             values = self._fitting(inner, value, traced.result, "the result")
             saved, tree = flatten(inner, kept, f"what the rule of `{self.name}` saves")
             extra = strong(saved)
+            numbers = [isinstance(each, PythonNumber) for each in saved]
             captured = made.settle(0, inner, primals, [*values, *extra])
-        return of_values(tree, extra), captured
+        return Argument(extra, of_values(tree, extra), numbers), captured
 
     def _backward(
         self,
@@ -421,20 +423,22 @@ class RuledFunction:
         rule: Applicable,
         traced: Traced,
         args: Sequence[Any],
-        saved: Type,
+        saved: Argument,
         made: Recursion,
     ) -> list[Value]:
         """Elaborate the second rule of a vjp; what it captures."""
         wanted = TupleType(tuple(tangent_tree(each.tree) for each in traced.varying.values()))
         received = tangent_tree(traced.result)
         with inner_block(here) as inner, _blaming(rule):
-            params = [inner.parameter(leaf) for leaf in leaves(saved)]
+            params = [inner.parameter(leaf) for leaf in leaves(saved.tree)]
             cotangents = [inner.parameter(leaf) for leaf in leaves(received)]
-            kept = unflatten(saved, iter(params))
+            kept = saved.unflatten(params)
             cotangent = unflatten(received, iter(cotangents))
             found = self._called(inner, rule, [*self._given(args), kept, cotangent])
             if len(wanted.items) == 1 and not is_tuple(found):
                 found = (found,)  # of one argument, the cotangent may stand alone
+            if is_tuple(found) and len(found) == len(traced.varying):
+                found = tuple(map(_of_number, traced.varying.values(), found))
             values = self._fitting(inner, found, wanted, "the cotangents of the arguments")
             return made.settle(1, inner, [*params, *cotangents], values)
 
@@ -464,6 +468,15 @@ class RuledFunction:
             )
 
         return fitted(here, found, wanted, f"what the rule of `{self.name}` returns", mismatch)
+
+
+def _of_number(argument: Argument, cotangent: Any) -> Any:
+    """The cotangent of an argument; of a number of Python's, a scalar of any dtype is one."""
+    if argument.numbers == [True] and isinstance(cotangent, Value) and not cotangent.shape:
+        (number,) = argument.leaves
+        if cotangent.dtype.is_float and number.dtype.is_float:
+            return cast(cotangent, number.dtype)
+    return cotangent
 
 
 @contextmanager

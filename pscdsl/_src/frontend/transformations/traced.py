@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from itertools import islice
+from typing import Any, ClassVar, Final
 
 from pscdsl._src.analysis.keys.walk import concerns_keys
 from pscdsl._src.analysis.warnings.performance import branches_run_by_all
@@ -22,7 +23,7 @@ from pscdsl._src.frontend.values import (
     describe,
 )
 from pscdsl._src.interpreters.replay import batch, has_tangent, repeated
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
 from pscdsl._src.ir.program import Block, Equation, Origin, Var
 from pscdsl._src.primitives.scan import Rows
 from pscdsl._src.primitives.shaping import Reshape, Transpose
@@ -183,6 +184,33 @@ class Argument:
 
     leaves: list[Value]
     tree: Type
+    numbers: Sequence[bool] = ()
+    """Which of the leaves are numbers of Python's; none where this is empty."""
+
+    def unflatten(self, values: Iterable[Value]) -> Any:
+        """The same tree of other values, as many as there are leaves, or of their derivatives."""
+        return unflatten(self.tree, self._given(values, self._numbers))
+
+    def tangents(self, tree: Type, values: Iterable[Value]) -> Any:
+        """The tree of the tangents of those leaves that have some."""
+        moving = [
+            is_number
+            for leaf, is_number in zip(self.leaves, self._numbers, strict=True)
+            if has_tangent(leaf.type)
+        ]
+        return unflatten(tree, self._given(values, moving))
+
+    @property
+    def _numbers(self) -> Sequence[bool]:
+        return self.numbers or [False] * len(self.leaves)
+
+    def _given(self, values: Iterable[Value], numbers: Sequence[bool]) -> Iterator[Value | Weak]:
+        return map(as_number, islice(values, len(numbers)), numbers)
+
+
+def as_number(value: Value, is_number: bool) -> Value | Weak:
+    """A value as the number of Python's that it is, if it is one."""
+    return PythonNumber(value) if is_number else value
 
 
 @dataclass(frozen=True)
@@ -234,7 +262,8 @@ def trace(
             x if isinstance(x, Value) else x.at(dtypes.get((at, i), x.dtype))
             for i, x in enumerate(parts)
         ]
-        arguments[at] = Argument(values, of_values(tree, values))
+        numbers = [isinstance(x, PythonNumber) for x in parts]
+        arguments[at] = Argument(values, of_values(tree, values), numbers)
     before = here.program.transformed
     with inner_block(here) as inner:
         own: list[Value] = []
@@ -243,7 +272,7 @@ def trace(
             inside = types(at, argument) if types else [v.type for v in argument.leaves]
             params = [inner.parameter(each) for each in inside]
             own.extend(params)
-            given[at] = unflatten(argument.tree, iter(params))
+            given[at] = argument.unflatten(params)
         result = function.apply(inner, given, kwargs)
         if isinstance(result, Poison):
             raise Poisoned
@@ -276,7 +305,7 @@ def _weak_dtypes(
     found: Mapping[int, tuple[list[Value | Weak], Type]],
 ) -> dict[tuple[int, int], DType]:
     """The dtypes that a function wants its weak arguments in, found out by a first try."""
-    if all(isinstance(x, Value) for leaves, _ in found.values() for x in leaves):
+    if all(isinstance(x, _GIVEN) for leaves, _ in found.values() for x in leaves):
         return {}
     attempt = Attempt(here.program)
     wanted: dict[tuple[int, int], DType] = {}
@@ -285,7 +314,7 @@ def _weak_dtypes(
             given = list(args)
             for at, (leaves, tree) in found.items():
                 params = [
-                    _open(inner, x, wanted, (at, i)) if isinstance(x, Weak) else x
+                    x if isinstance(x, _GIVEN) else _open(inner, x, wanted, (at, i))
                     for i, x in enumerate(leaves)
                 ]
                 given[at] = unflatten(tree, iter(params))
@@ -294,6 +323,10 @@ def _weak_dtypes(
         pass  # the second try reports what is wrong
     attempt.forget()
     return wanted
+
+
+_GIVEN: Final = (Value, PythonNumber)
+"""What has a dtype of its own."""
 
 
 def _open(

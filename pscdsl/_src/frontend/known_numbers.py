@@ -1,0 +1,99 @@
+"""Parameters declared as `int` or `bool`: which of them a kernel needs to know while it is checked.
+
+One is a number that the program is given, if the kernel can be elaborated so.  One without which it
+cannot (a shape, the steps of `range`, an axis, the condition of an `if`) is static: the kernel is
+elaborated for each value.  Nothing else decides it, so that what an operation asks for is said in
+one place, where the operation is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from pscdsl.typing.signatures import ArraySpec, Choice, Signature, StaticSpec
+from pscdsl.typing.static_values import Instance
+
+SAMPLES: Final[dict[type, tuple[object, ...]]] = {bool: (False, True), int: (0, 1, 2, 3, 4)}
+"""The values with which kernels are checked that say no more of a static one."""
+_NUMBERS: Final = (2, 3, 1, 4, 0, 8)
+"""The integers that are tried, the next one where a precondition excludes the one before."""
+_MOST: Final = 16
+"""At most so many of the choices that a signature leaves are elaborated each time."""
+_CLASSES: Final[dict[str, type]] = {"int": int, "bool": bool}
+
+Problems: TypeAlias = frozenset[object]
+Elaborate: TypeAlias = Callable[[Signature], Callable[[Choice], Problems | None]]
+"""The errors of a kernel with a signature, for a choice; None if a precondition excludes it."""
+
+
+def settled(signature: Signature, elaborate: Elaborate) -> Signature:
+    """The signature with those parameters static that have to be."""
+    numbers = _candidates(signature)
+    if not numbers:
+        return signature
+    return _with_static(signature, _needed(signature, numbers, elaborate), SAMPLES)
+
+
+def _candidates(signature: Signature) -> dict[str, type]:
+    """The parameters that may be static, or numbers that the program is given."""
+    return {
+        parameter.name: _CLASSES[parameter.spec.python]
+        for parameter in signature.parameters
+        if isinstance(parameter.spec, ArraySpec) and parameter.spec.python in _CLASSES
+    }
+
+
+def _needed(signature: Signature, numbers: dict[str, type], elaborate: Elaborate) -> frozenset[str]:
+    every = frozenset(numbers)
+    if _with_static(signature, every, SAMPLES).choices() is None:
+        return every  # it is checked at its calls alone, which say what they are
+    found: dict[frozenset[str], Problems] = {}
+
+    def problems(static: frozenset[str]) -> Problems:
+        if static not in found:
+            found[static] = _problems(signature, static, elaborate)
+        return found[static]
+
+    static = every & signature.axis_names()
+    if not problems(static) or problems(static) <= problems(every):
+        return static  # what is wrong is wrong for each value, too
+    least, static = static, every
+    for name in numbers:
+        without = static - {name}
+        if name not in least and problems(without) <= problems(static):
+            static = without
+    return static
+
+
+def _problems(signature: Signature, static: frozenset[str], elaborate: Elaborate) -> Problems:
+    for number in _NUMBERS:
+        tried = _with_static(signature, static, {**SAMPLES, int: (number,)})
+        choices = tried.choices() or []
+        step = -(-len(choices) // _MOST) or 1
+        kernel = elaborate(tried)
+        found = [problems for each in choices[::step] if (problems := kernel(each)) is not None]
+        if found:
+            return frozenset[object]().union(*found)
+    return frozenset()
+
+
+def _with_static(
+    signature: Signature, static: frozenset[str], samples: dict[type, tuple[object, ...]]
+) -> Signature:
+    return replace(
+        signature,
+        parameters=tuple(
+            [
+                replace(each, spec=_static(each.spec, samples)) if each.name in static else each
+                for each in signature.parameters
+            ]
+        ),
+    )
+
+
+def _static(spec: object, samples: dict[type, tuple[object, ...]]) -> StaticSpec:
+    assert isinstance(spec, ArraySpec)
+    cls = _CLASSES[spec.python]
+    return StaticSpec(spec.python, samples[cls], Instance(cls))
