@@ -272,6 +272,8 @@ class MissingAnnotation(Diagnostic, code="PSC105"):
 
     function: str
     name: str
+    owner: str = ""
+    """The class that it is the first parameter of a method of, which is no record."""
 
     def message(self) -> str:
         """Which parameter."""
@@ -283,6 +285,11 @@ class MissingAnnotation(Diagnostic, code="PSC105"):
         """What to write."""
         if self.name.startswith("*"):
             return "take a tuple or a record instead"
+        if self.owner:
+            return (
+                f"make a record of the class `{self.owner}`, whose fields have types: derive it "
+                "from `psc.Record`, or decorate it with `@dataclass(frozen=True)`"
+            )
         return f'give it a type, for instance `{self.name}: f32["n"]`'
 
 

@@ -189,6 +189,12 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
         return spec_of(value.frame, value.node)
     if isinstance(value, Marker) and value == TREE:
         return TreeSpec("", shown="Tree", bounded=True, span=span)
+    if isinstance(value, Marker) and value.name == "typing.Self":
+        own: Spec | None = frame.session.own_class()
+        if own is None:
+            reason = "it stands in no method of a record"
+            raise _bad(node, frame, reason, "name the type")
+        return own
     if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
         return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)
     if isinstance(value, Marker) and value.name in PYTHON_DTYPES:

@@ -46,6 +46,7 @@ from pscdsl._src.language.donation import donated, in_vain, named
 from pscdsl._src.primitives.control import Call
 from pscdsl.typing.array_types import (
     ArrayType,
+    RecordName,
     Type,
     leaves,
     paths,
@@ -114,6 +115,10 @@ class Definition:
         """Bounds on what it costs, those in comments left out."""
         self.method_of = ""
         """The class that its first parameter is of, where that has no type of its own."""
+        self._inherited_by: RecordClass | None = None
+        """The class whose instance the first parameter is, if it is not the one above."""
+        self._inherited: dict[RecordName, Definition] = {}
+        """The same method of classes that derive from its own."""
         self.proven: Signature | None = None
         """The signature with the static integers for all of which it was checked as sizes."""
         self.fast_math = False
@@ -128,7 +133,7 @@ class Definition:
         made.budget = self.budget if budget is None else named(budget)
         made.fast_math = self.fast_math if fast_math is None else fast_math
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
-        made._numbers = {}
+        made._numbers, made._inherited = {}, {}
         return made
 
     @property
@@ -198,6 +203,7 @@ class Definition:
     def _read_signature(self) -> Signature:
         node, source = self.closure.node, self.closure.source
         frame = self.frame()
+        frame.session.own_class = lambda: self._own_class(frame)
         spec = node.args
         problems: list[Diagnostic] = []
         parameters: list[Parameter] = []
@@ -215,8 +221,11 @@ class Definition:
                     parameters.append(Parameter(parameter.arg, own, span=source.span(parameter)))
                     continue
                 span = source.span(parameter)
+                owner = self._owner_without_fields(frame) if parameter in positional[:1] else ""
                 problems.append(
-                    MissingAnnotation(function=self.name, name=parameter.arg, span=span)
+                    MissingAnnotation(
+                        function=self.name, name=parameter.arg, owner=owner, span=span
+                    )
                 )
                 continue
             try:
@@ -272,13 +281,31 @@ class Definition:
 
         return settled(signature, elaborate)
 
-    def _with_signature(self, signature: Signature) -> Definition:
+    def of_class(self, cls: RecordClass) -> Definition:
+        """The method as a class has it that may derive from its own.
+
+        What has a type for its first parameter is the same in all of them.
+        """
+        spec = self.closure.node.args
+        positional = [*spec.posonlyargs, *spec.args]
+        if not self.method_of or not positional or positional[0].annotation is not None:
+            return self
+        own = self._class(self.frame())
+        if own is None or own.name == cls.name:
+            return self
+        made = self._inherited.get(cls.name)
+        if made is None:
+            made = self._inherited[cls.name] = self._with_signature(None)
+            made._inherited_by = cls
+        return made
+
+    def _with_signature(self, signature: Signature | None) -> Definition:
         """The same kernel, nothing of it elaborated yet, with another signature."""
         made = copy(self)
         made._signature = signature
         made.revealed, made.entered, made.steps = [], set(), 0
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
-        made._numbers = {}
+        made._numbers, made._inherited = {}, {}
         return made
 
     def _problems(self, choice: Choice) -> frozenset[object] | None:
@@ -297,15 +324,29 @@ class Definition:
 
     def _own_class(self, frame: Frame) -> Spec | None:
         """The type of a method's first parameter: its class, with the sizes that it names."""
-        if not self.method_of:
+        cls = self._class(frame)
+        if cls is None or cls.kind == "namespace" or cls.variables:
             return None
+        return record_spec(cls, cls.dims)
+
+    def _owner_without_fields(self, frame: Frame) -> str:
+        """The class that it is a method of, if that is no record."""
+        try:
+            found = frame.scope.lookup_annotation(self.method_of)
+        except KeyError:
+            return ""
+        is_record = isinstance(found, RecordClass) and found.kind != "namespace"
+        return "" if is_record else self.method_of
+
+    def _class(self, frame: Frame) -> RecordClass | None:
+        """The class that it is a method of, or that inherits it; None if that is not known."""
+        if self._inherited_by is not None or not self.method_of:
+            return self._inherited_by
         try:
             cls = frame.scope.lookup_annotation(self.method_of)
         except KeyError:
             return None
-        if not isinstance(cls, RecordClass) or cls.kind == "namespace" or cls.variables:
-            return None
-        return record_spec(cls, cls.dims)
+        return cls if isinstance(cls, RecordClass) else None
 
     def instance(self, choice: Choice) -> Function:
         """The typed program for a choice; a Failure with all findings if there is none."""

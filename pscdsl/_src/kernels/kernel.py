@@ -6,6 +6,7 @@ import functools
 import inspect
 import operator
 import types
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -65,7 +66,13 @@ class Kernel(Called[P, R]):
         self._definition = definition
         self._executables = Executables()
         self._made_of: Kernel[..., Any] | None = None
-        """The kernel that this one has other options than."""
+        """The kernel that this one has other options than, or that a class inherits."""
+        self._owner: weakref.ref[type[Any]] | None = None
+        """The class in which it is a method."""
+        self._inherited: weakref.WeakKeyDictionary[type[Any], Kernel[P, R]] | None = None
+        """The same method of classes that derive from that one."""
+        self._heir: weakref.ref[type[Any]] | None = None
+        """The class that this is the inherited method of."""
         self.trace: Trace | None = None
         """What was looked up when the kernel was read; None if it was not."""
         self._watch: Watch | None = None
@@ -96,6 +103,9 @@ class Kernel(Called[P, R]):
         """The half that needs the language."""
         from pscdsl._src.kernels.reading import Reading
 
+        heir = None if self._heir is None else self._heir()
+        if heir is not None and self._made_of is not None:
+            return self._made_of._current.inherited(self, heir)
         return Reading(self, self._function, self._own_options, self._definition)
 
     def begin_reading(self, trace: Trace) -> Trace:
@@ -147,15 +157,11 @@ class Kernel(Called[P, R]):
                 there. Kernels that call this one, and its derivatives, run where they are called.
         """
         current = self._current
-        made: Kernel[P, R] = object.__new__(called_through(type(self)))
-        made.__dict__.update(self.__dict__)
-        for name in ("dispatcher", "_start"):
-            made.__dict__.pop(name, None)
+        made = self._variant()
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
         made._fast_math = self._fast_math if fast_math is None else fast_math
         made._device = self._device if device is None else device
-        made._executables, made._spec = Executables(), None
         changed = donate, budget, fast_math
         made._reading = current.with_options(made, made._own_options, changed)
         if self._definition is not None:
@@ -185,6 +191,11 @@ class Kernel(Called[P, R]):
         """By its name, as functions are pickled; a PicklingError if another process has none."""
         from pscdsl._src.language.pickling import by_name
 
+        heir = None if self._heir is None else self._heir()
+        if heir is not None and self._function is not None:
+            name = self._function.__name__
+            if getattr(heir, name, None) is self:
+                return getattr, (heir, name)
         return by_name(self, self._function, self._with_its_options())
 
     def _with_its_options(self) -> Callable[[Any], Any]:
@@ -194,9 +205,38 @@ class Kernel(Called[P, R]):
             return functools.partial(kernel, **options)
         return functools.partial(_on_device, self._device, options)
 
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        """Note the class in which the kernel is a method."""
+        del name
+        self._owner = weakref.ref(owner)
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """A kernel in a class is a function of its first argument, as functions are."""
-        return self if instance is None else functools.partial(self, instance)  # type: ignore[arg-type]
+        made = self._of_class(type(instance) if owner is None else owner)
+        return made if instance is None else functools.partial(made, instance)  # type: ignore[arg-type]
+
+    def _of_class(self, cls: type[Any]) -> Kernel[P, R]:
+        """The kernel as a class has it: another one where that inherits it."""
+        own = None if self._owner is None else self._owner()
+        if own is None or cls is own or own not in cls.__mro__:
+            return self
+        if self._inherited is None:
+            self._inherited = weakref.WeakKeyDictionary()
+        made = self._inherited.get(cls)
+        if made is None:
+            made = self._inherited[cls] = self._variant()
+            made._made_of, made._heir, made.trace = self, weakref.ref(cls), None
+            tell(made)
+        return made
+
+    def _variant(self) -> Kernel[P, R]:
+        """The same kernel, which nothing was compiled for."""
+        made: Kernel[P, R] = object.__new__(called_through(type(self)))
+        made.__dict__.update(self.__dict__)
+        for name in self._OF_READING:
+            made.__dict__.pop(name, None)
+        made._executables, made._spec, made._inherited = Executables(), None, None
+        return made
 
     @public
     def check(self) -> tuple[Diagnostic, ...]:
@@ -513,6 +553,8 @@ class Kernel(Called[P, R]):
     @functools.cached_property
     def _start(self) -> Start | None:
         """What an earlier process stored of this kernel, and this one will."""
+        if self._heir is not None:
+            return None  # it is stored under its own class
         from pscdsl._src.kernels.warm_start import Start
 
         return Start.of(self)
@@ -524,7 +566,8 @@ class Kernel(Called[P, R]):
 
     def __pscdsl_origin__(self) -> object:
         """What decides which kernel this is; see `pscdsl._src.frontend.modules.traces`."""
-        return self._made_of or self._function or object(), *self._own_options
+        heir = () if self._heir is None else (self._heir(),)
+        return self._made_of or self._function or object(), *self._own_options, *heir
 
 
 @public

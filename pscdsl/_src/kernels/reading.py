@@ -81,6 +81,16 @@ class Reading:
             made._definition = self.definition.with_options(*changed)
         return made
 
+    def inherited(self, kernel: Kernel[..., Any], cls: type[Any]) -> Self:
+        """The same method of a class that inherits it."""
+        made = copy(self)
+        made.kernel, made._simplified = kernel, {}
+        with refusals():
+            known = self.record_class(cls)
+            if known is not None:
+                made._definition = self.definition.of_class(known)
+        return made
+
     @property
     def definition(self) -> Definition:
         """What the front end knows of it."""

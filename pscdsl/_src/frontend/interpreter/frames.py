@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -296,6 +296,8 @@ class Session:
         self.active: list[FunctionNode] = []
         self.annotating = False
         """Whether an annotation is being read."""
+        self.own_class: Callable[[], Any] = lambda: None
+        """What `Self` says in an annotation that is read: the type of a method's own class."""
         self.classes = False
         """Whether the classes that `isinstance` is given are being read."""
         self.entered: set[Span] = set()

@@ -235,7 +235,12 @@ class RecordClass:
         self._admit(name, member)
         if member.kind == "class":
             return BoundMethod(f"{self.title}.{name}", member.value, self)
-        return member.value
+        return self._own(member.value) if member.kind == "method" else member.value
+
+    def _own(self, method: Any) -> Any:
+        """A method as this class has it: a kernel that is inherited takes instances of this one."""
+        of_class = getattr(method, "of_class", None)
+        return method if of_class is None else of_class(self)
 
     def attribute(self, here: Any, value: RecordValue, name: str) -> Any:
         """What `instance.name` is."""
@@ -253,7 +258,7 @@ class RecordClass:
                 what = f"the function `{name}` as a value of the class `{self.title}`"
                 raise Failure(Unsupported(what=what, rewrite="a method"))
             if member.kind == "method":
-                return BoundMethod(f"{self.title}.{name}", member.value, value)
+                return BoundMethod(f"{self.title}.{name}", self._own(member.value), value)
             return self.class_attribute(name)
         if name in ("_replace", "replace", "set", "_asdict", "update") and self.updates(name):
 

@@ -276,6 +276,8 @@ def _require_name(loaded: LoadedClass, kind: str | None, name: str, member: Any)
         known = name not in OF_CLASSES
     elif name == "__invariant__":
         known = kind == "precord"
+    elif name == "__call__" and function is None:
+        known = hasattr(member, "__pscdsl_definition__")  # a kernel
     elif function is not None:
         known = name in OF_RECORDS and isinstance(member, FunctionType)
     else:
