@@ -118,6 +118,11 @@ def repeated(x: f32["n"], k: int, flag: bool = True) -> f32["n"]:
 
 
 @psc.kernel
+def sum_of_repeated(x: f32["n"], k: int) -> f32:
+    return np.sum(repeated(x, k))
+
+
+@psc.kernel
 def powers(x: f32["n"], k: int, base: float = 2.0) -> f32["n"]:
     return x * base**k
 
@@ -125,6 +130,23 @@ def powers(x: f32["n"], k: int, base: float = 2.0) -> f32["n"]:
 @psc.kernel
 def integers(k: int) -> int:
     return k
+
+
+@psc.kernel
+def sizes(n: int, x: f32["n"], k: int) -> f32["n k"]:
+    return x[:, None] * np.ones(k) / n
+
+
+@psc.kernel
+def joined(x: f32["n"], a: float, k: int, flag: bool) -> tuple[f32["n"], float, int]:
+    if flag:
+        a = 2 * a
+        k = 2**40 * k
+    total = 0.0
+    while k > 2**30:
+        k = k // 3
+        total = total + a
+    return x * (1 - total), total, k
 
 
 class Rates(psc.Record):
@@ -247,10 +269,9 @@ def test_a_number_is_no_constant_of_the_program() -> None:
 
 
 def test_the_signature_says_what_is_static() -> None:
-    assert (
-        str(repeated.signature)
-        == "repeated(x: f32[n], k: Static[int], flag: Static[bool]) -> f32[n]"
-    )
+    found = str(repeated.signature)
+    assert found == "repeated(x: f32[n], k: Static[int], flag: bool) -> f32[n]"
+    assert str(sizes.signature) == "sizes(n: Static[int], x: f32[n], k: Static[int]) -> f32[n k]"
     assert str(powers.signature) == "powers(x: f32[n], k: int, base: float) -> f32[n]"
     assert str(psc.grad(scaled, argnums=1).signature) == "grad(scaled)(x: f32[n], a: float)"
 
@@ -259,6 +280,18 @@ def test_static_numbers_are_checked_as_such() -> None:
     assert to_numpy(repeated(X, 3)).tolist() == (X * 8).tolist()
     with pytest.raises(psc.ArgumentError, match="bool"):
         untyped(repeated)(X, 1, 1)
+
+
+def test_numbers_that_branches_and_loops_join_stay_in_64_bits() -> None:
+    """What they are made of is not rounded, either."""
+    a, k, total = 2 * 0.123, 2**40 * 7, 0.0
+    while k > 2**30:
+        k, total = k // 3, total + a
+    x, found, count = joined(X, 0.123, 7, True)
+    assert to_numpy(found).dtype == np.float64
+    assert to_numpy(found) == total
+    assert to_numpy(count) == k
+    assert to_numpy(x).tolist() == (X * (1 - total)).tolist()
 
 
 def test_derivatives_and_batches() -> None:
@@ -271,6 +304,8 @@ def test_derivatives_and_batches() -> None:
     each = [to_numpy(scaled(X, a)) for a in (0.0, 0.5, 1.0)]
     for given in (np.linspace(0, 1, 3), np.linspace(0, 1, 3, dtype=np.float32)):
         assert to_numpy(psc.vmap(scaled, in_axes=(None, 0))(X, given)).tolist() == each
+    slopes = psc.grad(sum_of_repeated)(X, 3)
+    assert to_numpy(slopes).tolist() == [8, 8, 8]
     rows = psc.vmap(repeated, in_axes=(0, None, None))(np.stack([X, -X]), 2, True)
     assert to_numpy(rows).tolist() == [(X * 4).tolist(), (X * -4).tolist()]
 

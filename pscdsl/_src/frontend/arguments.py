@@ -233,9 +233,7 @@ def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
 
 def are_numbers(spec: Spec, tree: Type) -> list[bool]:
     """Which leaves of a tree are declared as numbers of Python's."""
-    return [
-        isinstance(asked, ArraySpec) and asked.python != "" for asked in _asked(spec, tree)
-    ]
+    return [isinstance(asked, ArraySpec) and asked.python != "" for asked in _asked(spec, tree)]
 
 
 # What a function returns beside what it declares.

@@ -34,7 +34,7 @@ from pscdsl._src.frontend.interpreter.frames import (
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.known_numbers import settled
+from pscdsl._src.frontend.known_numbers import STEPS, settled
 from pscdsl._src.frontend.text.bindings import lost_result, parameters
 from pscdsl._src.frontend.text.source import Source, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
@@ -98,6 +98,8 @@ class Definition:
         """How much work its elaborations were so far."""
         self._numbers: dict[Choice, list[bool]] = {}
         """Which leaves of the results are numbers of Python's."""
+        self._counting: set[Choice] = set()
+        """The choices for which a loop has as many steps as an argument says."""
         self._given_facts = tuple(facts)
         self._settling: dict[int, Signature] = {}
         """The signature as it is declared, while it is settled what of it is static."""
@@ -133,7 +135,7 @@ class Definition:
         made.budget = self.budget if budget is None else named(budget)
         made.fast_math = self.fast_math if fast_math is None else fast_math
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
-        made._numbers, made._inherited = {}, {}
+        made._numbers, made._inherited, made._counting = {}, {}, set()
         return made
 
     @property
@@ -305,7 +307,7 @@ class Definition:
         made._signature = signature
         made.revealed, made.entered, made.steps = [], set(), 0
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
-        made._numbers, made._inherited = {}, {}
+        made._numbers, made._inherited, made._counting = {}, {}, set()
         return made
 
     def _problems(self, choice: Choice) -> frozenset[object] | None:
@@ -320,7 +322,7 @@ class Definition:
             return None
         except Poisoned:
             return frozenset({None})
-        return frozenset()
+        return frozenset({STEPS}) if choice in self._counting else frozenset()
 
     def _own_class(self, frame: Frame) -> Spec | None:
         """The type of a method's first parameter: its class, with the sizes that it names."""
@@ -443,6 +445,8 @@ class Definition:
         except Poisoned:
             raise Failure(*session.findings) from None
         finally:
+            if session.counts_given:
+                self._counting.add(choice)
             self.steps += session.steps
             self.revealed.extend(program.revealed)
             self.entered |= session.entered

@@ -1,9 +1,9 @@
 """Parameters declared as `int` or `bool`: which of them a kernel needs to know while it is checked.
 
 One is a number that the program is given, if the kernel can be elaborated so.  One without which it
-cannot (a shape, the steps of `range`, an axis, the condition of an `if`) is static: the kernel is
-elaborated for each value.  Nothing else decides it, so that what an operation asks for is said in
-one place, where the operation is.
+cannot (a shape, an axis, a choice between values of different types) is static: the kernel is
+elaborated for each value.  So is one that counts the steps of a `for`: gradients go back through a
+loop whose steps are known.  What an operation asks for is said in one place, where it is.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _NUMBERS: Final = (2, 3, 1, 4, 0, 8)
 _MOST: Final = 16
 """At most so many of the choices that a signature leaves are elaborated each time."""
 _CLASSES: Final[dict[str, type]] = {"int": int, "bool": bool}
+
+STEPS: Final = "steps"
+"""What is no error: a loop whose steps an argument counts, through which no gradient goes back."""
 
 Problems: TypeAlias = frozenset[object]
 Elaborate: TypeAlias = Callable[[Signature], Callable[[Choice], Problems | None]]
@@ -59,6 +62,8 @@ def _needed(signature: Signature, numbers: dict[str, type], elaborate: Elaborate
     static = every & signature.axis_names()
     if not problems(static) or problems(static) <= problems(every):
         return static  # what is wrong is wrong for each value, too
+    if problems(static) == {STEPS} and problems(every):
+        return static
     least, static = static, every
     for name in numbers:
         without = static - {name}

@@ -30,7 +30,7 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.interpreter.state import MISSING, Key, Missing, State, alike, holders
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
-from pscdsl._src.ir.builder import Builder, Value, Weak, reachable
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, reachable
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.shorthand import cast, where
 from pscdsl.typing.array_types import ArrayType, TupleType, Type, same_structure
@@ -446,7 +446,8 @@ class _Join:
         self.columns.append(entry)
         self.types.append(types[0])
         if number:
-            return lambda results: as_python_number(results[place], kind)
+            given = are_given(column)
+            return lambda results: as_python_number(results[place], kind, given=given)
         return lambda results: results[place]
 
     def _code(self) -> Callable[[Sequence[Value]], Value]:
@@ -522,8 +523,18 @@ def is_python_number(column: Sequence[Array]) -> bool:
     return all(isinstance(each, Weak) and not each.ndim for each in column)
 
 
-def as_python_number(value: Value, kind: Kind) -> Weak:
-    """A number that is computed as Python's own are: it takes the dtype of what it meets."""
+def are_given(column: Sequence[Array]) -> bool:
+    """Whether the kernel is given one of several numbers, or what another one is made of."""
+    return any(isinstance(each, PythonNumber) for each in column)
+
+
+def as_python_number(value: Value, kind: Kind, *, given: bool) -> Weak:
+    """A number that is computed as Python's own are: it takes the dtype of what it meets.
+
+    One that the kernel is `given` may be any, and stays in 64 bits where it meets nothing.
+    """
+    if given:
+        return PythonNumber(value)
     return Weak(value.builder, kind, (), lambda dtype: cast(value, dtype), scalar=True)
 
 

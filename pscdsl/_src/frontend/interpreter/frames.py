@@ -296,6 +296,8 @@ class Session:
         self.active: list[FunctionNode] = []
         self.annotating = False
         """Whether an annotation is being read."""
+        self.counts_given = False
+        """Whether there is a loop of so many steps as a number says that the kernel is given."""
         self.own_class: Callable[[], Any] = lambda: None
         """What `Self` says in an annotation that is read: the type of a method's own class."""
         self.classes = False

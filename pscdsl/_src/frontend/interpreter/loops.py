@@ -25,6 +25,7 @@ from pscdsl._src.frontend.interpreter.branches import (
     Outcome,
     Return,
     after_step,
+    are_given,
     as_python_number,
     default_dtype,
     kinds_of,
@@ -88,6 +89,8 @@ class Leaf:
     kind: Kind
     settled: bool = True
     """Whether its dtype is known, and not only the one that it starts with."""
+    given: bool = False
+    """Whether it is made of numbers that the kernel is given."""
 
     @classmethod
     def of(cls, start: Array, working_float: DType | None) -> Leaf:
@@ -95,7 +98,7 @@ class Leaf:
         if isinstance(start, Value):
             return cls(start, start.dtype, start.dtype.kind)
         if not start.ndim:
-            return cls(start, None, start.kind)
+            return cls(start, None, start.kind, given=are_given([start]))
         return cls(start, default_dtype(start.kind, working_float), start.kind, settled=False)
 
     @classmethod
@@ -128,7 +131,7 @@ class Leaf:
     def shown(self, param: Value, wanted: dict[int, DType]) -> Array:
         """How the body sees it; an array whose dtype is open notes in which it is wanted."""
         if self.dtype is None:
-            return as_python_number(param, self.kind)
+            return as_python_number(param, self.kind, given=self.given)
         if self.settled:
             return param
         block, own, shape = param.builder, self.dtype, self.start.type.shape
@@ -146,9 +149,9 @@ class Leaf:
         if isinstance(self.start, Value):
             return False
         if self.dtype is None and isinstance(end, Weak):
-            raised = max(self.kind, end.kind)
-            self.kind, before = raised, self.kind
-            return raised is not before
+            before = self.kind, self.given
+            self.kind, self.given = max(self.kind, end.kind), self.given or are_given([end])
+            return (self.kind, self.given) != before
         if self.settled and self.dtype is not None:
             return False
         found = end.dtype if isinstance(end, Value) else wanted
@@ -649,7 +652,9 @@ class Rolled:
 
         def after(leaf: Leaf) -> Array:
             found = next(remaining)
-            return as_python_number(found, leaf.kind) if leaf.dtype is None else found
+            if leaf.dtype is None:
+                return as_python_number(found, leaf.kind, given=leaf.given)
+            return found
 
         for slot in self.slots.values():
             frame, name = slot.key

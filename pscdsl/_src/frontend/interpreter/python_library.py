@@ -172,6 +172,8 @@ def _range(here: Any, *bounds: Any) -> Any:
     if not isinstance(here, NoProgram) and not all(map(is_closed, bounds)):
         found = counted_range(here, bounds)
         if found is not None:
+            if any(map(python_numbers.is_number, bounds)):
+                session_of(here).counts_given = True
             return found
     for bound in bounds:
         if is_traced(bound):
