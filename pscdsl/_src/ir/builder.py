@@ -25,7 +25,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import DEFAULT, I64, PYTHON, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import BOOL, DEFAULT, I64, PYTHON, DType, Kind, accepts_weak
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
@@ -479,6 +479,8 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
         values.append(operand)
     if strong is not None:
         dtype = strong.dtype
+        if dtype is BOOL or dtype.is_float:
+            dtype = _raised(here, dtype, values)
     elif weak_ok:
         return None
     else:
@@ -486,9 +488,32 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
     return tuple([_in_dtype(here, value, dtype) for value in values])
 
 
+def _raised(here: Builder, dtype: DType, operands: Sequence[Value | Weak | int | float]) -> DType:
+    """What NumPy makes of arrays that meet a number of a higher kind, if it can hold both.
+
+    Truth values become integers, and floats the complex numbers whose parts they are.
+    """
+    if not dtype.is_float and all(isinstance(each, Value) for each in operands):
+        return dtype
+    weak = [
+        each if isinstance(each, Weak) else here.weak(each)
+        for each in operands
+        if not isinstance(each, Value | float)
+    ]
+    kind = max((each.kind for each in weak), default=Kind.BOOL)
+    if dtype.is_float:
+        return dtype.complex if kind is Kind.COMPLEX else dtype
+    if kind is not Kind.INT or any(isinstance(each, float) for each in operands):
+        return dtype
+    return meeting(weak) if any(each.shape for each in weak) else I64
+
+
 def _in_dtype(here: Builder, operand: Value | Weak | int | float, dtype: DType) -> Value:
     if isinstance(operand, Value):
-        return operand
+        if operand.dtype is dtype:
+            return operand
+        converted: Value = Builder.basis.convert(dtype)(operand)
+        return converted
     if isinstance(operand, Weak):
         return operand.at(dtype)
     if accepts_weak(dtype, kind_of(operand)):  # often: no weak value is needed in between

@@ -176,6 +176,8 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     bounds = _bounds(frame, name, left, right)
     if isinstance(left, Weak):
         _require_divisor(frame, name, left, right)
+    if name == "Pow" and isinstance(left, Value) and left.dtype is BOOL:
+        raise _bad(name, left, right, "NumPy makes 8-bit integers of powers of truth values")
     if name in ("FloorDiv", "Mod") and isinstance(right, int) and right == 0:
         if is_traced(left) and left.dtype.is_integer:
             raise _bad(name, left, right, "division by zero")
