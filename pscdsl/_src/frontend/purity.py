@@ -112,14 +112,6 @@ RENAMED: Final = {
 }
 
 _IN_WORDS: Final = {
-    "itertools.accumulate": "`np.cumsum` of an array, or a loop over a tuple",
-    "itertools.chain": "join tuples: `(*a, *b)`",
-    "itertools.combinations": "a comprehension with one `for` in another, and an `if`",
-    "itertools.pairwise": "`zip(items, items[1:])`",
-    "itertools.permutations": "a comprehension with one `for` in another, and an `if`",
-    "itertools.product": "a comprehension with two loops: `[… for a in first for b in second]`",
-    "itertools.repeat": "`range(n)`, or `[item] * n`",
-    "itertools.starmap": "a comprehension: `[f(*each) for each in items]`",
     "jax.jit": "leave it out: a kernel is compiled as a whole",
     "jax.lax.conv": "`psc.conv(x, kernel, strides, padding)`, channels behind the batch",
     "jax.lax.conv_general_dilated": (
@@ -297,8 +289,6 @@ BUILTINS: dict[str, str] = {
     "eval": "write the expression itself",
     "compile": "write the code itself",
     "__import__": "use an `import` statement",
-    "iter": "index the tuple, or loop over it",
-    "next": "index the tuple, or loop over it",
     "hasattr": "what a value is, is known while checking: leave it out, or use `isinstance`",
     "super": "call the method of the class by its name: `Base.method(self)`",
 }

@@ -81,6 +81,8 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         if not value.library:
             raise Failure(purity.external_value(value))
         return External(f"{value.name}.{name}", value.why, library=True)
+    if isinstance(value, StaticFunction) and f"{value.name}.{name}" in MEANINGS:
+        return MEANINGS[f"{value.name}.{name}"]
     if isinstance(value, Meaning):
         found = MEANINGS.get(f"{value.name}.{name}")
         if found is not None:

@@ -602,6 +602,9 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     elif isinstance(collection, RecordValue) and collection.cls.kind == "namedtuple":
         collection = tuple(collection.fields.values())
     item = meant(item)
+    if isinstance(collection, RecordClass) and collection.enumeration:
+        if isinstance(item, Enum | EnumMember):
+            return is_among(item, list(collection.enum_members()), decider(frame))
     if (is_dict(collection) or is_set(collection)) and not is_traced(item):
         return found_key(item, collection) is not MISSING
     if is_closed(collection) and is_closed(item):

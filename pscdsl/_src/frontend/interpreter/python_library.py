@@ -126,7 +126,7 @@ def _taken(value: Any) -> Any:
     return tuple(value.take()) if once else value
 
 
-def _call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+def call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
     if not isinstance(function, Applicable):
         raise Failure(NotCallable(found=describe(function)))
     return function.apply(here, args, kwargs)
@@ -187,7 +187,7 @@ def _range(here: Any, *bounds: Any) -> Any:
     raise refused("`range`", *bounds)
 
 
-def _is_lazy(*values: Any) -> bool:
+def is_lazy(*values: Any) -> bool:
     return any(isinstance(value, Once) and value.lazy for value in values)
 
 
@@ -198,7 +198,7 @@ def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
     counted = iterated(iterable)
     if counted is not None:
         return numbered(counted, start)
-    items, lazy = items_of(iterable), _is_lazy(iterable)
+    items, lazy = items_of(iterable), is_lazy(iterable)
     return Once("an enumeration", list(enumerate(items, start)), lazy=lazy)
 
 
@@ -211,7 +211,7 @@ def _zip(here: Any, *iterables: Any, strict: Any = False) -> Any:
     columns = [items_of(iterable) for iterable in iterables]
     if strict and len({len(column) for column in columns}) > 1:
         raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))
-    return Once("a `zip`", list(zip(*columns, strict=False)), lazy=_is_lazy(*iterables))
+    return Once("a `zip`", list(zip(*columns, strict=False)), lazy=is_lazy(*iterables))
 
 
 def _reversed(here: Any, sequence: Any, /) -> Any:
@@ -229,14 +229,14 @@ def _reversed(here: Any, sequence: Any, /) -> Any:
 def _map(here: Any, func: Any, /, *iterables: Any) -> Any:
     if not iterables:
         raise Failure(BadArguments(function="map", problem="takes a function and its arguments"))
-    lazy = _reads_names(func) or _is_lazy(*iterables)
+    lazy = _reads_names(func) or is_lazy(*iterables)
     rows = zip(*(items_of(iterable) for iterable in iterables), strict=False)
-    return Once("a `map`", [_call(here, func, *row) for row in rows], lazy=lazy)
+    return Once("a `map`", [call(here, func, *row) for row in rows], lazy=lazy)
 
 
 def _filter(here: Any, function: Any, iterable: Any, /) -> Any:
     kept = [item for item in items_of(iterable) if _holds(here, function, item)]
-    lazy = _reads_names(function) or _is_lazy(iterable)
+    lazy = _reads_names(function) or is_lazy(iterable)
     return Once("a `filter`", kept, lazy=lazy)
 
 
@@ -248,8 +248,8 @@ def _reads_names(function: Any) -> bool:
 
 
 def _holds(here: Any, function: Any, item: Any) -> bool:
-    frame = _frame(here)
-    value = item if function is None else _call(here, function, item)
+    frame = frame_of(here)
+    value = item if function is None else call(here, function, item)
     found = operators.static_truth(value, operators.decider(frame))
     if isinstance(found, Undecided):
         raise Failure(operators.undecided(operators.known_facts(frame), found))
@@ -263,7 +263,7 @@ def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(start, str | bytes):
         raise Failure(BadArguments(function="sum", problem="does not add up texts"))
     total = start
-    frame = _frame(here)
+    frame = frame_of(here)
     for item in items:
         first = is_traced(item) and isinstance(total, int) and total == 0
         if first and item.dtype.name != "bool":
@@ -303,14 +303,14 @@ class _Here(Frame):
 _NO_NODE: Any = None
 
 
-def _frame(here: Any) -> Frame:
+def frame_of(here: Any) -> Frame:
     session = session_of(here)
     return _Here(session, _Unwritten(), None)  # type: ignore[arg-type]
 
 
 def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
     """What a `key` function makes of each item: closed values, which CPython compares."""
-    keys = list(items) if key is None else [_call(here, key, item) for item in items]
+    keys = list(items) if key is None else [call(here, key, item) for item in items]
     _refuse_arrays(name, "", keys)
     require_closed(f"the order in which `{name}` puts its items", *keys)
     return keys
@@ -393,7 +393,7 @@ def _sorted_map(value: UnorderedView | MapValue, key: Any, reverse: Any) -> Any:
 def _truths(name: str, real: Callable[..., Any]) -> Rule:
     def apply(here: Any, iterable: Any, /) -> Any:
         _refuse_arrays(name, f"`np.{name}(x)`", iterable)
-        decide = operators.decider(_frame(here))
+        decide = operators.decider(frame_of(here))
         for each in items_of(iterable):
             found = operators.static_truth(each, decide)
             if isinstance(found, Undecided):
@@ -416,7 +416,7 @@ def _abs(here: Any, x: Any, /) -> Any:
     if python_numbers.is_number(x):
         return _numpy("absolute").apply(here, (python_numbers.whole(x),), {})
     if (is_traced(x) and not isinstance(x, Number)) or is_constant(x):
-        return invoke(_frame(here), here, _numpy("absolute"), (x,), {})
+        return invoke(frame_of(here), here, _numpy("absolute"), (x,), {})
     raise refused("`abs`", x)
 
 
@@ -479,7 +479,7 @@ def _float(here: Any, x: Any = 0, /) -> Any:
     if is_scalar(x):
         return by_python("float", float, (x,))
     if isinstance(x, Dim):
-        return operators.binary(_frame(here), _NO_NODE, "Mult", x, 1.0)
+        return operators.binary(frame_of(here), _NO_NODE, "Mult", x, 1.0)
     if isinstance(x, PythonNumber) and x.kind <= Kind.FLOAT:
         return python_numbers.as_float(x)
     if isinstance(x, Quotient):
@@ -494,7 +494,7 @@ def _bool(here: Any, x: Any = False, /) -> Any:
         return python_numbers.truth(here, x)
     if is_traced(x) or is_known_array(x):
         raise _leaves("bool", "bool_", x)
-    return operators.static_truth(x, operators.decider(_frame(here)))
+    return operators.static_truth(x, operators.decider(frame_of(here)))
 
 
 def _complex(here: Any, real: Any = 0, imag: Any = 0) -> Any:
@@ -502,7 +502,7 @@ def _complex(here: Any, real: Any = 0, imag: Any = 0) -> Any:
     for each in (real, imag):
         if not isinstance(each, Dim | int | float | complex):
             raise _leaves("complex", "c64", each)
-    frame = _frame(here)
+    frame = frame_of(here)
     turned = operators.binary(frame, _NO_NODE, "Mult", imag, 1j)
     return operators.binary(frame, _NO_NODE, "Add", real, turned)
 
@@ -549,7 +549,7 @@ def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
         what = f"whether {describe(obj)} has the attribute `{name}`"
         raise Failure(NotStatic(what=what, rewrite="leave the default out"))
     node = ast.Attribute(ast.Name("x", ast.Load()), name, ast.Load())
-    return attribute(_frame(here), node, obj, name)
+    return attribute(frame_of(here), node, obj, name)
 
 
 def _has(value: Any, name: str) -> bool:
@@ -563,7 +563,7 @@ def _reduce(here: Any, function: Any, iterable: Any, initial: Any = _ABSENT, /) 
         raise Failure(BadArguments(function="functools.reduce", problem="of nothing"))
     total = items[0]
     for item in items[1:]:
-        total = _call(here, function, total, item)
+        total = call(here, function, total, item)
     return total
 
 
@@ -760,7 +760,7 @@ def _root_of_size(here: Any, size: Dim) -> Number:
 def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:
     if is_traced(iterable) or is_known_array(iterable):
         raise _leaving("math.prod", iterable, "`np.prod(x, axis=0)`", "")
-    total, frame = start, _frame(here)
+    total, frame = start, frame_of(here)
     for each in items_of(iterable):
         total = operators.binary(frame, _NO_NODE, "Mult", total, each)
     return total
@@ -784,7 +784,7 @@ def _operator(name: str) -> Rule:
         for each in (a, b):
             if isinstance(each, External):
                 raise Failure(external_value(each))
-        return operators.binary(_frame(here), _NO_NODE, name, a, b)
+        return operators.binary(frame_of(here), _NO_NODE, name, a, b)
 
     return apply
 
@@ -802,7 +802,7 @@ def _divmod(here: Any, x: Any, y: Any, /) -> Any:
 
 def _itemgetter(here: Any, item: Any, /, *items: Any) -> Any:
     def get(inner: Any, value: Any, /) -> Any:
-        found = [subscript(_frame(inner), _NO_NODE, value, each) for each in (item, *items)]
+        found = [subscript(frame_of(inner), _NO_NODE, value, each) for each in (item, *items)]
         return tuple(found) if items else found[0]
 
     return StaticFunction("operator.itemgetter", get)

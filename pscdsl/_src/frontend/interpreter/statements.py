@@ -43,7 +43,7 @@ from pscdsl._src.frontend.interpreter.iteration import FEW_STEPS, Iterated, coun
 from pscdsl._src.frontend.interpreter.loops import Rolled, TestChanges
 from pscdsl._src.frontend.interpreter.places import Located
 from pscdsl._src.frontend.interpreter.state import State
-from pscdsl._src.frontend.modules.known import SCOPE
+from pscdsl._src.frontend.modules.known import CONTEXTS
 from pscdsl._src.frontend.modules.loaded_code import is_pythons
 from pscdsl._src.frontend.modules.scope import imported
 from pscdsl._src.frontend.purity import range_length
@@ -632,11 +632,10 @@ def _with(frame: Frame, node: ast.With, items: list[ast.withitem], body: list[as
 
 
 def _enter(frame: Frame, context_expr: ast.expr, optional_vars: ast.expr | None) -> None:
-    """`with psc.scope(name):` is the one context that has a meaning; it gives nothing."""
+    """`with psc.scope(name):` and `with np.errstate(…):` have a meaning; they give nothing."""
     findings = frame.session.findings
     known = len(findings)
     value = evaluate(frame, context_expr)
-    silent = any("`numpy.errstate`" in finding.message() for finding in findings[known:])
     if findings[known:] and all(finding.code.startswith("PSC9") for finding in findings[known:]):
         del findings[known:]  # what it is does not matter: it is not `psc.scope`
     if optional_vars is not None:
@@ -647,13 +646,12 @@ def _enter(frame: Frame, context_expr: ast.expr, optional_vars: ast.expr | None)
     use = purity.external_use(value) if isinstance(value, External) else None
     if use is not None and use.code.startswith("PSC2"):
         frame.report(context_expr, use)
-    elif value != SCOPE:
-        what, rewrite = "`with`", "only `with psc.scope(name)` has a meaning"
-        if silent:
-            rewrite = "leave it out: a kernel warns of no division by zero"
+    elif value not in CONTEXTS:
+        what = "`with`"
+        rewrite = "only `with psc.scope(name)` and `with np.errstate(…)` have a meaning"
         frame.report(context_expr, Unsupported(what=what, rewrite=rewrite))
     elif optional_vars is not None:
-        what = "`as` of `psc.scope`"
+        what = "`as` of what gives nothing"
         frame.report(optional_vars, Unsupported(what=what, rewrite="leave it out"))
 
 

@@ -23,7 +23,7 @@ from pscdsl._src.frontend.combinators import (
     switch,
     while_loop,
 )
-from pscdsl._src.frontend.interpreter import python_library
+from pscdsl._src.frontend.interpreter import iterators, python_library
 from pscdsl._src.frontend.purity import constant
 from pscdsl._src.frontend.transformations.derivatives import (
     checkpoint,
@@ -76,6 +76,37 @@ def scope(here: Builder, name: Any) -> Marker:
     return SCOPE
 
 
+ERRSTATE = Marker("numpy.errstate(…)")
+"""What `np.errstate(…)` gives: a context that changes nothing, as kernels warn of nothing."""
+
+
+def errstate(
+    here: Any,
+    *,
+    call: Any = None,
+    all: Any = None,  # noqa: A002
+    divide: Any = None,
+    over: Any = None,
+    under: Any = None,
+    invalid: Any = None,
+) -> Marker:
+    """`with np.errstate(divide="ignore"):`, where nothing is asked for but silence or warnings."""
+    del here
+    for given in (all, divide, over, under, invalid):
+        if given is not None and not (isinstance(given, str) and given in ("ignore", "warn")):
+            problem = f"takes 'ignore' or 'warn' in a kernel, not {describe(given)}"
+            instead = "a kernel raises nothing, and calls nothing back"
+            raise Failure(BadArguments(function="numpy.errstate", problem=problem, instead=instead))
+    if call is not None:
+        problem = "takes no `call` in a kernel, which calls nothing back"
+        raise Failure(BadArguments(function="numpy.errstate", problem=problem))
+    return ERRSTATE
+
+
+CONTEXTS = (SCOPE, ERRSTATE)
+"""What a `with` may be of."""
+
+
 def register() -> None:
     """Give the combinators their names."""
     combinators: dict[str, Callable[..., Any]] = {
@@ -109,6 +140,7 @@ def register() -> None:
     }
     for name, body in combinators.items():
         MEANINGS[f"pscdsl.{name}"] = StaticFunction(f"psc.{name}", body)
+    MEANINGS["numpy.errstate"] = StaticFunction("numpy.errstate", errstate)
     register_trees()
     MEANINGS["builtins.reveal_type"] = MEANINGS["typing.reveal_type"] = MEANINGS[
         "pscdsl.reveal_type"
@@ -132,6 +164,7 @@ KNOWN_MODULES = frozenset(
         "collections.abc",
         "dataclasses",
         "functools",
+        "itertools",
         "jaxtyping",
         "math",
         "numpy",
@@ -158,7 +191,10 @@ _SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
 _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
 """Modules of types: each of their names stands for itself."""
 _KNOWN_IN_PARTS = frozenset(
-    "collections dataclasses functools math operator scipy scipy.special typeguard".split()
+    {
+        *("collections", "dataclasses", "functools", "itertools", "math", "operator"),
+        *("scipy", "scipy.special", "typeguard"),
+    }
 )
 """Modules with names that have no meaning here."""
 PLANNED = frozenset(
@@ -194,6 +230,7 @@ for _name, _members in dtypes.CLASSES.items():
 for _constant in ("pi", "e", "inf", "nan", "tau"):
     MEANINGS[f"math.{_constant}"] = getattr(math, _constant)
 python_library.register()
+iterators.register()
 register()
 MEANINGS["pscdsl.bool_"] = dtypes.BOOL
 MEANINGS["dataclasses.dataclass"] = Marker("dataclasses.dataclass")

@@ -1,0 +1,148 @@
+"""`itertools`, `iter` and `next`, of what is known while checking.
+
+Items are passed on as they are, arrays too.  What is gone through is used up where it is passed: an
+iterator of which `next` was asked has nothing more to give, so that no state of it is kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter.functions import items_of
+from pscdsl._src.frontend.interpreter.python_library import call, frame_of, is_lazy
+from pscdsl._src.frontend.purity import external_value, require_closed
+from pscdsl._src.frontend.values import MAX_ITEMS, Builtin, External, Once
+from pscdsl._src.language.meanings import MEANINGS, describe
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language_evaluation import TooLarge
+from pscdsl.typing.diagnostics import Failure
+
+Rule = Callable[..., Any]
+
+
+def _rearranged(name: str, real: Callable[..., Iterable[Any]]) -> Rule:
+    """A function that looks at no item of what it is given."""
+
+    def apply(here: Any, *args: Any, **kwargs: Any) -> Once:
+        del here
+        count = 1 if name in _OF_ONE else len(args)
+        columns = [list(items_of(each)) for each in args[:count]]
+        others = [*args[count:], *(value for key, value in kwargs.items() if key != "fillvalue")]
+        require_closed(f"how many items `itertools.{name}` takes", *others)
+        found = real(*columns, *args[count:], **kwargs)
+        return _once(name, found, lazy=is_lazy(*args[:count]))
+
+    return apply
+
+
+_OF_ONE: Final = frozenset(
+    ("combinations", "combinations_with_replacement", "islice", "pairwise", "permutations")
+)
+"""Those that go through their first argument alone."""
+
+
+def _once(name: str, items: Iterable[Any], *, lazy: bool) -> Once:
+    found = list(itertools.islice(items, MAX_ITEMS + 1))
+    if len(found) > MAX_ITEMS:
+        raise Failure(TooLarge(what=f"`itertools.{name}` with more than {MAX_ITEMS} items"))
+    return Once(f"an `itertools.{name}`", found, lazy=lazy)
+
+
+def _product(here: Any, *iterables: Any, repeat: Any = 1) -> Once:
+    del here
+    require_closed("the `repeat` of `itertools.product`", repeat)
+    columns = [list(items_of(each)) for each in iterables]
+    if not isinstance(repeat, int) or repeat < 0 or repeat * len(columns) > _MOST_COLUMNS:
+        problem = f"takes a number of repetitions, not {describe(repeat)}"
+        raise Failure(BadArguments(function="itertools.product", problem=problem))
+    found = itertools.product(*columns, repeat=repeat)
+    return _once("product", found, lazy=is_lazy(*iterables))
+
+
+_MOST_COLUMNS: Final = 64
+
+
+def _flattened(here: Any, iterable: Any, /) -> Once:
+    del here
+    found = itertools.chain.from_iterable(items_of(each) for each in items_of(iterable))
+    return _once("chain", found, lazy=is_lazy(iterable))
+
+
+def _repeat(here: Any, object: Any, times: Any = None) -> Once:  # noqa: A002
+    del here
+    require_closed("how often `itertools.repeat` repeats", times)
+    if not isinstance(times, int):
+        problem = "repeats without an end: say how often"
+        raise Failure(BadArguments(function="itertools.repeat", problem=problem))
+    return _once("repeat", itertools.repeat(object, times), lazy=False)
+
+
+def _accumulate(here: Any, iterable: Any, func: Any = None, *, initial: Any = None) -> Once:
+    items = list(items_of(iterable))
+    if initial is not None:
+        items.insert(0, initial)
+    found: list[Any] = []
+    for item in items:
+        if not found:
+            found.append(item)
+        elif func is None:
+            found.append(operators.binary(frame_of(here), _NO_NODE, "Add", found[-1], item))
+        else:
+            found.append(call(here, func, found[-1], item))
+    return _once("accumulate", found, lazy=func is not None or is_lazy(iterable))
+
+
+_NO_NODE: Any = None
+
+
+def _starmap(here: Any, function: Any, iterable: Any, /) -> Once:
+    found = [call(here, function, *items_of(each)) for each in items_of(iterable)]
+    return _once("starmap", found, lazy=True)
+
+
+def _iter(here: Any, iterable: Any, /) -> Once:
+    del here
+    # It is used up where it stands: how often a name of it is asked, a loop would decide.
+    return Once("an iterator", list(items_of(iterable)), lazy=True)
+
+
+def _next(here: Any, iterator: Any, /, *default: Any) -> Any:
+    del here
+    if isinstance(iterator, External):
+        raise Failure(external_value(iterator))
+    if not isinstance(iterator, Once) or not iterator.lazy or len(default) > 1:
+        problem = f"takes a generator or `iter(…)` that stands in it, not {describe(iterator)}"
+        raise Failure(BadArguments(function="next", problem=problem))
+    items: Sequence[Any] = iterator.take()
+    if not items and not default:
+        raise Failure(BadArguments(function="next", problem="is given what holds nothing"))
+    return items[0] if items else default[0]
+
+
+FUNCTIONS: Final[dict[str, Rule]] = {
+    "itertools.accumulate": _accumulate,
+    "itertools.chain": _rearranged("chain", itertools.chain),
+    "itertools.chain.from_iterable": _flattened,
+    "itertools.combinations": _rearranged("combinations", itertools.combinations),
+    "itertools.combinations_with_replacement": _rearranged(
+        "combinations_with_replacement", itertools.combinations_with_replacement
+    ),
+    "itertools.islice": _rearranged("islice", itertools.islice),
+    "itertools.pairwise": _rearranged("pairwise", itertools.pairwise),
+    "itertools.permutations": _rearranged("permutations", itertools.permutations),
+    "itertools.product": _product,
+    "itertools.repeat": _repeat,
+    "itertools.starmap": _starmap,
+    "itertools.zip_longest": _rearranged("zip_longest", itertools.zip_longest),
+    "builtins.iter": _iter,
+    "builtins.next": _next,
+}
+
+
+def register() -> None:
+    """Give these functions their names."""
+    for name, rule in FUNCTIONS.items():
+        MEANINGS[name] = Builtin(name, rule, consumes=True)
