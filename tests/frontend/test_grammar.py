@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pscdsl._src.frontend.interpreter import expressions, statements
+from pscdsl._src.frontend.interpreter import expressions, matching, statements
 from pscdsl._src.frontend.interpreter.frames import EMPTY, SET_BY_THE_PARSER, due, handled
 from pscdsl._src.frontend.purity import BINARY, COMPARE, UNARY
 from pscdsl.numpy import methods
@@ -46,11 +46,12 @@ def test_handlers_take_every_field_by_name() -> None:
     handlers: list[tuple[type[ast.AST], Callable[..., Any]]] = [
         *expressions.EXPRESSIONS.items(),
         *statements.STATEMENTS.items(),
+        *matching.PATTERNS.items(),
         (ast.FormattedValue, expressions.formatted_value),
     ]
     for kind, handler in handlers:
         parameters = [*inspect.signature(handler).parameters.values()]
-        lead = 1 if kind is ast.FormattedValue else 2
+        lead = 1 if kind is ast.FormattedValue else 4 if kind in matching.PATTERNS else 2
         named = {each.name for each in parameters[lead:] if each.kind != each.VAR_KEYWORD}
         if named != {*handled(kind)}:  # imports say where from: one handler for both
             assert kind in (ast.Import, ast.ImportFrom), kind.__name__

@@ -98,6 +98,8 @@ def _of_statement(node: ast.AST) -> Iterable[Part]:
             return (node.test,)
         case ast.For():
             return (node.iter,)
+        case ast.Match():
+            return (node.subject,)
         case ast.With():
             return [item.context_expr for item in node.items]
         case ast.FunctionDef():

@@ -9,7 +9,7 @@ from typing import Any
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.definitions import Excluded
-from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter import matching, operators
 from pscdsl._src.frontend.interpreter.branches import (
     ON,
     Jump,
@@ -371,6 +371,31 @@ def _if(
         frame.names.update(dict.fromkeys(targets(statement), POISON))
     returned = next((o for o in outcomes if isinstance(o, Return | Maybe)), None)
     return None if returned is None else Return(POISON, returned.node)
+
+
+def _match(
+    frame: Frame, node: ast.Match, subject: ast.expr, cases: list[ast.match_case]
+) -> Outcome:
+    """The first case whose pattern fits a value that is known."""
+    value = evaluate(frame, subject)
+    if isinstance(value, Poison):
+        raise Poisoned
+    for case in cases:
+        names: dict[str, Any] = {}
+        if not matching.fits(frame, case.pattern, value, names):
+            continue
+        for name, found in names.items():
+            target = ast.copy_location(ast.Name(name, ast.Store()), case.pattern)
+            assign(frame, target, found)
+        if case.guard is not None:
+            guard = read(frame, case.guard)
+            chosen = operators.truth_of(frame, case.guard, guard, "`if` of a case", "np.where(…)")
+            if chosen is None:
+                raise Poisoned
+            if not chosen:
+                continue
+        return run(frame, case.body)
+    return None
 
 
 def _forked(
@@ -761,6 +786,7 @@ STATEMENTS: dict[type[ast.stmt], Handler] = {
     ast.Return: _return,
     ast.Expr: _expression,
     ast.If: _if,
+    ast.Match: _match,
     ast.For: _for,
     ast.While: _while,
     ast.With: _with,
@@ -784,5 +810,4 @@ REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
     ast.AsyncWith: ("`async with`", ""),
     ast.AsyncFunctionDef: ("an `async` function", "use a plain `def`"),
     ast.ClassDef: ("a class inside a kernel", "define it at module level"),
-    ast.Match: ("`match`", "use `if` over static values, or `psc.switch`"),
 }

@@ -346,7 +346,10 @@ def targets(node: ast.AST) -> set[str]:
     found: set[str] = set()
     for child in ast.iter_child_nodes(node):
         found |= targets(child)
-    return found
+    named = node.rest if isinstance(node, ast.MatchMapping) else None
+    if isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler):
+        named = node.name
+    return found if named is None else found | {named}
 
 
 def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.expr]:
