@@ -62,7 +62,7 @@ def _needed(signature: Signature, numbers: dict[str, type], elaborate: Elaborate
     static = every & signature.axis_names()
     if not problems(static) or problems(static) <= problems(every):
         return static  # what is wrong is wrong for each value, too
-    if problems(static) == {STEPS} and problems(every):
+    if problems(static) <= {STEPS} and problems(every):
         return static
     least, static = static, every
     for name in numbers:

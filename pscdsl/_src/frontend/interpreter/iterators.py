@@ -1,7 +1,7 @@
 """`itertools`, `iter` and `next`, of what is known while checking.
 
 Items are passed on as they are, arrays too.  What is gone through is used up where it is passed: an
-iterator of which `next` was asked has nothing more to give, so that no state of it is kept.
+iterator of which `next` was asked has nothing more to give, so that none has a state.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _next(here: Any, iterator: Any, /, *default: Any) -> Any:
     items: Sequence[Any] = iterator.take()
     if not items and not default:
         raise Failure(BadArguments(function="next", problem="is given what holds nothing"))
-    return items[0] if items else default[0]
+    return next(iter((*items, *default)))
 
 
 FUNCTIONS: Final[dict[str, Rule]] = {

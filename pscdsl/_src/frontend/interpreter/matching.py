@@ -25,7 +25,7 @@ from pscdsl._src.frontend.values import (
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
+from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence, is_tuple
 
 Names = dict[str, Any]
 """What a pattern binds, which counts if all of it fits."""
@@ -147,7 +147,7 @@ def _class(
         what = f"the pattern `{frame.source.text_of(node)}`"
         rewrite = "name the fields of a record: `Class(field=…)`"
         raise Failure(Unsupported(what=what, rewrite=rewrite))
-    fields = _fields(found) if kwd_attrs else {}
+    fields = _fields(found)
     for attribute, pattern in zip(kwd_attrs, kwd_patterns, strict=True):
         if attribute not in fields:
             what = f"`{attribute}` of {describe(found)} in a pattern"
@@ -161,8 +161,8 @@ def _fields(value: Any) -> Mapping[str, Any]:
     """The fields of a record, or of a named tuple that is known."""
     if isinstance(value, RecordValue):
         return value.fields
-    named: Any = getattr(type(value), "_fields", ()) if isinstance(value, tuple) else ()
-    return dict(zip(named, value, strict=True)) if named else {}
+    names: tuple[str, ...] = getattr(type(value), "_fields", ()) if is_tuple(value) else ()
+    return {name: getattr(value, name) for name in names}
 
 
 _THEMSELVES = frozenset(
