@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -106,15 +105,7 @@ def test_a_program_is_minimised() -> None:
     assert found == "def main(x):\n    x[0] = 1\n"
 
 
-WRONG = "min([$y, $y], key=lambda e: 0)"
-"""What is accepted, and is not as NumPy has it yet: the result is one of the arrays."""
-
-
-def views() -> list[Any]:
-    """The expressions as parameters of a test, which the one that is wrong does not pass."""
-    wrong = pytest.mark.xfail(strict=True, reason="not as NumPy has it yet")
-    texts = [each.strip() for each in MAYBE_VIEWS.split(";")]
-    return [pytest.param(each, marks=wrong if each == WRONG else ()) for each in texts]
+VIEWS = [each.strip() for each in MAYBE_VIEWS.split(";")]
 
 
 def kinds(statements: str, before: str = "") -> set[str]:
@@ -127,7 +118,7 @@ def kinds(statements: str, before: str = "") -> set[str]:
         return {first} if first == "refused" else {first, tried(text, 1).kind}
 
 
-@pytest.mark.parametrize("view", views())
+@pytest.mark.parametrize("view", VIEWS)
 def test_what_may_be_a_view(view: str) -> None:
     made = view.replace("$y", "y").replace("$z", "z").replace("$n", "n")
     for store in ("y[0] = 7.0", "t[0] = 7.0\ny[-1] = 5.0"):

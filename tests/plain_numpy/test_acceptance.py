@@ -13,8 +13,11 @@ from tests.plain_numpy.programs import PROGRAMS
 pytestmark = pytest.mark.quick_code
 
 ACCEPTED = frozenset(
-    "gemm k2mm k3mm atax bicg mvt gemver gesummv doitgen cholesky2 covariance2 hdiff".split()
-    + "softmax mlp arc_distance compute".split()
+    (
+        "gemm k2mm k3mm atax bicg mvt gemver gesummv doitgen cholesky2 gramschmidt covariance2 "
+        "jacobi_1d jacobi_2d seidel_2d heat_3d fdtd_2d hdiff deriche cavity_flow channel_flow "
+        "softmax mlp arc_distance compute scattering_self_energies go_fast nussinov floyd_warshall"
+    ).split()
 )
 """Add a name when its program becomes a kernel: `python -m tests.plain_numpy` says which are."""
 
