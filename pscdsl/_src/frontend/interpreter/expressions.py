@@ -27,7 +27,7 @@ from pscdsl._src.frontend.interpreter.calls import (
 from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, due, fields
 from pscdsl._src.frontend.interpreter.functions import Closure, elements, unrolling
-from pscdsl._src.frontend.interpreter.iteration import row_of
+from pscdsl._src.frontend.interpreter.iteration import Iterated, row_of
 from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.places import (
     Frozen,
@@ -135,10 +135,20 @@ def _escaped(frame: Frame, node: ast.expr, value: Any) -> Any:
     return _loaded(frame, node, value)
 
 
+def locate_iterable(frame: Frame, node: ast.expr) -> Any:
+    """What a `for` statement goes through, which is used up there if it can be once."""
+    value = locate_in_place(frame, node)
+    return value if isinstance(value, Iterated) else _without_lazy(frame, node, value)
+
+
 def _without_lazy(frame: Frame, node: ast.expr, value: Any) -> Any:
     """The value, unless it is lazy.  It adds no frame to the stack while operands are evaluated."""
     if isinstance(value, Once) and value.lazy:
         frame.report(node, Unsupported(what=f"{value.kind} here", rewrite=_AT_ONCE))
+        return POISON
+    if isinstance(value, Iterated) and value.once:
+        what = f"{value.kind} of arrays or of a computed range here"
+        frame.report(node, Unsupported(what=what, rewrite="go through it in a `for` statement"))
         return POISON
     return value
 

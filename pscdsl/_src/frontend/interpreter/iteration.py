@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from pscdsl._src.frontend.interpreter.places import Index, Located, Ref, Shared
-from pscdsl._src.frontend.values import Open, describe
+from pscdsl._src.frontend.interpreter.places import Index, Located, Ref, Shared, Walked
+from pscdsl._src.frontend.values import describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy import indexing
@@ -30,7 +30,7 @@ Count: TypeAlias = "Size | Value"
 
 
 @dataclass(frozen=True, eq=False)
-class Iterated(Open):
+class Iterated(Walked):
     """What a loop goes through whose items are made of a counter from 0."""
 
     kind: str
@@ -39,6 +39,8 @@ class Iterated(Open):
     """What the loop's target is bound to in a step, of the counter: an int, or a number."""
     located: tuple[Any, ...] = ()
     """The arrays of which it gives rows."""
+    once: bool = False
+    """Whether it can be gone through once: it is used up where it stands."""
 
     def description(self) -> str:
         """How messages speak of it."""
@@ -167,7 +169,7 @@ def numbered(source: Iterated, start: Any) -> Iterated:
         number = as_python_int(counter)
         return (number if start == 0 else number + start), source.item(counter)
 
-    return Iterated("an enumeration", source.count, item, source.located)
+    return Iterated("an enumeration", source.count, item, source.located, once=True)
 
 
 def side_by_side(here: Builder, sources: Sequence[Any]) -> Iterated:
@@ -199,7 +201,7 @@ def side_by_side(here: Builder, sources: Sequence[Any]) -> Iterated:
         )
 
     located = tuple(array for each in parts for array in each.located)
-    return Iterated("a `zip`", count, item, located)
+    return Iterated("a `zip`", count, item, located, once=True)
 
 
 def backwards(source: Iterated) -> Iterated:
@@ -214,4 +216,4 @@ def backwards(source: Iterated) -> Iterated:
         last = here.size(count - 1, counter.dtype) if isinstance(count, int | Dim) else count - 1
         return source.item(here.bind(e.subtract, (last, counter))[0])
 
-    return Iterated("what `reversed` gives", count, item, source.located)
+    return Iterated("what `reversed` gives", count, item, source.located, once=True)

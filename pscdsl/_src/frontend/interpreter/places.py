@@ -336,6 +336,12 @@ class Bound(Open):
         return f"the method `{self.name}` of an array"
 
 
+class Walked(Open):
+    """What goes through arrays, which it reads row by row when it is gone through."""
+
+    located: tuple[Any, ...]
+
+
 WHOLE: Final = Ellipsis
 """The index of all elements."""
 
@@ -431,6 +437,8 @@ def located_in(value: Any) -> Iterator[Located]:
         yield value
     elif isinstance(value, Bound):
         yield value.owner
+    elif isinstance(value, Walked):
+        yield from value.located
     elif not is_traced(value):
         for part in parts_of(value):
             yield from located_in(part)
@@ -449,7 +457,7 @@ def load(value: Any) -> Any:
         from pscdsl.numpy import methods  # which the language knows arrays by
 
         return methods.attribute(value.owner.load(), value.name)
-    if is_traced(value) or not holds_references(value):
+    if is_traced(value) or isinstance(value, Walked) or not holds_references(value):
         return value
     if isinstance(value, Once):
         value.replace([load(item) for item in value.items()])

@@ -205,9 +205,8 @@ def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
 def _zip(here: Any, *iterables: Any, strict: Any = False) -> Any:
     require_closed("the `strict` of `zip`", strict)
     if any(iterated(each) is not None for each in iterables):
-        return side_by_side(
-            here, [each if iterated(each) else items_of(each) for each in iterables]
-        )
+        sources = [each if iterated(each) is not None else items_of(each) for each in iterables]
+        return side_by_side(here, sources)
     columns = [items_of(iterable) for iterable in iterables]
     if strict and len({len(column) for column in columns}) > 1:
         raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))

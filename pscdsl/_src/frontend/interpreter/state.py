@@ -16,6 +16,7 @@ from pscdsl._src.frontend.interpreter.places import (
     Frozen,
     Located,
     Ref,
+    Walked,
     Written,
     parts_of,
 )
@@ -146,6 +147,8 @@ def held(value: Any, seen: set[Frame]) -> Iterator[Cell]:
         yield from value.cells()
     elif isinstance(value, Bound):
         yield from value.owner.cells()
+    elif isinstance(value, Walked):
+        yield from held(value.located, seen)
     elif isinstance(value, Closure):
         yield from _of_frame(value.outer, seen)
     elif isinstance(value, Partial):

@@ -29,6 +29,7 @@ from pscdsl._src.frontend.interpreter.expressions import (
     closure,
     evaluate,
     locate,
+    locate_iterable,
     read,
 )
 from pscdsl._src.frontend.interpreter.frames import (
@@ -425,7 +426,7 @@ def _for(
     body: list[ast.stmt],
     orelse: list[ast.stmt],
 ) -> Outcome:
-    source = locate(frame, iter)
+    source = locate_iterable(frame, iter)
     if isinstance(source, Poison):
         return _unrolled_in_doubt(frame, target, body)
     last = partial(run, frame, orelse) if orelse else None
