@@ -305,7 +305,8 @@ class LoopChangesType(Diagnostic, code="PSC527"):
 class UnboundAfterLoop(Diagnostic, code="PSC528"):
     """A name is read after a loop that may have no step, and only its body binds it.
 
-    Python raises `NameError` where the loop has had no step.
+    Python raises `NameError` where the loop has had no step.  Bind the name before the loop, or say
+    with an `assert` that there is a step.
 
     ## Example
 
@@ -316,9 +317,8 @@ class UnboundAfterLoop(Diagnostic, code="PSC528"):
 
     @psc.kernel
     def f(x: f32["n"]) -> f32:
-        assert x.shape[0] >= 0
-        for v in x:
-            last = v * 2
+        for i in range(1, x.shape[0]):
+            last = x[i] - x[i - 1]
         return last
     ```
 
@@ -331,10 +331,9 @@ class UnboundAfterLoop(Diagnostic, code="PSC528"):
 
     @psc.kernel
     def f(x: f32["n"]) -> f32:
-        assert x.shape[0] >= 0
-        last = x.dtype(0)
-        for v in x:
-            last = v * 2
+        assert x.shape[0] >= 2
+        for i in range(1, x.shape[0]):
+            last = x[i] - x[i - 1]
         return last
     ```
     """

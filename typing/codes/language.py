@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pscdsl.typing.diagnostics import Diagnostic
 
-LOOPS = "loops over arrays or symbolic sizes are `psc.scan`, `psc.fori_loop` or `psc.map`"
+LOOPS = "a `for` statement over the array or the `range` loops for any size, as does `psc.map`"
 
 
 class NotPython(Diagnostic, code="PSC100"):
@@ -296,9 +296,9 @@ class MissingAnnotation(Diagnostic, code="PSC105"):
 class NotStatic(Diagnostic, code="PSC109"):
     """A value must be known at check time, and is not.
 
-    Loops, dicts and the shapes of results are worked out while a kernel is checked, once for all
-    sizes.  So a Python loop needs a number of steps that is known; a size that the caller decides
-    is not.
+    Lists, dicts and the shapes of results are worked out while a kernel is checked, once for all
+    sizes.  So a list has a length that is known; a size that the caller decides is not.  A `for`
+    statement needs no such length: over a `range` of any size it is a loop of the program.
 
     ## Example
 
@@ -309,7 +309,7 @@ class NotStatic(Diagnostic, code="PSC109"):
 
     @psc.kernel
     def power(x: f32["n n"]) -> f32["n n"]:
-        for _ in range(x.shape[0]):
+        for _ in list(range(x.shape[0])):
             x = x @ x
         return x
     ```
@@ -323,7 +323,9 @@ class NotStatic(Diagnostic, code="PSC109"):
 
     @psc.kernel
     def power(x: f32["n n"]) -> f32["n n"]:
-        return psc.fori_loop(0, x.shape[0], lambda i, y: y @ y, x)
+        for _ in range(x.shape[0]):
+            x = x @ x
+        return x
     ```
     """
 
@@ -429,11 +431,13 @@ class BadArguments(Diagnostic, code="PSC120"):
 
 
 class BranchOnArray(Diagnostic, code="PSC121"):
-    """Python decides on the value of an array, which is known only when the kernel runs.
+    """Python asks for one truth of an array that has axes, or for a truth while checking.
 
-    `if`, `while`, `and`, `or`, `not`, `assert` and chained comparisons ask for one truth value
-    while the kernel is checked.  The program decides at run time instead: `psc.cond` runs one of
-    two functions, `np.where` selects element by element, `&`, `|` and `~` combine conditions.
+    `if`, `while`, `and`, `or`, `not` and conditional expressions decide on one number or bool, which
+    may be computed: the program takes one of the ways when it runs.  An array with axes has a truth
+    for each element, and NumPy raises an error for it.  `np.where` selects element by element, `&`,
+    `|` and `~` combine conditions, and `.any()` or `.all()` make one truth of many.  `assert` and
+    `in` of an array are decided while the kernel is checked, and can use no value of an array.
 
     ## Example
 
@@ -444,7 +448,7 @@ class BranchOnArray(Diagnostic, code="PSC121"):
 
     @psc.kernel
     def flip(x: f32["n"]) -> f32["n"]:
-        if x.sum() < 0:
+        if x < 0:
             return -x
         return x
     ```
@@ -458,7 +462,9 @@ class BranchOnArray(Diagnostic, code="PSC121"):
 
     @psc.kernel
     def flip(x: f32["n"]) -> f32["n"]:
-        return psc.cond(x.sum() < 0, lambda: -x, lambda: x)
+        if (x < 0).all():
+            return -x
+        return x
     ```
     """
 
@@ -479,10 +485,12 @@ class BranchOnArray(Diagnostic, code="PSC121"):
 
 
 class LoopOverArray(Diagnostic, code="PSC122"):
-    """A Python loop runs over an array.
+    """A list is made of the rows of an array.
 
-    A Python loop is unrolled while the kernel is checked, but how many rows an array has is for
-    the caller to decide.  `psc.scan` and `psc.map` are loops of the program, of any length.
+    A list has a length that is known while the kernel is checked, but how many rows an array has is
+    for the caller to decide.  So a comprehension, `list`, `sorted` and an unpacking cannot go
+    through an array.  `psc.map` applies a function to each row, and a `for` statement is a loop of
+    the program, of any length.
 
     ## Example
 
@@ -515,11 +523,11 @@ class LoopOverArray(Diagnostic, code="PSC122"):
 
     def message(self) -> str:
         """Over what."""
-        return f"a Python loop cannot run over an array ({self.found})"
+        return f"no list can be made of the rows of an array ({self.found})"
 
     def help(self) -> str:
         """What to write instead."""
-        return "`psc.scan(step, init, xs)` or `psc.map(f, xs)` loops over the leading axis"
+        return "`psc.map(f, xs)` gives an array of results; a `for` statement goes through the rows"
 
 
 class ArrayLeavesProgram(Diagnostic, code="PSC123"):

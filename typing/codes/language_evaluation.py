@@ -100,8 +100,9 @@ class UnboundedRecursion(Diagnostic, code="PSC107"):
 class TooManySteps(Diagnostic, code="PSC108"):
     """Checking a kernel takes more steps than are allowed, mostly because of an unrolled loop.
 
-    A Python loop over static values is followed step by step, and each step becomes a part of the
-    program.  A loop of thousands of steps makes a program that nobody wants to compile.
+    A loop over a list or a tuple, and a `while` whose test is static, is followed step by step, and
+    each step becomes a part of the program.  Thousands of steps make a program that takes too long
+    to compile.  A `for` over a longer `range` or over an array is one loop of the program instead.
 
     ## Example
 
@@ -112,9 +113,10 @@ class TooManySteps(Diagnostic, code="PSC108"):
 
     @psc.kernel
     def count(x: f32["n"]) -> f32["n"]:
-        for i in range(1000):
-            for j in range(1000):
-                x = x + 1
+        steps = 0
+        while steps < 1_000_000:
+            x = x + 1
+            steps += 1
         return x
     ```
 
@@ -127,7 +129,9 @@ class TooManySteps(Diagnostic, code="PSC108"):
 
     @psc.kernel
     def count(x: f32["n"]) -> f32["n"]:
-        return psc.fori_loop(0, 1_000_000, lambda i, y: y + 1, x)
+        for _ in range(1_000_000):
+            x = x + 1
+        return x
     ```
     """
 
@@ -139,7 +143,10 @@ class TooManySteps(Diagnostic, code="PSC108"):
 
     def help(self) -> str:
         """What to write instead."""
-        return "a Python loop is unrolled; `psc.fori_loop` and `psc.scan` are not"
+        return (
+            "a loop over a list, and a `while` with a static test, are unrolled; a `for` over a long "
+            "`range` or an array is not"
+        )
 
 
 class BadOperands(Diagnostic, code="PSC110"):

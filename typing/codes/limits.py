@@ -337,21 +337,21 @@ class TooLargeToCompile(Diagnostic, code="PSC952"):
 
     @psc.kernel
     def few(x: f32["n"]) -> f32["n"]:
-        for _ in range(100):
+        for _ in (1,) * 100:
             x = np.sin(x)
         return x
 
 
     @psc.kernel
     def many(x: f32["n"]) -> f32["n"]:
-        for _ in range(100):
+        for _ in (1,) * 100:
             x = few(x)
         return x
 
 
     @psc.kernel
     def too_many(x: f32["n"]) -> f32["n"]:
-        for _ in range(100):
+        for _ in (1,) * 100:
             x = many(x)
         return x
     ```
@@ -373,7 +373,9 @@ class TooLargeToCompile(Diagnostic, code="PSC952"):
 
     @psc.kernel
     def many(x: f32["n"]) -> f32["n"]:
-        return psc.fori_loop(0, 10_000, lambda _, x: few(x), x)
+        for _ in range(10_000):
+            x = few(x)
+        return x
     ```
     """
 

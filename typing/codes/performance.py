@@ -8,10 +8,11 @@ from pscdsl.typing.diagnostics import Diagnostic, Severity
 class LargeUnroll(Diagnostic, code="PSC801"):
     """A Python loop that writes a very large program.
 
-    A `for` over static values is unrolled: each step adds its equations to the program.  The
-    compiler takes some milliseconds for each of them, so that a loop that leaves a thousand takes
-    seconds to compile, and again for every new size.  `psc.fori_loop` and `psc.scan` keep the loop
-    a loop.
+    A loop over a list or a tuple, a comprehension and a `while` whose test is static are unrolled:
+    each step adds its equations to the program.  The compiler takes some milliseconds for each of
+    them, so that a loop that leaves a thousand takes seconds to compile, and again for every new
+    size.  A `for` over an array, or over a `range` of more than 16 steps, remains a loop, and so do
+    `psc.fori_loop` and `psc.scan`.
 
     Reported are loops and comprehensions of 16 steps or more that leave 1000 equations or more.
 
@@ -25,8 +26,8 @@ class LargeUnroll(Diagnostic, code="PSC801"):
 
     @psc.kernel
     def iterate(x: f32["n"]) -> f32["n"]:
-        for _ in range(500):
-            x = np.tanh(x) * 2 - x
+        for rate in (0.5, 0.25) * 250:
+            x = np.tanh(x) * rate - x
         return x
     ```
 
@@ -40,7 +41,10 @@ class LargeUnroll(Diagnostic, code="PSC801"):
 
     @psc.kernel
     def iterate(x: f32["n"]) -> f32["n"]:
-        return psc.fori_loop(0, 500, lambda _, x: np.tanh(x) * 2 - x, x)
+        for _ in range(250):
+            x = np.tanh(x) * 0.5 - x
+            x = np.tanh(x) * 0.25 - x
+        return x
     ```
     """
 
@@ -54,8 +58,8 @@ class LargeUnroll(Diagnostic, code="PSC801"):
     def help(self) -> str:
         """What keeps it small."""
         return (
-            "`psc.fori_loop` or `psc.scan` compiles one step; what the steps read of a list can be "
-            "stacked into an array for `psc.scan`"
+            "`for` over an array, or over a `range` of more than 16 steps, compiles one step; what "
+            "the steps read of a list can be stacked into an array"
         )
 
 
