@@ -263,8 +263,9 @@ AT_ONCE: Final = "it is done when the items are gone through: write a loop"
 
 def _title(function: Any) -> str:
     """A function for messages, as what is done to its arguments."""
-    name = str(getattr(function, "name", "")).removeprefix("builtins.")
-    return f"`{name}`" if name else describe(function)
+    name = getattr(function, "name", "")
+    known = isinstance(name, str) and name
+    return f"`{name.removeprefix('builtins.')}`" if known else describe(function)
 
 
 def _library(

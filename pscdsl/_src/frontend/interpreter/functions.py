@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session, session_of
+from pscdsl._src.frontend.interpreter.iteration import Iterated
 from pscdsl._src.frontend.interpreter.places import Frozen, Located, load, own
 from pscdsl._src.frontend.purity import external_value, is_mutable, range_length
 from pscdsl._src.frontend.text.source import FunctionNode, Source
@@ -112,7 +113,7 @@ def _items(value: Any, unknown: str) -> Sequence[Any]:
         what = f"going through {describe(value)}, which has no items,"
         fields = ", ".join(f"`r.{name}`" for name in value.fields)
         raise Failure(Unsupported(what=what, rewrite=f"name its fields, as in {fields}"))
-    rewrite = LOOPS if isinstance(value, Dim) else ""
+    rewrite = LOOPS if isinstance(value, Dim | Iterated) else ""
     raise Failure(NotStatic(what=unknown.format(describe(value)), rewrite=rewrite))
 
 

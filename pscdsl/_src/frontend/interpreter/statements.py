@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.definitions import Excluded
@@ -345,6 +345,9 @@ def _expression(frame: Frame, node: ast.Expr, value: ast.expr) -> Outcome:
     return None
 
 
+_ONE_TRUTH: Final = "`.any()` or `.all()` makes one truth of it; `np.where` selects by element"
+
+
 def _if(
     frame: Frame, node: ast.If, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
 ) -> Outcome:
@@ -354,7 +357,7 @@ def _if(
     if frame.program is not None and is_condition(value):
         predicate = predicate_of(frame.here(test), value, "`if`")
         return _forked(frame, node, predicate, body, orelse)
-    chosen = operators.truth_of(frame, test, value, "`if`", "psc.cond(…), or np.where(…)")
+    chosen = operators.truth_of(frame, test, value, "`if`", _ONE_TRUTH)
     if chosen is not None:
         return run(frame, body if chosen else orelse)
     state = State(frame.session)
@@ -599,8 +602,7 @@ def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome
         value = read(frame, test)
         if frame.program is not None and is_condition(value):
             raise Traced
-        rewrite = "psc.while_loop(cond, body, init)"
-        chosen = operators.truth_of(frame, test, value, "`while`", rewrite)
+        chosen = operators.truth_of(frame, test, value, "`while`", _ONE_TRUTH)
         if chosen is None:
             run(frame, body)
             for statement in body:
