@@ -485,12 +485,12 @@ class BranchOnArray(Diagnostic, code="PSC121"):
 
 
 class LoopOverArray(Diagnostic, code="PSC122"):
-    """A list is made of the rows of an array.
+    """The rows of an array are taken for items whose number is known.
 
     A list has a length that is known while the kernel is checked, but how many rows an array has is
-    for the caller to decide.  So a comprehension, `list`, `sorted` and an unpacking cannot go
-    through an array.  `psc.map` applies a function to each row, and a `for` statement is a loop of
-    the program, of any length.
+    for the caller to decide.  So a comprehension, `list` and `sorted` cannot go through an array.
+    `psc.map` applies a function to each row, and a `for` statement is a loop of the program, of any
+    length.
 
     ## Example
 
@@ -523,11 +523,11 @@ class LoopOverArray(Diagnostic, code="PSC122"):
 
     def message(self) -> str:
         """Over what."""
-        return f"no list can be made of the rows of an array ({self.found})"
+        return f"only a `for` statement can go through the rows of an array ({self.found})"
 
     def help(self) -> str:
         """What to write instead."""
-        return "`psc.map(f, xs)` gives an array of results; a `for` statement goes through the rows"
+        return "`psc.map(f, xs)` gives an array of what a function makes of each row"
 
 
 class ArrayLeavesProgram(Diagnostic, code="PSC123"):
