@@ -384,7 +384,7 @@ class EndlessLoop(Diagnostic, code="PSC529"):
     """
 
     def message(self) -> str:
-        """That it does not end."""
+        """What does not happen."""
         return "nothing ends this loop"
 
     def help(self) -> str | None:

@@ -120,7 +120,7 @@ def _items(value: Any, unknown: str) -> Sequence[Any]:
 # Functions written in Python: closures, how their parameters are bound, how they are inlined.
 
 
-PARAMETER: Final = "`.copy()` first makes an array of the function's own"
+PARAMETER: Final = "take a `.copy()` first, which may be written"
 
 
 @dataclass(eq=False)

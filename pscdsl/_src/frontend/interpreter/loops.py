@@ -507,7 +507,7 @@ class Rolled:
         )
 
     def _drop(self, slot: Slot, why: Sequence[Diagnostic]) -> NoReturn:
-        """Carry a name no more: whoever reads it before a step binds it is told why not."""
+        """Carry a name no more: a read of it before a step binds it is refused, and says why."""
         slot.dropped, slot.leaves = why, []
         self._share(slot.before, self._snapshot(slot.key[1]))
         raise Again

@@ -5,7 +5,7 @@ object, which shows a cell or a part of it.  A store replaces what a cell holds 
 update, so all names and views of the cell show it, as under NumPy.
 
 Names, items of lists and tuples, and arguments of functions that are elaborated inline hold
-references.  Whoever does not know them is given a value, by `escaped`, and the cell is frozen: it
+references.  Code that does not know them gets a value, by `escaped`, and the cell is frozen: it
 can be read for ever, and a store into it is refused.  What is not known to make new memory is
 `Shared`: it may be a view, so that it is good until the arrays it may show are written.
 """
@@ -51,7 +51,7 @@ class Frozen:
     """What to write instead, if it is not a copy of the array."""
 
     def refusal(self) -> Failure:
-        """The refusal of a store into the array; whoever makes it says which store it is."""
+        """The refusal of a store into the array; the caller says which store it is."""
         rewrite = self.rewrite or "write to a copy, `.copy()`, made before it is shared"
         found = Mutation(what="a store", rewrite=rewrite, why=self.why)
         if self.span is not NOWHERE:
@@ -129,7 +129,7 @@ class Cell:
         self.replace(content)
 
     def replace(self, content: Array) -> None:
-        """Let it hold something else, whoever shares it: what a branch or a loop left there."""
+        """Let it hold something else, also if it is shared: what a branch or a loop left there."""
         session = self.session
         session.journal.append(Written(self, self.content, self.stamp))
         session.stores += 1
@@ -478,7 +478,7 @@ def freeze(value: Any, frozen: Frozen) -> None:
 
 
 def escaped(value: Any, frozen: Frozen) -> Any:
-    """The value for whoever does not know references: what it refers to is never written again."""
+    """The value for code without references: what it refers to is never written again."""
     if is_traced(value):
         return value
     freeze(value, frozen)
