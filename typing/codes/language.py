@@ -433,11 +433,11 @@ class BadArguments(Diagnostic, code="PSC120"):
 class BranchOnArray(Diagnostic, code="PSC121"):
     """Python asks for one truth of an array that has axes, or for a truth while checking.
 
-    `if`, `while`, `and`, `or`, `not` and conditional expressions decide on one number or bool, which
-    may be computed: the program takes one of the ways when it runs.  An array with axes has a truth
-    for each element, and NumPy raises an error for it.  `np.where` selects element by element, `&`,
-    `|` and `~` combine conditions, and `.any()` or `.all()` make one truth of many.  `assert` and
-    `in` of an array are decided while the kernel is checked, and can use no value of an array.
+    `if`, `while`, `and`, `or`, `not` and conditional expressions decide on one number or bool,
+    which may be computed: the program takes one of the ways when it runs.  An array with axes has a
+    truth for each element, and NumPy raises an error for it.  `np.where` selects element by
+    element, `&`, `|` and `~` combine conditions, and `.any()` or `.all()` make one truth of many.
+    `assert` and `in` are decided while the kernel is checked, and can use no value of an array.
 
     ## Example
 

@@ -144,8 +144,8 @@ class TooManySteps(Diagnostic, code="PSC108"):
     def help(self) -> str:
         """What to write instead."""
         return (
-            "a loop over a list, and a `while` with a static test, are unrolled; a `for` over a long "
-            "`range` or an array is not"
+            "a loop over a list, and a `while` with a static test, are unrolled; a `for` over a "
+            "long `range` or an array is not"
         )
 
 
