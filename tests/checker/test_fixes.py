@@ -152,8 +152,6 @@ UNSAFE = {
     "return np.append(k, -3)": "return np.append(k, np.int32(-3))",
     "return x * np.mean(x, axes=0)": "return x * np.mean(x, axis=0)",
     "z = 2 * x\nz += x[:, None]\nreturn z": "z = 2 * x\nz = z + x[:, None]\nreturn z",
-    "return (x > 0) * 3": "return (x > 0).astype(i32) * 3",
-    "return x * 1j": "return x.astype(psc.c64) * 1j",
     "return psc.cond(a > b, x + 1, x - 1)": "return psc.cond(a > b, lambda: x + 1, lambda: x - 1)",
     "return k * len(x[x > 1])": "return k * np.count_nonzero(x > 1)",
     "return np.zeros(x.shape[0] - 2)": ("assert x.shape[0] >= 2\nreturn np.zeros(x.shape[0] - 2)"),
