@@ -313,7 +313,8 @@ def _method(
     if name in STORING_METHODS:
         return STORING_METHODS[name](here, owner, *load(args), **load(kwargs))
     target = kwargs.get("out")
-    kwargs = {key: each for key, each in kwargs.items() if key != "out"} if target else kwargs
+    if target is not None:
+        kwargs = {key: each for key, each in kwargs.items() if key != "out"}
     bound = methods.attribute(owner.load(), name)
     result = invoke(frame, here, bound, load(args), load(kwargs))
     if isinstance(target, Located):

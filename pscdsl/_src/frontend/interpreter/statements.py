@@ -66,7 +66,7 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.ir.builder import Value
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.control import ReturnsOnSomePaths
+from pscdsl.typing.codes.control import EndlessLoop, ReturnsOnSomePaths
 from pscdsl.typing.codes.language import (
     BranchOnArray,
     NotCallable,
@@ -578,6 +578,8 @@ def _while(
     program = frame.program
     if program is None:
         return after_loop(frame, node, _repeated(frame, test, body), last)
+    if isinstance(test, ast.Constant) and test.value and not _may_leave(body):
+        raise Failure(EndlessLoop())
     state, attempt = State(frame.session), Attempt(program)
     block, known = program.current, len(program.current.equations)
     try:
@@ -589,6 +591,15 @@ def _while(
         attempt.forget()
         outcome = _rolled_while(frame, node, test, body, orelse)
     return after_loop(frame, node, outcome, last)
+
+
+def _may_leave(body: Sequence[ast.stmt]) -> bool:
+    """Whether something in the body of a loop leaves it."""
+    return any(
+        isinstance(node, ast.Break | ast.Return | ast.Raise)
+        for statement in body
+        for node in ast.walk(statement)
+    )
 
 
 class Traced(Exception):
