@@ -38,10 +38,10 @@ _FUNCTIONS: Final = {
         "logaddexp.outer logaddexp2 logical_and logical_and.accumulate logical_and.outer "
         "logical_and.reduce logical_not logical_or logical_or.accumulate logical_or.outer "
         "logical_or.reduce logical_xor logical_xor.outer logspace matmul matvec max maximum "
-        "maximum.accumulate maximum.outer maximum.reduce mean median meshgrid min minimum "
+        "maximum.accumulate maximum.outer maximum.reduce mean meshgrid min minimum "
         "minimum.accumulate minimum.outer minimum.reduce mod mod.outer modf multiply "
         "multiply.accumulate multiply.outer multiply.reduce nanargmax nanargmin nancumprod "
-        "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd "
+        "nancumsum nanmax nanmean nanmin nanpercentile nanprod nanquantile nanstd "
         "nansum nanvar negative nextafter nonzero not_equal not_equal.outer ones ones_like "
         "outer pad partition percentile polyadd polymul polysub polyval positive pow power "
         "power.outer prod ptp quantile rad2deg radians reciprocal remainder remainder.outer "
@@ -89,24 +89,38 @@ _SCALARS: Final = {
         "bitwise_count gcd lcm logical_and logical_or logical_xor logical_not isnan isfinite "
         "isinf fmax fmin "
         "sum prod max amax min amin ptp all any count_nonzero nansum nanprod nanmax nanmin "
-        "argmax argmin nanargmax nanargmin mean var std nanmean nanvar nanstd median average "
+        "argmax argmin nanargmax nanargmin mean var std nanmean nanvar nanstd average "
+        "quantile percentile nanquantile nanpercentile corrcoef around round fix clip sinc angle "
+        "isclose iscomplex isreal isneginf isposinf choose take digitize interp polyval lexsort "
+        "kron unravel_index add.outer arctan2.outer bitwise_and.outer bitwise_or.outer "
+        "bitwise_xor.outer divide.outer equal.outer float_power.outer floor_divide.outer "
+        "fmax.outer fmin.outer greater.outer greater_equal.outer hypot.outer less.outer "
+        "less_equal.outer logaddexp.outer logical_and.outer logical_or.outer logical_xor.outer "
+        "maximum.outer minimum.outer mod.outer multiply.outer not_equal.outer power.outer "
+        "remainder.outer subtract.outer true_divide.outer "
         "matmul vecdot dot inner vdot trace trapezoid searchsorted add.reduce multiply.reduce "
         "maximum.reduce minimum.reduce logical_and.reduce logical_or.reduce bitwise_and.reduce "
         "bitwise_or.reduce bitwise_xor.reduce"
     ),
-    "numpy.linalg": "det matrix_rank norm vector_norm matrix_norm cond trace vecdot",
+    "numpy.linalg": (
+        "det matrix_rank norm vector_norm matrix_norm cond trace vecdot matmul multi_dot slogdet "
+        "lstsq"
+    ),
 }
 SCALAR_FUNCTIONS: Final = frozenset(
     f"{module}.{name}" for module, names in _SCALARS.items() for name in names.split()
 )
 """Functions whose results without axes are scalars, which no name can change for another."""
 SCALAR_METHODS: Final = frozenset(
-    "all any argmax argmin dot item max mean min prod std sum trace var".split()
+    (
+        "all any argmax argmin choose clip dot item max mean min prod round searchsorted std sum "
+        "take trace var"
+    ).split()
 )
 """Methods of which the same holds."""
 
 C_ORDER: Final = frozenset(
-    f"numpy.{name}" for name in "zeros ones empty full eye identity arange linspace".split()
+    f"numpy.{name}" for name in "zeros ones empty full eye identity arange".split()
 )
 """Functions whose results lie in C order."""
 
