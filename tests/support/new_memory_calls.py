@@ -186,3 +186,108 @@ def method_is_new(name: str) -> bool:
     given += [((x,), {o: v}) for x, o, v in product(FIRST[:6], options, OPTIONS)]
     found = [own for _, own in outcomes(call, given)]
     return bool(found) and all(found)
+
+
+LACKING_AXES: Final[tuple[Any, ...]] = (
+    np.array(2.0),
+    np.array(1),
+    np.array(True),
+    np.array(1 + 2j),
+)
+"""Arrays without axes."""
+
+
+def ways_without_axes(function: Any) -> Iterator[tuple[Sequence[Any], Mapping[str, Any]]]:
+    """Arguments whose results often have no axes."""
+    yield from ways(function)
+    for first in LACKING_AXES:
+        yield (first,), {}
+        for second in (*LACKING_AXES, VECTOR, MATRIX, 1, 2.0):
+            yield (first, second), {}
+            yield (second, first), {}
+        for option, value in product(_options(function), OPTIONS):
+            yield (first,), {option: value}
+    numbers = (*LACKING_AXES, 2.0)
+    for first, second, third in product(numbers, (*numbers, VECTOR), (*numbers, VECTOR)):
+        yield (first, second, third), {}
+
+
+def lacking_axes(call: Callable[..., Any], given: Any, most: int) -> Iterator[tuple[str, bool]]:
+    """For each result without axes: how it was made, and whether it is a scalar."""
+    for args, kwargs in given:
+        if len(args) > most:
+            continue  # it is written to
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                result = call(*args, **kwargs)
+        except Exception:  # what a call does not take, it need not take
+            continue
+        for each in leaves(result):
+            if not np.ndim(each):
+                yield f"{args}, {kwargs}", not isinstance(each, np.ndarray)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What a result consists of."""
+    if is_sequence(value):
+        for each in value:
+            yield from leaves(each)
+    else:
+        yield value
+
+
+def kinds(function: Callable[..., Any]) -> set[str]:
+    """What a function returns where that has no axes: scalars, arrays, or now these, now those."""
+    given = ways_without_axes(function)
+    found = lacking_axes(function, given, _most(function))
+    return {"scalar" if scalar else "array" for _, scalar in found}
+
+
+def kinds_of_method(name: str) -> set[str]:
+    """The same of a method."""
+
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(x, name)(*args, **kwargs)
+
+    given = [
+        each
+        for each in ways_without_axes(getattr(VECTOR, name))
+        if isinstance(each[0][0], np.ndarray)
+    ]
+    given += [((x,), {"axis": axis}) for x in (VECTOR, MATRIX) for axis in (0, (0, 1), None)]
+    return {"scalar" if scalar else "array" for _, scalar in lacking_axes(call, given, 2)}
+
+
+_SIZES: Final = (3, (3,), (2, 3), (3, 1, 2), (), (0, 2), np.float32(3), 3.0, VECTOR, MATRIX, [1, 2])
+_CREATION_OPTIONS: Final = {
+    "dtype": (np.float32, np.int64, None),
+    "axis": (0, 1, -1),
+    "num": (1, 2, 5),
+    "endpoint": (False,),
+    "retstep": (True,),
+    "k": (1, -1),
+    "M": (1, 4),
+    "step": (2, -1),
+}
+
+
+def creations(name: str) -> Iterator[np.ndarray[Any, Any]]:
+    """Whatever a function that makes arrays returns, for arguments without `order`."""
+    function = getattr(np, name)
+    names = ["start", "stop", "step", "dtype"] if name == "arange" else _options(function)
+    names = [each for each in names if each in _CREATION_OPTIONS]
+    chosen = [[{}, *({key: v} for v in _CREATION_OPTIONS[key])] for key in names]
+    for count in (1, 2, 3):
+        for args in product(_SIZES, repeat=count):
+            if count == 3 and name not in ("linspace", "arange"):
+                break
+            for options in product(*chosen):
+                merged = {key: value for each in options for key, value in each.items()}
+                try:
+                    with warnings.catch_warnings(), np.errstate(all="ignore"):
+                        warnings.simplefilter("ignore")
+                        result = function(*args, **merged)
+                except Exception:  # what a call does not take, it need not take
+                    continue
+                yield from arrays(result)
