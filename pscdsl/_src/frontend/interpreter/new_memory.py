@@ -20,7 +20,7 @@ _FUNCTIONS: Final = {
     "numpy": (
         "abs absolute acos acosh add add.accumulate add.outer add.reduce all amax amin angle "
         "any append arange arccos arccosh arcsin arcsinh arctan arctan2 arctan2.outer arctanh "
-        "argmax argmin argpartition argsort argwhere around array asin asinh astype atan atan2 "
+        "argmax argmin argpartition argsort argwhere array asin asinh astype atan atan2 "
         "atanh average bartlett bincount bitwise_and bitwise_and.outer bitwise_and.reduce "
         "bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or "
         "bitwise_or.outer bitwise_or.reduce bitwise_right_shift bitwise_xor bitwise_xor.outer "
@@ -45,7 +45,7 @@ _FUNCTIONS: Final = {
         "nansum nanvar negative nextafter nonzero not_equal not_equal.outer ones ones_like "
         "outer pad partition percentile polyadd polymul polysub polyval positive pow power "
         "power.outer prod ptp quantile rad2deg radians reciprocal remainder remainder.outer "
-        "repeat resize right_shift rint roll round row_stack searchsorted select setdiff1d "
+        "repeat resize right_shift rint roll row_stack searchsorted select setdiff1d "
         "setxor1d sign signbit sin sinc sinh sort sort_complex sqrt square stack std subtract "
         "subtract.outer sum take take_along_axis tan tanh tensordot tile trace trapezoid tri "
         "tril tril_indices triu triu_indices true_divide true_divide.outer trunc union1d unique "
@@ -70,7 +70,7 @@ NEW_FUNCTIONS: Final = frozenset(
 NEW_METHODS: Final = frozenset(
     (
         "all any argmax argmin argpartition argsort astype choose clip compress copy cumprod "
-        "cumsum dot flatten max mean min nonzero prod repeat round searchsorted std sum take "
+        "cumsum dot flatten max mean min nonzero prod repeat searchsorted std sum take "
         "trace var"
     ).split()
 )
