@@ -83,6 +83,9 @@ ACCEPTED = (
     ("x if (1, x) == (2, x) else -x", "n"),
     ("math.prod([x, x, 2])", "n"),
     ("x * float(x.shape[0] / 2)", "n"),
+    ("x * min(2.5, x.shape[0] / 2)", "n"),
+    ("x = x.copy(); x[x > 0] = 1.0; x", "n"),
+    ("x = x.copy(); x[x > 0] **= -1.5; x", "n"),
 )
 
 
@@ -109,10 +112,6 @@ REFUSED = (
     (
         *("x * round(x.shape[0] / 2)", "PSC109", "the number that `"),
         *("np.round(n / 2)", "x * np.round(x.shape[0] / 2)"),
-    ),
-    (
-        *("x * min(2.5, x.shape[0] / 2)", "PSC109", "the number that `"),
-        *("np.minimum(a, b)", "x * np.minimum(2.5, x.shape[0] / 2)"),
     ),
     (
         *("x * int(math.log2(x.shape[0]))", "PSC109", "the number that `"),
@@ -166,8 +165,8 @@ REFUSED = (
         "i = np.argmax(x); np.where(np.arange(x.shape[0]) < i, x, 0)",
     ),
     (
-        *("x[x > 0] = x[x > 0] ** -1.5; x", "PSC205", "a store into `x[x > 0]`"),
-        "x = np.where(x > 0, …, x)",
+        *("x[x > 0] = x[x > 0] ** -1.5; x", "PSC317", "an array indexed by a mask"),
+        "`np.where(mask, x, 0)` keeps the shape",
         "x = np.where(x > 0, np.where(x > 0, x, 1) ** -1.5, x); x",
     ),
     (

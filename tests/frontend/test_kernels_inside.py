@@ -111,7 +111,7 @@ MADE = {
     "a": ("return x * a", "unchecked"),
     "name: str": ("return x if name else -x", "unchecked"),
     "parts: tuple[float, ...]": ("return x * parts[0]", "unchecked"),
-    "low: float": ("return x if low > 0 else -x", "unchecked"),
+    "low: float": ("return x if low > 0 else -x", "ok"),
     "low: float, k: int": ("return x @ x if low > 0 else -x", "error"),
     "*rest: float": ("return x * rest[0]", "unchecked"),
 }
@@ -241,7 +241,7 @@ STATICS = {
     'f32["n"]': ("return x * k", "every k >= 0"),
     'f32["n k"]': ("return np.tile(x[:, None], (1, k))", "every k >= 1"),
     'f32[""]': ("assert k < x.shape[0]\n    return x[k]", "every k >= 0"),
-    'f32[" n "]': ("for _ in range(k): x = x + 1\n    return x", "k over 0, 1, 2, 3, 4"),
+    'f32[" n "]': ("for _ in range(k): x = x + 1\n    return x", "every k >= 0"),
     'f32["n  "]': ("return x if k % 2 else -x", "k over 0, 1, 2, 3, 4"),
 }
 
