@@ -3,7 +3,8 @@
 `documents` says how.  Besides:
 
 * A table with the heading "Type" shows types of parameters.  One with the heading "In a kernel"
-  shows statements that are rejected with the code beside them, and what is accepted instead.
+  shows statements that are rejected with the code beside them, and what is accepted instead; so
+  does one with the heading "Store or loop", where only the first code of a cell is a statement.
 
 `--update-golden` writes what was printed into the documents.
 """
@@ -110,6 +111,14 @@ def test_what_is_refused_and_what_is_accepted(row: list[str]) -> None:
     refused, expected, instead = row
     for statement in code(refused):
         assert codes_of(kernel_with(statement)) == {expected}, statement
+    for statement in code(instead):
+        assert not codes_of(kernel_with(statement)), statement
+
+
+@pytest.mark.parametrize("row", rows("Store or loop"), ids=lambda row: row[0])
+def test_stores_and_loops_are_refused_as_they_say(row: list[str]) -> None:
+    refused, expected, instead = row
+    assert codes_of(kernel_with(code(refused)[0])) == {expected}
     for statement in code(instead):
         assert not codes_of(kernel_with(statement)), statement
 
