@@ -215,7 +215,6 @@ def test_a_wrong_arrangement_is_seen(name: str, monkeypatch: pytest.MonkeyPatch)
     assert mistakes(f"numpy.{name}")
 
 
-@pytest.mark.xfail(reason="`arrangement` takes the scalar for a view", strict=True)
 def test_an_array_without_axes_has_no_order_to_reverse() -> None:
     # `np.flip` of one is a scalar.
     assert not isinstance(np.flip(np.zeros(())), np.ndarray)

@@ -300,8 +300,11 @@ def _target(
         out, args = args[-1], args[:-1]
     if type(out) is tuple and len(out) == 1:
         (out,) = out
+    if out is None:
+        return None, args, kwargs
     if not isinstance(out, Located):
-        return None, args, kwargs  # `invoke` refuses what is no array of ours
+        rewrite = "give an array that the function made, or use the result"
+        raise Failure(Mutation(what=f"`out=` of `{function.name}`", rewrite=rewrite))
     return out, args, {name: each for name, each in kwargs.items() if name != "out"}
 
 

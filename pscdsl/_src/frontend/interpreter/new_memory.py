@@ -178,7 +178,7 @@ def arrangement(
         view = function(whole, *args, **kwargs)
     except (TypeError, ValueError, IndexError):
         return None
-    if sorted(view.shape) != sorted(shape):
+    if not isinstance(view, np.ndarray) or sorted(view.shape) != sorted(shape):
         return None
     axes = tuple(size - 2 for size in view.shape)
     backwards = tuple(axis for axis, stride in enumerate(view.strides) if stride < 0)
