@@ -1,5 +1,8 @@
 """What makes new memory, what makes views, and of which kind: the tables, beside NumPy."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator

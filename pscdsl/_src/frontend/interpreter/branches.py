@@ -172,7 +172,7 @@ class Path:
     @property
     def goes_on(self) -> bool:
         """Whether the function goes on with the names of this path."""
-        return self.kinds != {RETURN}
+        return self.kinds != frozenset((RETURN,))
 
     def at_end(self, read: Callable[[], Any]) -> Any:
         """What is read in its block, with the cells as this path leaves them."""
@@ -265,11 +265,11 @@ class _Join:
         giving = [path for path in self.paths if isinstance(path.outcome, Gives)]
         given = None
         if giving:
-            given = self._value([p.outcome.value for p in giving], giving, None)  # type: ignore[union-attr]
+            given = self._value([_value_of(path.outcome) for path in giving], giving, None)
         returning = [path for path in self.paths if RETURN in path.kinds]
         returned = None
         if returning:
-            found = [path.outcome.value for path in returning]  # type: ignore[union-attr]
+            found = [_value_of(path.outcome) for path in returning]
             returned = self._value(found, returning, None)
         kinds = self.paths[0].kinds | self.paths[1].kinds
         code = self._code() if len(kinds) > 1 else None
@@ -341,9 +341,9 @@ class _Join:
         self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, *, alone: bool
     ) -> Build:
         first = column[0]
-        kinds = {type(value) for value in column}
+        kinds: set[type[Any]] = {value.__class__ for value in column}
         if kinds in ({tuple}, {list}) and len({len(value) for value in column}) == 1:
-            kind = type(first)
+            kind: Any = first.__class__
             items = [
                 self._item([value[place] for value in column], paths) for place in range(len(first))
             ]
@@ -487,6 +487,12 @@ class _Join:
 
     types: list[ArrayType] = field(default_factory=list[ArrayType])
     """The types of the results."""
+
+
+def _value_of(outcome: Outcome | Gives) -> Any:
+    """What an expression gives, or a function returns."""
+    assert isinstance(outcome, Gives | Return | Maybe)
+    return outcome.value
 
 
 def zero_of(dtype: DType) -> Any:

@@ -83,6 +83,7 @@ from pscdsl.typing.python_containers import (
     is_dtype,
     is_known_array,
     is_scalar,
+    is_tuple,
 )
 
 # What is called, and with which arguments.
@@ -298,7 +299,7 @@ def _target(
     count = inputs_of_ufunc(function.name)
     if out is None and count is not None and len(args) == count + 1:
         out, args = args[-1], args[:-1]
-    if type(out) is tuple and len(out) == 1:
+    if is_tuple(out) and len(out) == 1:
         (out,) = out
     if out is None:
         return None, args, kwargs

@@ -833,9 +833,10 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
             assign(frame, name, POISON)
         return
     found = value.load() if isinstance(value, Located) else value
-    if is_traced(found) and found.ndim and isinstance(found.shape[0], int):
+    count: Any = found.shape[0] if is_traced(found) and found.ndim else None
+    if isinstance(count, int):
         frame.here(target)
-        items: Sequence[Any] = [row_of(value, i) for i in range(found.shape[0])]
+        items: Sequence[Any] = [row_of(value, i) for i in range(count)]
     elif is_traced(found):
         raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {found.type}"))
     else:

@@ -15,6 +15,7 @@ import numpy as np
 
 from pscdsl._src.frontend.interpreter.places import Arranged
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.typing.python_containers import is_known_array
 
 _FUNCTIONS: Final = {
     "numpy": (
@@ -175,10 +176,13 @@ def arrangement(
     strides = tuple(8 * 10**axis for axis in range(rank))
     whole = np.lib.stride_tricks.as_strided(np.zeros(1), shape, strides, writeable=False)
     try:
-        view = function(whole, *args, **kwargs)
+        found = function(whole, *args, **kwargs)
     except (TypeError, ValueError, IndexError):
         return None
-    if not isinstance(view, np.ndarray) or sorted(view.shape) != sorted(shape):
+    if not is_known_array(found):
+        return None
+    view: Any = found
+    if sorted(view.shape) != sorted(shape):
         return None
     axes = tuple(size - 2 for size in view.shape)
     backwards = tuple(axis for axis, stride in enumerate(view.strides) if stride < 0)

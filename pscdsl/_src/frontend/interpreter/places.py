@@ -466,8 +466,7 @@ def load(value: Any) -> Any:
         return {key: load(item) for key, item in value.items()}
     if is_slice(value):
         return slice(load(value.start), load(value.stop), load(value.step))
-    kind = list if isinstance(value, list) else tuple
-    return kind(load(item) for item in value)
+    return value.__class__([load(item) for item in parts_of(value)])
 
 
 def freeze(value: Any, frozen: Frozen) -> None:
@@ -503,11 +502,11 @@ def own(
             if scalars and not each.ndim:
                 return each
             return Ref(Cell(session, each, frozen, c_order))
-        if type(each) not in (tuple, list, dict) or not _holds_values(each):
+        if not (is_sequence(each) or is_dict(each)) or not _holds_values(each):
             return each  # the very object: others may know it
-        if type(each) is dict:
+        if is_dict(each):
             return {key: made(item) for key, item in each.items()}
-        return type(each)([made(item) for item in each])
+        return each.__class__([made(item) for item in each])
 
     return made(value)
 

@@ -23,7 +23,7 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.values import Builtin, Once, Partial, is_traced
 from pscdsl._src.ir.builder import Value
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
 
 Key = tuple[Frame, str]
 """A name of a function."""
@@ -110,7 +110,7 @@ def alike(one: Any, other: Any) -> bool:
         return one.atom is other.atom
     if type(one) is not type(other) or is_traced(one):
         return False
-    if type(one) is tuple:
+    if is_tuple(one):
         return len(one) == len(other) and all(map(alike, one, other))
     if isinstance(one, bool | int | float | complex | str | Dim):
         return repr(one) == repr(other)
@@ -160,5 +160,7 @@ def held(value: Any, seen: set[Frame]) -> Iterator[Cell]:
             yield from held(part, seen)
     elif isinstance(value, Builtin) and value.name.rpartition(".")[0] == "":
         raise _Unknown  # a method of a container, which it holds
-    elif hasattr(value, "function"):  # a transformed one
-        yield from held(value.function, seen)
+    else:  # a transformed function holds another one
+        function: Any = getattr(value, "function", None)
+        if function is not None:
+            yield from held(function, seen)

@@ -65,9 +65,8 @@ def write_result(here: Builder, name: str, target: Located, result: Any) -> Loca
 
 def is_mask(index: Any) -> bool:
     """Whether an index is an array of bools: it selects as many elements as hold."""
-    if is_tuple(index) and len(index) == 1:
-        (index,) = index
-    return is_traced(index) and index.dtype is BOOL and index.ndim > 0
+    only: Any = index[0] if is_tuple(index) and len(index) == 1 else index
+    return is_traced(only) and only.dtype is BOOL and only.ndim > 0
 
 
 def _copyto(
