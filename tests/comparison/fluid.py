@@ -58,18 +58,18 @@ PROGRAM = Program(
             [("jnp.fft.fftfreq(n, 1 / n)", "jnp.fft.fftshift(jnp.fft.fftfreq(n, 1 / n))")],
         ),
         Mistake(
-            "an element is written in place",
+            "an element of an argument is written in place",
             "PSC205",
             [
                 (
                     "    spectrum = np.fft.rfft2(w)\n",
-                    "    spectrum = np.fft.rfft2(w)\n    spectrum[0, 0] = 0\n",
+                    "    w[0, 0] = 0\n    spectrum = np.fft.rfft2(w)\n",
                 )
             ],
             [
                 (
                     "    spectrum = jnp.fft.rfft2(w)\n",
-                    "    spectrum = jnp.fft.rfft2(w)\n    spectrum[0, 0] = 0\n",
+                    "    w[0, 0] = 0\n    spectrum = jnp.fft.rfft2(w)\n",
                 )
             ],
         ),

@@ -99,18 +99,18 @@ PROGRAM = Program(
             effect=True,
         ),
         Mistake(
-            "Python's `if` decides by an argument's value",
+            "Python's `if` decides by an array",
             "PSC121",
             [
                 (
                     "    n = w.shape[0]\n",
-                    "    n = w.shape[0]\n    if strength == 0:\n        return np.zeros_like(w)\n",
+                    "    n = w.shape[0]\n    if w == 0:\n        return np.zeros_like(w)\n",
                 )
             ],
             [
                 (
                     "    n = w.shape[0]\n",
-                    "    n = w.shape[0]\n    if strength == 0:\n        return jnp.zeros_like(w)\n",
+                    "    n = w.shape[0]\n    if w == 0:\n        return jnp.zeros_like(w)\n",
                 )
             ],
         ),

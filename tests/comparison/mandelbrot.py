@@ -51,11 +51,11 @@ PROGRAM = Program(
         Mistake(
             "`and` between arrays",
             "PSC121",
-            [("np.any(at.inside) & (at.steps < limit)", "np.any(at.inside) and at.steps < limit")],
+            [("np.any(at.inside) & (at.steps < limit)", "at.inside and at.steps < limit")],
             [
                 (
                     "jnp.any(at.inside) & (at.steps < limit)",
-                    "jnp.any(at.inside) and at.steps < limit",
+                    "at.inside and at.steps < limit",
                 )
             ],
         ),
