@@ -753,12 +753,11 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     try:
         owner.store(here, index, load(value))
     except Failure as failure:
-        raise _of_store(frame, target, owner, failure, index).at(frame.span(target)) from None
+        several = isinstance(value, Located) and value.ndim > 0 and is_mask(index)
+        raise _of_store(frame, target, failure, several).at(frame.span(target)) from None
 
 
-def _of_store(
-    frame: Frame, target: ast.expr, owner: Located, failure: Failure, index: Any = None
-) -> Failure:
+def _of_store(frame: Frame, target: ast.expr, failure: Failure, several: bool) -> Failure:
     """Why a store is refused, in terms of its text, with what to write instead."""
     text = frame.source.text_of
     found: list[Diagnostic] = []
@@ -767,13 +766,12 @@ def _of_store(
             each = each.replaced(what=f"a store into `{text(target)}`")
             if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
                 changed = _changed_copy(frame, target, "…")
-                if is_mask(index):
+                if several:  # of which it is not known how many there are
                     name, mask = text(target.value), text(target.slice)
                     changed = f"{name} = np.where({mask}, …, {name}), with values for all places"
                     changed += _returned(frame, target)
                 each = each.replaced(rewrite=f"{each.rewrite}; or write {changed}")
         found.append(each)
-    del owner
     return Failure(*found)
 
 
@@ -944,7 +942,7 @@ def _update_item(
     try:
         update_item(frame.here(node), owner, known, part, right, combined)
     except Failure as failure:
-        raise _of_store(frame, target, owner, failure, known).at(frame.span(target)) from None
+        raise _of_store(frame, target, failure, False).at(frame.span(target)) from None
 
 
 def _updated_part(frame: Frame, target: ast.Subscript, operator: str, value: ast.expr) -> Failure:
