@@ -247,7 +247,8 @@ def doubling() -> Iterator[Case]:
         "zipped lists": ("[1, 2]", "list(zip(a, a))"),
     }.items():
         loop = f"a = {first}\nfor i in range(64):\n    a = {step}\nreturn x"
-        yield name, body(loop), "PSC1"
+        # A loop of so many steps is not unrolled, and its integers have 64 bits.
+        yield name, body(loop), "" if name == "integers" else "PSC1"
         steps = f"a = {first}\n" + f"a = {step}\n" * 64 + "return x"
         yield f"{name}, written out", body(steps), "PSC1"
         if "x" not in first:
