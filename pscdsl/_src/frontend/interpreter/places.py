@@ -424,8 +424,6 @@ def parts_of(value: Any) -> Sequence[Any]:
         return value
     if is_dict(value):
         return [*value.values()]
-    if is_slice(value):
-        return (value.start, value.stop, value.step)
     if isinstance(value, Once):
         return value.items()
     return ()
@@ -464,8 +462,6 @@ def load(value: Any) -> Any:
         return value
     if is_dict(value):
         return {key: load(item) for key, item in value.items()}
-    if is_slice(value):
-        return slice(load(value.start), load(value.stop), load(value.step))
     return value.__class__([load(item) for item in parts_of(value)])
 
 
