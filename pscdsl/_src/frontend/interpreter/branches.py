@@ -34,7 +34,6 @@ from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, reachable
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.shorthand import cast, where
 from pscdsl.typing.array_types import ArrayType, TupleType, Type, same_structure
-from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import ValuesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dtypes import BOOL, C128, DEFAULT, F64, I32, I64, DType, Kind, accepts_weak
@@ -134,8 +133,6 @@ def predicate_of(here: Builder, value: Any, construct: str) -> Value:
     if isinstance(value, Weak):
         value = value.default()
     if isinstance(value, Value) and not value.ndim and value.dtype.is_number:
-        if value.dtype is BOOL:
-            return value
         found = here.program.current.elementwise(e.not_equal, [value, 0])
         assert isinstance(found, Value)
         return found
@@ -194,19 +191,17 @@ def fork(
     node: ast.AST,
     predicate: Value,
     thunks: tuple[Thunk, Thunk],
-    facts: tuple[Sequence[Fact], Sequence[Fact]] = ((), ()),
 ) -> Any:
     """The outcome of the first piece of program if a predicate holds, and of the second if not.
 
-    Of two expressions it is the value.  `facts` is what is known of sizes in each.
+    Of two expressions it is the value.
     """
     session, program = frame.session, frame.program
     assert program is not None
     here, known, span = program.current, program.facts, frame.span(node)
     state = State(session)
     paths: list[Path] = []
-    for thunk, said in zip(thunks, facts, strict=True):
-        program.facts = known.assume(*said)
+    for thunk in thunks:
         try:
             with program.inside() as block:
                 session.step(BLOCK_STEPS)
@@ -232,6 +227,15 @@ Build: TypeAlias = "Callable[[Sequence[Value]], Any]"
 """Makes what is joined of the results of the `Switch`."""
 
 
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One result of the `Switch`."""
+
+    type: ArrayType
+    ends: tuple[Array | None, ...]
+    """What each path leaves; None for one on which the function has returned."""
+
+
 @dataclass(eq=False)
 class _Join:
     """What two paths leave, as one program."""
@@ -241,8 +245,8 @@ class _Join:
     state: State
     paths: list[Path]
     node: ast.AST
-    columns: list[list[Array | None]] = field(default_factory=list[Any])
-    """For each result of the `Switch` what each path leaves; None for one that does not come."""
+    columns: list[Column] = field(default_factory=list[Any])
+    """The results of the `Switch`."""
     shared: list[tuple[Cell, Frozen]] = field(default_factory=list[Any])
     """The cells that a joined name may stand for."""
 
@@ -439,12 +443,9 @@ class _Join:
             why = array_difference(self.here.facts, other, types[0])
             if why is not None:
                 raise Failure(ValuesDiffer.of([column[0].type, other], why))
-        entry: list[Array | None] = [None, None]
-        for path, each in zip(paths, column, strict=True):
-            entry[self.paths.index(path)] = each
+        ends = dict(zip(paths, column, strict=True))
         place = len(self.columns)
-        self.columns.append(entry)
-        self.types.append(types[0])
+        self.columns.append(Column(types[0], tuple([ends.get(path) for path in self.paths])))
         if number:
             given = are_given(column)
             return lambda results: as_python_number(results[place], kind, given=given)
@@ -452,16 +453,14 @@ class _Join:
 
     def _code(self) -> Callable[[Sequence[Value]], Value]:
         """Where control goes, as a number."""
-        codes: list[Array | None] = []
-        for path in self.paths:
-            (*several,) = path.kinds
-            outcome = path.outcome
-            codes.append(
-                outcome.code if isinstance(outcome, Maybe) else self.here.literal(several[0], I32)
-            )
+        codes = [
+            path.outcome.code
+            if isinstance(path.outcome, Maybe)
+            else self.here.literal(min(path.kinds), I32)
+            for path in self.paths
+        ]
         place = len(self.columns)
-        self.columns.append(codes)
-        self.types.append(ArrayType(I32, ()))
+        self.columns.append(Column(ArrayType(I32, ()), tuple(codes)))
         return lambda results: results[place]
 
     def _bound(self, predicate: Value) -> Sequence[Value]:
@@ -473,20 +472,17 @@ class _Join:
 
             def leaves(number: int = number, path: Path = path) -> list[Array]:
                 found: list[Array] = []
-                for column, wanted in zip(self.columns, self.types, strict=True):
-                    each = column[number]
-                    if each is None:  # the function has ended there: whatever it is
+                for column in self.columns:
+                    each, wanted = column.ends[number], column.type
+                    if each is None:  # whatever it is
                         each = path.block.full(zero_of(wanted.dtype), wanted.shape, wanted.dtype)
                     found.append(at(each, wanted.dtype))
                 return found
 
-            tree = TupleType(tuple(self.types))
+            tree = TupleType(tuple([column.type for column in self.columns]))
             traced.append((path.block, path.at_end(leaves), tree))
         results: tuple[Value, ...] = bind_branches(self.here, predicate, traced[::-1])
         return results
-
-    types: list[ArrayType] = field(default_factory=list[ArrayType])
-    """The types of the results."""
 
 
 def _value_of(outcome: Outcome | Gives) -> Any:
