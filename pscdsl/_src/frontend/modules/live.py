@@ -313,7 +313,7 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
             return from_numpy(value)
         except TypeError:
             return External(f"numpy.{value}")
-    kind: type[Any] = type(value)
+    kind = _class_of(value)
     if kind.__module__ == "itertools":  # an iterator: what is left of it is a state
         return External(f"itertools.{kind.__name__}")
     return _instance(value, name, trace)
