@@ -27,12 +27,22 @@ from pscdsl._src.frontend.interpreter.places import (
     load,
     located_in,
 )
-from pscdsl._src.frontend.interpreter.state import MISSING, Key, Missing, State, alike, holders
+from pscdsl._src.frontend.interpreter.python_numbers import computed
+from pscdsl._src.frontend.interpreter.state import (
+    MISSING,
+    Key,
+    Missing,
+    State,
+    alike,
+    holders,
+    is_held_once,
+    is_whole,
+)
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, reachable
 from pscdsl._src.primitives import elementwise as e
-from pscdsl.numpy.shorthand import cast, where
+from pscdsl.numpy.shorthand import where
 from pscdsl.typing.array_types import ArrayType, TupleType, Type, same_structure
 from pscdsl.typing.codes.control import ValuesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure
@@ -391,14 +401,12 @@ class _Join:
 
         In an expression there are operands that wait for others, and refer to what no name does.
         """
-        if not isinstance(value, Ref) or value.steps or value.cell.frozen is not None:
+        if any(cell in value.cells() for cell, _ in path.frozen):
             return False
-        if path.held is None or any(cell is value.cell for cell, _ in path.frozen):
-            return False
-        if isinstance(path.outcome, Gives):
-            made = not self.state.existed(value.cell)
-            return key is None and made and path.held[value.cell] == 0
-        return key is not None and path.held[value.cell] == 1
+        if not isinstance(path.outcome, Gives):
+            return key is not None and is_held_once(value, path.held)
+        made = is_whole(value) and not self.state.existed(value.cell)
+        return key is None and made and path.held is not None and path.held[value.cell] == 0
 
     def _frozen(self, name: str) -> Frozen:
         which = (
@@ -448,7 +456,7 @@ class _Join:
         self.columns.append(Column(types[0], tuple([ends.get(path) for path in self.paths])))
         if number:
             given = are_given(column)
-            return lambda results: as_python_number(results[place], kind, given=given)
+            return lambda results: computed(results[place], kind, given=given)
         return lambda results: results[place]
 
     def _code(self) -> Callable[[Sequence[Value]], Value]:
@@ -528,16 +536,6 @@ def is_python_number(column: Sequence[Array]) -> bool:
 def are_given(column: Sequence[Array]) -> bool:
     """Whether the kernel is given one of several numbers, or what another one is made of."""
     return any(isinstance(each, PythonNumber) for each in column)
-
-
-def as_python_number(value: Value, kind: Kind, *, given: bool) -> Weak:
-    """A number that is computed as Python's own are: it takes the dtype of what it meets.
-
-    One that the kernel is `given` may be any, and stays in 64 bits where it meets nothing.
-    """
-    if given:
-        return PythonNumber(value)
-    return Weak(value.builder, kind, (), lambda dtype: cast(value, dtype), scalar=True)
 
 
 def default_dtype(kind: Kind, working_float: DType | None) -> DType:

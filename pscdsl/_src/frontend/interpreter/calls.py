@@ -32,6 +32,7 @@ from pscdsl._src.frontend.interpreter.places import (
     escaped,
     load,
     located_in,
+    named_store,
     own,
     shared,
 )
@@ -140,7 +141,7 @@ def call(
     try:
         return applied(frame, node, here, function, values, named)
     except Failure as failure:
-        failure = _of_call(frame, func, failure)
+        failure = named_store(failure, f"`{frame.source.text_of(func)}(…)`")
         seen = [each.seen() if isinstance(each, Located) else each for each in values]
         found = with_initial(with_operands(failure, frame, nodes, seen), frame, node)
         raise with_origins(found, seen).at(frame.span(node)) from None
@@ -149,19 +150,6 @@ def call(
             raise  # only the library's own Python refuses arguments in this way
         problem = not_taken(load(values), load(named))
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
-
-
-def _of_call(frame: Frame, func: ast.expr, failure: Failure) -> Failure:
-    """Findings about a store that a call makes, with the text of what is called."""
-    text = frame.source.text_of(func)
-    return Failure(
-        *(
-            each.replaced(what=f"`{text}(…)`")
-            if isinstance(each, Mutation) and each.what == "a store"
-            else each
-            for each in failure.diagnostics
-        )
-    )
 
 
 def _is_store(function: External, values: Sequence[Any]) -> bool:

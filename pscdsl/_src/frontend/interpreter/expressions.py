@@ -40,9 +40,16 @@ from pscdsl._src.frontend.interpreter.places import (
     is_basic,
     keeps_an_axis,
     load,
+    named_store,
     own,
 )
-from pscdsl._src.frontend.interpreter.stores import CombinedAt, is_mask, update_item, update_whole
+from pscdsl._src.frontend.interpreter.stores import (
+    CombinedAt,
+    is_mask,
+    require_place,
+    update_item,
+    update_whole,
+)
 from pscdsl._src.frontend.purity import external_value, formatted, is_closed, may_not_exist
 from pscdsl._src.frontend.text.bindings import assigned, is_lost
 from pscdsl._src.frontend.text.source import with_defaults
@@ -66,11 +73,9 @@ from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.codes.purity import Mutation
-from pscdsl.typing.codes.shapes import OutgrownUpdate
-from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
-from pscdsl.typing.unify import array_difference
 
 Handler = Callable[..., Any]
 
@@ -760,19 +765,18 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
 def _of_store(frame: Frame, target: ast.expr, failure: Failure, several: bool) -> Failure:
     """Why a store is refused, in terms of its text, with what to write instead."""
     text = frame.source.text_of
-    found: list[Diagnostic] = []
-    for each in failure.diagnostics:
-        if isinstance(each, Mutation) and each.what == "a store":
-            each = each.replaced(what=f"a store into `{text(target)}`")
-            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                changed = _changed_copy(frame, target, "…")
-                if several:  # of which it is not known how many there are
-                    name, mask = text(target.value), text(target.slice)
-                    changed = f"{name} = np.where({mask}, …, {name}), with values for all places"
-                    changed += _returned(frame, target)
-                each = each.replaced(rewrite=f"{each.rewrite}; or write {changed}")
-        found.append(each)
-    return Failure(*found)
+
+    def instead(known: str) -> str:
+        if not (isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)):
+            return known
+        changed = _changed_copy(frame, target, "…")
+        if several:  # of which it is not known how many there are
+            name, mask = text(target.value), text(target.slice)
+            changed = f"{name} = np.where({mask}, …, {name}), with values for all places"
+            changed += _returned(frame, target)
+        return f"{known}; or write {changed}"
+
+    return named_store(failure, f"a store into `{text(target)}`", instead)
 
 
 def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
@@ -797,17 +801,13 @@ def _is_array(frame: Frame, node: ast.expr) -> bool:
     return is_traced(value) or is_known_array(value) or isinstance(value, Poison)
 
 
-def _changed_copy(frame: Frame, target: ast.Subscript, item: str, combine: str = "") -> str:
-    """What makes a changed copy of what a store changes, with another item at one place.
-
-    With `combine`, an array's item is combined with this one in that way.
-    """
+def _changed_copy(frame: Frame, target: ast.Subscript, item: str) -> str:
+    """What makes a changed copy of what a store changes, with another item at one place."""
     text = frame.source.text_of
     owner, index = text(target.value), text(target.slice)
     if _is_array(frame, target.value):
-        how = f', combine="{combine}"' if combine else ""
         index = purity.index_text(index, target.slice)
-        update = f"{owner} = psc.update({owner}, {index}, {item}{how})"
+        update = f"{owner} = psc.update({owner}, {index}, {item})"
         return update + _returned(frame, target)
     value = read(frame, target.value)
     if is_dict(value):
@@ -904,14 +904,7 @@ def _of_update(frame: Frame, node: ast.AugAssign, name: str, failure: Failure) -
     rewrite = f"{name} = {name} {sign} {text}"
     if frame.closure is not None and is_lost(frame.closure.node, name):
         rewrite += f", and `return {name}` at the end"
-    return Failure(
-        *(
-            each.replaced(what=f"`{name} {sign}=`", rewrite=rewrite)
-            if isinstance(each, Mutation) and each.what == "a store"
-            else each
-            for each in failure.diagnostics
-        )
-    )
+    return named_store(failure, f"`{name} {sign}=`", lambda known: rewrite)
 
 
 def _update_item(
@@ -936,7 +929,8 @@ def _update_item(
     def combined(left: Any, right: Any) -> Any:
         result = operators.binary(frame, node, operator, left, right)
         if is_traced(left) and left.ndim:
-            _require_place(frame, frame.source.text_of(target), operator, left, result)
+            sign = operators.SIGNS[operator]
+            require_place(frame.here(node), left, sign, result, frame.source.text_of(target))
         return result
 
     try:
@@ -958,15 +952,3 @@ def _operand(text: str, node: ast.expr) -> str:
     """A node as it is written behind an operator."""
     loose = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Tuple)
     return f"({text})" if isinstance(node, loose) else text
-
-
-def _require_place(frame: Frame, text: str, operator: str, left: Any, result: Any) -> None:
-    """A Failure if the result of an update has not the shape of the part that it is written to."""
-    assert frame.program is not None
-    found = result.type.with_dtype(left.type.dtype)
-    why = array_difference(frame.program.facts, found, left.type)
-    if why is not None:
-        sign = operators.SIGNS[operator]
-        raise Failure(
-            OutgrownUpdate(name=text, sign=sign, left=left.type, found=result.type, why=why)
-        )

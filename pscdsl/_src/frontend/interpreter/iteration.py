@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pscdsl._src.frontend.interpreter.places import Index, Located, Ref, Shared, Walked
+from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.values import describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
@@ -53,11 +54,6 @@ class Iterated(Walked):
         return range(count) if isinstance(count, int) and count <= FEW_STEPS else None
 
 
-def as_python_int(value: Value) -> Weak:
-    """A counter as Python's integers are: it takes the dtype of what it meets."""
-    return Weak(value.builder, Kind.INT, (), lambda dtype: cast(value, dtype), scalar=True)
-
-
 def counted_range(here: Builder, bounds: Sequence[Any]) -> Iterated | None:
     """`range(…)` of sizes and computed integers; None if the bounds are no such."""
     start, limit, step = _bounds(bounds)
@@ -80,10 +76,10 @@ def counted_range(here: Builder, bounds: Sequence[Any]) -> Iterated | None:
             return start + step * counter
         scaled = counter if step == 1 else _times(counter, step)
         if isinstance(start, int) and start == 0:
-            return as_python_int(scaled)
+            return computed(scaled, Kind.INT)
         now = scaled.builder.program.current
         base = now.size(start, counter.dtype) if isinstance(start, int | Dim) else start
-        return as_python_int(now.bind(e.add, (base, scaled))[0])
+        return computed(now.bind(e.add, (base, scaled))[0], Kind.INT)
 
     return Iterated("a `range`", count, item)
 
@@ -147,7 +143,7 @@ def rows_of(array: Located) -> Iterated:
         raise Failure(NotStatic(what=f"a loop over {describe(seen)}, which has no axes,"))
 
     def item(counter: Any) -> Any:
-        index = counter if isinstance(counter, int) else as_python_int(counter)
+        index = counter if isinstance(counter, int) else computed(counter, Kind.INT)
         return row_of(array, index)
 
     return Iterated("the rows of an array", seen.shape[0], item, (array,))
@@ -166,7 +162,7 @@ def numbered(source: Iterated, start: Any) -> Iterated:
     def item(counter: Any) -> Any:
         if isinstance(counter, int):
             return counter + start, source.item(counter)
-        number = as_python_int(counter)
+        number = computed(counter, Kind.INT)
         return (number if start == 0 else number + start), source.item(counter)
 
     return Iterated("an enumeration", source.count, item, source.located, once=True)

@@ -26,7 +26,6 @@ from pscdsl._src.frontend.interpreter.branches import (
     Return,
     after_step,
     are_given,
-    as_python_number,
     default_dtype,
     kinds_of,
     of_kind,
@@ -43,8 +42,16 @@ from pscdsl._src.frontend.interpreter.places import (
     load,
     located_in,
 )
-from pscdsl._src.frontend.interpreter.state import MISSING, Key, Missing, State, holders
-from pscdsl._src.frontend.trees import Attempt, flatten, unflatten
+from pscdsl._src.frontend.interpreter.python_numbers import computed
+from pscdsl._src.frontend.interpreter.state import (
+    MISSING,
+    Key,
+    Missing,
+    State,
+    holders,
+    is_held_once,
+)
+from pscdsl._src.frontend.trees import Attempt, at, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Poison, Poisoned, is_poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl._src.ir.program import Block
@@ -125,13 +132,12 @@ class Leaf:
 
     def initial(self) -> Value:
         """What is carried first."""
-        start = self.start
-        return start if isinstance(start, Value) else start.at(self.carrier)
+        return at(self.start, self.carrier)
 
     def shown(self, param: Value, wanted: dict[int, DType]) -> Array:
         """How the body sees it; an array whose dtype is open notes in which it is wanted."""
         if self.dtype is None:
-            return as_python_number(param, self.kind, given=self.given)
+            return computed(param, self.kind, given=self.given)
         if self.settled:
             return param
         block, own, shape = param.builder, self.dtype, self.start.type.shape
@@ -180,12 +186,8 @@ class Slot:
 
     def value(self, leaves: Iterator[Any], session: Session, frozen: Frozen | None) -> Any:
         """What the name stands for, of these leaves."""
-        alone = isinstance(self.form, Located)
-        why = frozen if frozen is not None or not alone else None
-        if not alone and frozen is None:
-            why = Frozen("is an item of what a loop carries")
         assert self.tree is not None
-        return rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, why)))
+        return rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, frozen)))
 
     def left_out(self) -> Any:
         """What the name stands for if it is not carried."""
@@ -403,13 +405,7 @@ class Rolled:
             slot.dropped = failure.at(self._span).diagnostics
             return
         slot.leaves = [Leaf.of(each, self.session.working_float) for each in found]
-        slot.owned = (
-            isinstance(before, Ref)
-            and not before.steps
-            and before.cell.frozen is None
-            and self.held is not None
-            and self.held[before.cell] == 1
-        )
+        slot.owned = is_held_once(before, self.held)
         if not slot.owned:
             self._share(before, self._snapshot(key[1]))
 
@@ -477,10 +473,7 @@ class Rolled:
             why = array_difference(self.program.facts, end, leaf.type)
             if why is not None or not fits:
                 self._drop(slot, [self._changed(name, leaf.type, each.type, why or "")])
-        return [
-            each if isinstance(each, Value) else each.at(leaf.carrier)
-            for leaf, each in zip(slot.leaves, found, strict=True)
-        ]
+        return [at(each, leaf.carrier) for leaf, each in zip(slot.leaves, found, strict=True)]
 
     def _contents(self, wanted: dict[int, DType]) -> list[Value]:
         """What cells hold at the end of a step; Again if their dtypes were learnt."""
@@ -491,9 +484,7 @@ class Rolled:
             raise Again
         found: list[Value] = []
         for cell, leaf in self.cells.items():
-            content = (
-                cell.content if isinstance(cell.content, Value) else cell.content.at(leaf.carrier)
-            )
+            content = at(cell.content, leaf.carrier)
             if content.type != leaf.type and array_difference(
                 self.program.facts, content.type, leaf.type
             ):
@@ -529,16 +520,7 @@ class Rolled:
             value = frame.names.get(name, MISSING)
             if slot.dropped is not None or isinstance(value, Missing | Unjoined | Poison):
                 continue
-            owned = (
-                slot.owned
-                and isinstance(value, Ref)
-                and not value.steps
-                and value.cell.frozen is None
-                and not self.state.existed(value.cell)
-                and held is not None
-                and held[value.cell] == 1
-            )
-            if owned:
+            if slot.owned and is_held_once(value, held) and not self.state.existed(value.cell):
                 continue
             if slot.owned:
                 slot.owned = False
@@ -585,7 +567,7 @@ class Rolled:
             return []
         code = outcome.code if isinstance(outcome, Maybe) else here.literal(min(kinds), I32)
         pairs = zip(self.returned, found, strict=True)
-        return [code, *(x if isinstance(x, Value) else x.at(leaf.carrier) for leaf, x in pairs)]
+        return [code, *(at(each, leaf.carrier) for leaf, each in pairs)]
 
     # The whole loop.
 
@@ -653,7 +635,7 @@ class Rolled:
         def after(leaf: Leaf) -> Array:
             found = next(remaining)
             if leaf.dtype is None:
-                return as_python_number(found, leaf.kind, given=leaf.given)
+                return computed(found, leaf.kind, given=leaf.given)
             return found
 
         for slot in self.slots.values():

@@ -17,6 +17,12 @@ from pscdsl._src.frontend.interpreter.places import Arranged
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing.python_containers import is_known_array
 
+
+def _qualified(table: Mapping[str, str]) -> frozenset[str]:
+    """The qualified names of functions that are written by modules."""
+    return frozenset(f"{module}.{name}" for module in table for name in table[module].split())
+
+
 _FUNCTIONS: Final = {
     "numpy": (
         "abs absolute acos acosh add add.accumulate add.outer add.reduce all amax amin angle "
@@ -63,9 +69,7 @@ _FUNCTIONS: Final = {
         "rfftn"
     ),
 }
-NEW_FUNCTIONS: Final = frozenset(
-    f"{module}.{name}" for module, names in _FUNCTIONS.items() for name in names.split()
-)
+NEW_FUNCTIONS: Final = _qualified(_FUNCTIONS)
 """Functions whose results are arrays of their own, whatever they are given."""
 
 NEW_METHODS: Final = frozenset(
@@ -108,9 +112,7 @@ _SCALARS: Final = {
         "lstsq"
     ),
 }
-SCALAR_FUNCTIONS: Final = frozenset(
-    f"{module}.{name}" for module, names in _SCALARS.items() for name in names.split()
-)
+SCALAR_FUNCTIONS: Final = _qualified(_SCALARS)
 """Functions whose results without axes are scalars, which no name can change for another."""
 SCALAR_METHODS: Final = frozenset(
     (
@@ -143,19 +145,23 @@ def names_of(function: Meaning) -> frozenset[str]:
 
 def makes_new(function: Meaning) -> bool:
     """Whether all that a function returns are arrays that nobody else holds."""
-    names = names_of(function)
-    return bool(names) and names <= NEW_FUNCTIONS
+    return _has_names_in(function, NEW_FUNCTIONS)
 
 
 def gives_scalars(function: Meaning) -> bool:
     """Whether what a function returns without axes is a scalar."""
-    names = names_of(function)
-    return bool(names) and names <= SCALAR_FUNCTIONS
+    return _has_names_in(function, SCALAR_FUNCTIONS)
 
 
 def lies_in_c_order(function: Meaning) -> bool:
     """Whether what a function returns lies in C order, if it is asked for no other."""
-    return names_of(function) <= C_ORDER
+    return _has_names_in(function, C_ORDER)
+
+
+def _has_names_in(function: Meaning, table: frozenset[str]) -> bool:
+    """Whether a function has names, and all of them stand in a table."""
+    names = names_of(function)
+    return bool(names) and names <= table
 
 
 def inputs_of_ufunc(name: str) -> int | None:

@@ -29,7 +29,7 @@ from pscdsl.numpy.updating import update
 from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.codes.element_types import StoreChangesKind
 from pscdsl.typing.codes.purity import Mutation, StaleView
-from pscdsl.typing.diagnostics import NOWHERE, Failure, Label, Span
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import KEY, accepts_weak
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice, is_tuple
@@ -38,6 +38,23 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.frames import Session
 
 Array: TypeAlias = "Value | Weak"
+
+
+_A_STORE: Final = "a store"
+
+
+def named_store(
+    failure: Failure, what: str, rewrite: Callable[[str], str] | None = None
+) -> Failure:
+    """Findings about a store, with its text, and what to write instead of what they say."""
+
+    def named(found: Diagnostic) -> Diagnostic:
+        if not isinstance(found, Mutation) or found.what != _A_STORE:
+            return found
+        instead = found.rewrite if rewrite is None else rewrite(found.rewrite)
+        return found.replaced(what=what, rewrite=instead)
+
+    return Failure(*map(named, failure.diagnostics))
 
 
 @dataclass(frozen=True)
@@ -53,7 +70,7 @@ class Frozen:
     def refusal(self) -> Failure:
         """The refusal of a store into the array; the caller says which store it is."""
         rewrite = self.rewrite or "write to a copy, `.copy()`, made before it is shared"
-        found = Mutation(what="a store", rewrite=rewrite, why=self.why)
+        found = Mutation(what=_A_STORE, rewrite=rewrite, why=self.why)
         if self.span is not NOWHERE:
             found = found.labelled(Label(self.span, "shared here"))
         return Failure(found)

@@ -333,7 +333,7 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
         if found is not None:
             return found
         if key is None and len(values) > 1 and _are_scalars(values):
-            return _further(here, name, values)
+            return python_numbers.furthest(here, name, values)
         if key is None:
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             _refuse_arrays(name, rewrite, list(items))
@@ -355,15 +355,6 @@ def _are_scalars(values: Sequence[Any]) -> bool:
         isinstance(each, int | float | Dim) or (is_traced(each) and not each.ndim)
         for each in values
     )
-
-
-def _further(here: Any, name: str, values: Sequence[Any]) -> Any:
-    """The largest or smallest as Python finds it: a later one only if it lies further."""
-    found = values[0]
-    for each in values[1:]:
-        further = _numpy("greater" if name == "max" else "less").apply(here, (each, found), {})
-        found = _numpy("where").apply(here, (further, each, found), {})
-    return found
 
 
 def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:

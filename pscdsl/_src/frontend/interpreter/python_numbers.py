@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pscdsl._src.frontend.values import Number
-from pscdsl._src.ir.builder import PythonNumber
+from pscdsl._src.ir.builder import PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import F64, I64, Kind
 
@@ -41,6 +42,16 @@ def kind_of(value: Any) -> Kind:
     if isinstance(value, _INTEGERS):
         return Kind.INT
     return Kind.FLOAT if isinstance(value, float) else Kind.COMPLEX
+
+
+def computed(value: Value, kind: Kind, *, given: bool = False) -> Weak:
+    """A number that is computed as Python's own are: it takes the dtype of what it meets.
+
+    One that the kernel is `given` may be any, and stays in 64 bits where it meets nothing.
+    """
+    if given:
+        return PythonNumber(value)
+    return Weak(value.builder, kind, (), lambda dtype: cast(value, dtype), scalar=True)
 
 
 def is_of(value: PythonNumber, name: str, classes: Mapping[str, type]) -> bool | None:
@@ -104,6 +115,11 @@ def extremum(here: Any, name: str, items: Sequence[Any]) -> Any:
     kinds = {kind_of(each) for each in items}
     if len(kinds) != 1 or not kinds <= {Kind.INT, Kind.FLOAT}:
         return None
+    return furthest(here, name, items)
+
+
+def furthest(here: Any, name: str, items: Sequence[Any]) -> Any:
+    """`min` or `max` as Python finds it: a later item only if it lies further."""
     found, *rest = items
     for each in rest:
         precedes = _numpy("less" if name == "min" else "greater", here, each, found)

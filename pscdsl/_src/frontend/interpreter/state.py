@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
@@ -20,8 +20,9 @@ from pscdsl._src.frontend.interpreter.places import (
     Written,
     parts_of,
 )
+from pscdsl._src.frontend.trees import Attempt
 from pscdsl._src.frontend.values import Builtin, Once, Partial, is_traced
-from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.builder import Program, Value
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
 
@@ -89,6 +90,23 @@ class State:
             frame.names.update(before)
 
 
+class Trial:
+    """A piece of program that is elaborated to see what it is, and forgotten if it is another."""
+
+    def __init__(self, session: Session, program: Program) -> None:
+        self.state = State(session)
+        self.attempt = Attempt(program)
+        self.block = program.current
+        self.known = len(self.block.equations)
+
+    def forget(self) -> None:
+        """Go on as if it had not been elaborated."""
+        self.block.program.current = self.block
+        self.state.restore()
+        del self.block.equations[self.known :]
+        self.attempt.forget()
+
+
 def live_frames(session: Session) -> list[Frame]:
     """The frames of the functions that are being elaborated, and those around them."""
     found: dict[Frame, None] = {}
@@ -127,6 +145,16 @@ def holders(session: Session) -> Counter[Cell] | None:
     except _Unknown:
         return None
     return counts
+
+
+def is_whole(value: Any) -> TypeGuard[Ref]:
+    """Whether a value is a whole array, and no part of one, that takes stores."""
+    return isinstance(value, Ref) and not value.steps and value.cell.frozen is None
+
+
+def is_held_once(value: Any, held: Counter[Cell] | None) -> bool:
+    """Whether a value is a whole array that takes stores, and one name is all that refers to it."""
+    return is_whole(value) and held is not None and held[value.cell] == 1
 
 
 class _Unknown(Exception):

@@ -43,14 +43,13 @@ from pscdsl._src.frontend.interpreter.functions import MAX_UNROLL, elements, unr
 from pscdsl._src.frontend.interpreter.iteration import FEW_STEPS, Iterated, counted_range, iterated
 from pscdsl._src.frontend.interpreter.loops import Rolled, TestChanges
 from pscdsl._src.frontend.interpreter.places import Located
-from pscdsl._src.frontend.interpreter.state import State
+from pscdsl._src.frontend.interpreter.state import State, Trial
 from pscdsl._src.frontend.modules.known import CONTEXTS
 from pscdsl._src.frontend.modules.loaded_code import is_pythons
 from pscdsl._src.frontend.modules.scope import imported
 from pscdsl._src.frontend.purity import range_length
 from pscdsl._src.frontend.text.bindings import assigned
 from pscdsl._src.frontend.text.source import FunctionNode, targets
-from pscdsl._src.frontend.trees import Attempt
 from pscdsl._src.frontend.values import (
     POISON,
     Applicable,
@@ -469,18 +468,15 @@ def _rolled_or_unrolled(
 
     if not isinstance(source.count, int):
         return rolled()
-    state, attempt = State(frame.session), Attempt(program)
-    block, known = program.current, len(program.current.equations)
+    trial = Trial(frame.session, program)
     try:
         outcome = rolled()
-        if not attempt.failed() or source.count > MAX_UNROLL:
+        if not trial.attempt.failed() or source.count > MAX_UNROLL:
             return outcome
     except (Failure, Poisoned):
         if source.count > MAX_UNROLL:
             raise
-    state.restore()
-    del block.equations[known:]
-    attempt.forget()
+    trial.forget()
     counters = range(source.count)
     with unrolling(frame, frame.span(node).head(len("for")), counters):
         return _unrolled(frame, node, target, counters, body, source.item)
@@ -580,15 +576,11 @@ def _while(
         return after_loop(frame, node, _repeated(frame, test, body), last)
     if isinstance(test, ast.Constant) and test.value and not _may_leave(body):
         raise Failure(EndlessLoop())
-    state, attempt = State(frame.session), Attempt(program)
-    block, known = program.current, len(program.current.equations)
+    trial = Trial(frame.session, program)
     try:
         outcome = _repeated(frame, test, body)
     except Traced:
-        program.current = block
-        state.restore()
-        del block.equations[known:]
-        attempt.forget()
+        trial.forget()
         outcome = _rolled_while(frame, node, test, body, orelse)
     return after_loop(frame, node, outcome, last)
 

@@ -38,14 +38,18 @@ def numpys(here: Builder, name: str, *args: Any, **kwargs: Any) -> Any:
 
 def update_whole(here: Builder, target: Located, sign: str, result: Any, name: str = "") -> None:
     """`target += …`, whose result has to fit into the array: it neither grows nor is cast down."""
-    left = target.load()
     found = as_stored(here, result)
-    if found.ndim != left.ndim or found.shape != left.shape:
-        why = array_difference(here.facts, found.type.with_dtype(left.dtype), left.type)
-        if why is not None:
-            left_, type_ = left.type, found.type
-            raise Failure(OutgrownUpdate(name=name, sign=sign, left=left_, found=type_, why=why))
+    require_place(here, target.load(), sign, found, name)
     target.store(here, WHOLE, found)
+
+
+def require_place(here: Builder, left: Array, sign: str, result: Array, name: str) -> None:
+    """A Failure if the result of an update has not the shape of the array that it is written to."""
+    why = array_difference(here.facts, result.type.with_dtype(left.dtype), left.type)
+    if why is not None:
+        raise Failure(
+            OutgrownUpdate(name=name, sign=sign, left=left.type, found=result.type, why=why)
+        )
 
 
 def write_result(here: Builder, name: str, target: Located, result: Any) -> Located:
