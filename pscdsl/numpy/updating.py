@@ -248,7 +248,7 @@ def _padded(x: Value, low: Sequence[Size], high: Sequence[Size], constant: Any) 
         return x
     if x.dtype is BOOL and isinstance(constant, int) and constant in (0, 1):
         constant = bool(constant)
-    values = promote(x, _as_stored(x.builder, x, constant))
+    values = promote(x, constant)
     assert values is not None
     return Pad(tuple(low), tuple(high), (0,) * x.ndim)(*values)
 
@@ -529,16 +529,7 @@ def update(here: Builder, x: Any, index: Any, value: Any, combine: str = "set") 
     if combine not in _COMBINE:
         problem = f"takes `combine` as {', '.join(map(repr, _COMBINE))}, not {describe(combine)}"
         raise Failure(BadArguments(function="pscdsl.update", problem=problem))
-    value = _as_stored(here, x, value)
     return met(here, (x, value), None, lambda pair: _updated(pair[0], pair[1], index, combine))
-
-
-def _as_stored(here: Builder, x: Any, value: Any) -> Any:
-    """What is put into an array, in its dtype if it has none of its own; a Failure if it cannot."""
-    if not isinstance(x, Value):
-        return value
-    given = as_operand(here, value)
-    return given.at(x.dtype) if isinstance(given, Weak) else given
 
 
 @function("pscdsl.dynamic_update")
@@ -552,7 +543,7 @@ def dynamic_update(here: Builder, x: Any, update: Any, starts: Any) -> Value | W
 
     rank = as_operand(here, x).ndim
     places = computed_starts(here, "pscdsl.dynamic_update", rank, starts)
-    return met(here, (x, _as_stored(here, x, update)), None, build)
+    return met(here, (x, update), None, build)
 
 
 def _updated(x: Value, value: Value, index: Any, combine: str) -> Value:

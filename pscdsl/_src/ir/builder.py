@@ -454,11 +454,14 @@ def builder_of(operands: Sequence[object]) -> Builder:
     raise TypeError("no operand belongs to a program")
 
 
-def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | None:
+def promote(
+    *operands: Operand, weak_ok: bool = False, raising: bool = False
+) -> tuple[Value, ...] | None:
     """The operands as values of one dtype.
 
     Arrays must agree; weak operands take the arrays' dtype.  If all are weak the result is None
-    with `weak_ok`, else they meet at the default dtype of the highest kind.
+    with `weak_ok`, else they meet at the default dtype of the highest kind.  With `raising`, a
+    number of a higher kind raises the arrays' dtype, as it does in NumPy's ufuncs.
     """
     here = builder_of(operands)
     strong: Value | None = None
@@ -479,7 +482,7 @@ def promote(*operands: Operand, weak_ok: bool = False) -> tuple[Value, ...] | No
         values.append(operand)
     if strong is not None:
         dtype = strong.dtype
-        if dtype is BOOL or dtype.is_float:
+        if raising and (dtype is BOOL or dtype.is_float):
             dtype = _raised(here, dtype, values)
     elif weak_ok:
         return None
