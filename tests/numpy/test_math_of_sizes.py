@@ -146,14 +146,14 @@ from pscdsl import f64
 @psc.kernel
 def doubled(x: f64["n"]) -> f64["n"]:
     y = x.shape[0] * 0.5
-    for _ in range(200):
+    for _ in [0] * 200:
         y = (y + y) * 0.5
     return x * math.sqrt(y)
 
 @psc.kernel
 def halved(x: f64["n"]) -> f64["n"]:
     y = x.shape[0] * 0.5
-    for _ in range(200):
+    for _ in [0] * 200:
         y = (y + y) * 0.5
     return x * math.sqrt(y - 1)
 """

@@ -23,7 +23,7 @@ LONG = DEEPEST + 10
 
 
 def sines(count: int, x: Any) -> Any:
-    for _ in range(count):
+    for _ in [0] * count:
         x = np.sin(x)
     return x
 
@@ -51,7 +51,7 @@ def called(x: f32["n"]) -> f32["n"]:
 @psc.kernel
 def wide(x: f32["n"]) -> f32["n"]:
     total = x
-    for i in range(LONG):
+    for i in [*range(LONG)]:
         total = np.maximum(total, np.sin(x) * i) if i % 100 == 0 else total
     return total
 
@@ -113,7 +113,7 @@ import pscdsl as psc
 from pscdsl import f32
 
 def sines(x):
-    for _ in range(7000):
+    for _ in [0] * 7000:
         x = np.sin(x)
     return x
 

@@ -43,7 +43,7 @@ def looped(x: f32["n"]) -> f32["n"]:
 
 @psc.kernel
 def wide(x: f64["n"]) -> f64["n"]:
-    for _ in range(80):
+    for _ in [0] * 80:
         x = x * (3.5 - 3.5 * x)
     return x
 
@@ -65,7 +65,7 @@ def beside_one_another(x: f32["n"]) -> f32["n"]:
 def kept_until_the_end(x: f32["n"]) -> tuple[f32["n"], f32["n"]]:
     y = x
     every = x
-    for _ in range(60):
+    for _ in [0] * 60:
         y = y * (3.5 - 3.5 * y)
         every = every * y
     return y, every
@@ -73,7 +73,7 @@ def kept_until_the_end(x: f32["n"]) -> tuple[f32["n"], f32["n"]]:
 
 @psc.kernel
 def of_two(x: f32["n m"], r: f32["m"], a: f32) -> f32["n m"]:
-    for _ in range(80):
+    for _ in [0] * 80:
         x = r * x * (a - x)
     return x
 
