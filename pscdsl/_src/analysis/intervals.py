@@ -476,6 +476,8 @@ class Intervals:
         self.definitions: dict[Var, Equation] = {}
         """The equation that each variable is a result of; parameters of blocks have none."""
         self._counting: dict[Block, list[Equation]] = {}
+        self._last: dict[Block, tuple[Assumptions, Ranges]] = {}
+        """What each block was given when it was run last."""
         self.refinement = Refinement(self.definitions, self.ranges)
         self._loops = Loops(self.block, self.refinement)
         self._combinations = Combinations(self._loops)
@@ -490,11 +492,17 @@ class Intervals:
 
     def block(self, block: Block, order: Order, operands: Ranges) -> Ranges:
         """Run a block; the ranges of its results."""
+        given = (order.facts, list(operands))
+        if self._last.pop(block, None) != given:  # else its ranges are there: loops ask often
+            self._run(block, order, operands)
+        self._last[block] = given
+        return [self.of(atom) for atom in block.results]
+
+    def _run(self, block: Block, order: Order, operands: Ranges) -> None:
         self.orders[block] = order
         self._bind(block.params, operands)
         for equation in self._relevant(block):
             self._bind(equation.outputs, self._equation(equation, order))
-        return [self.of(atom) for atom in block.results]
 
     def _relevant(self, block: Block) -> list[Equation]:
         """The equations of a block that give integers, or hold blocks."""

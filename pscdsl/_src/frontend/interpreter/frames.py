@@ -320,6 +320,8 @@ class Session:
         """What was changed in its place, in order."""
         self.live: list[Frame] = []
         """The frames of functions and comprehensions that are being elaborated."""
+        self.learnt: dict[Span, Any] = {}
+        """What loops did when they were elaborated before, by their places."""
         self.working_float: DType | None = None
         """The dtype of all arrays of floats that the kernel is given, if they have one."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -48,6 +48,7 @@ from pscdsl._src.frontend.interpreter.state import (
     Key,
     Missing,
     State,
+    Trial,
     holders,
     is_held_once,
 )
@@ -96,6 +97,8 @@ class Leaf:
     kind: Kind
     settled: bool = True
     """Whether its dtype is known, and not only the one that it starts with."""
+    expected: bool = False
+    """Whether it is known from before, and not seen yet."""
     given: bool = False
     """Whether it is made of numbers that the kernel is given."""
 
@@ -154,6 +157,8 @@ class Leaf:
         """Take the dtype that a step gives it; whether that is another one."""
         if isinstance(self.start, Value):
             return False
+        if self.expected:
+            self._confirm(end)
         if self.dtype is None and isinstance(end, Weak):
             before = self.kind, self.given
             self.kind, self.given = max(self.kind, end.kind), self.given or are_given([end])
@@ -166,6 +171,18 @@ class Leaf:
         changed = found is not self.dtype or not self.settled
         self.dtype, self.settled = found, True
         return changed
+
+    def expect(self, dtype: DType | None, kind: Kind, given: bool) -> None:
+        """Begin with what it came to before."""
+        if not isinstance(self.start, Value):
+            self.expected = (self.dtype, self.kind, self.given) != (dtype, kind, given)
+            self.dtype, self.kind, self.given, self.settled = dtype, kind, given, True
+
+    def _confirm(self, end: Array) -> None:
+        """See that a step gives it what is expected; Mistaken if not."""
+        same = isinstance(end, Weak) and end.kind is self.kind and are_given([end]) == self.given
+        if end.dtype is not self.dtype if isinstance(end, Value) else self.dtype or not same:
+            raise Mistaken
 
 
 @dataclass(eq=False)
@@ -208,6 +225,28 @@ class TestChanges(Exception):
 
 class Again(Exception):
     """Something was learnt: the body is elaborated once more."""
+
+
+class Mistaken(Exception):
+    """The body does not do what it did when it was elaborated before."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a loop's body did when it was elaborated before, in a step of a loop around it.
+
+    Without it each loop is elaborated twice for each time that the loop around it is.  It is only
+    where to begin: if the body does not do all of it, the loop is learnt from nothing.
+    """
+
+    written: Sequence[tuple[str, int]]
+    """The arrays that it writes: names, and which of the cells that each of them shows."""
+    leaves: Mapping[str, Sequence[tuple[DType | None, Kind, bool]]]
+    """Of names that begin without a dtype of their own: dtypes, kinds, and what is given."""
+
+
+def _cells_of(value: Any) -> list[Cell]:
+    return [cell for each in located_in(value) for cell in each.cells()]
 
 
 @dataclass(eq=False)
@@ -257,9 +296,52 @@ class Rolled:
         self.here = self.program.current
         self.held = holders(self.session)
         self.heads: dict[Cell, Slot] = {}
+        place = self.frame.span(self.node)
+        self.expected = self.session.learnt.get(place)
+        if self.expected is not None:
+            trial = Trial(self.session, self.program)
+            try:
+                outcome = self._learnt_from(names)
+            except (Mistaken, Failure):
+                trial.forget()
+                self.expected = None
+                self._forget()
+            else:
+                return outcome
+        outcome = self._learnt_from(names)
+        self.session.learnt[place] = self._learnt()
+        return outcome
+
+    def _forget(self) -> None:
+        self.slots, self.cells, self.frozen, self.heads = {}, {}, {}, {}
+        self.kinds, self.returned, self.local = frozenset((ON,)), [], {}
+        self.returned_form, self.returned_tree = MISSING, NONE
+
+    def _learnt(self) -> Learnt:
+        written = [
+            (name, place)
+            for name, value in self.state.names_of(self.frame).items()
+            for place, cell in enumerate(_cells_of(value))
+            if cell in self.cells
+        ]
+        leaves = {
+            name: [(leaf.dtype, leaf.kind, leaf.given) for leaf in slot.leaves]
+            for (frame, name), slot in self.slots.items()
+            if frame is self.frame and slot.dropped is None
+        }
+        return Learnt(written, leaves)
+
+    def _learnt_from(self, names: Sequence[str]) -> Outcome:
         for name in names:
             if not isinstance(self.state.before((self.frame, name)), Missing):
                 self._add((self.frame, name))
+        if self.expected is not None:
+            for name, place in self.expected.written:
+                cells = _cells_of(self.state.before((self.frame, name)))
+                if place >= len(cells) or cells[place].frozen is not None:
+                    raise Mistaken
+                cell = cells[place]
+                self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
         for _ in range(MOST_ROUNDS):
             attempt = Attempt(self.program)
             known = len(self.here.equations)
@@ -273,6 +355,8 @@ class Rolled:
             finally:
                 self.state.restore()
             if step is None:
+                if self.expected is not None:
+                    raise Mistaken
                 return self._poisoned()
             return self._bound(step, test)
         raise Failure(
@@ -338,6 +422,7 @@ class Rolled:
                     self.heads.update((cell, slot) for cell in each.cells())
         for cell, leaf in self.cells.items():
             cell.replace(shown(leaf))
+        self._stamps = {cell: cell.stamp for cell in self.cells}
         self._leaving = [block.parameter(ArrayType(I32, ()))] if self.exits else []
         self._returned = [block.parameter(leaf.type) for leaf in self.returned]
         params += [*self._leaving, *self._returned]
@@ -405,6 +490,11 @@ class Rolled:
             slot.dropped = failure.at(self._span).diagnostics
             return
         slot.leaves = [Leaf.of(each, self.session.working_float) for each in found]
+        if self.expected is not None and key[0] is self.frame:
+            expected = self.expected.leaves.get(key[1], ())
+            if len(expected) == len(slot.leaves):
+                for leaf, known in zip(slot.leaves, expected, strict=True):
+                    leaf.expect(*known)
         slot.owned = is_held_once(before, self.held)
         if not slot.owned:
             self._share(before, self._snapshot(key[1]))
@@ -477,6 +567,9 @@ class Rolled:
 
     def _contents(self, wanted: dict[int, DType]) -> list[Value]:
         """What cells hold at the end of a step; Again if their dtypes were learnt."""
+        if self.expected is not None:
+            if any(cell.stamp == self._stamps[cell] for cell in self.cells):
+                raise Mistaken
         changed = [
             leaf.learn(cell.content, wanted.get(id(leaf))) for cell, leaf in self.cells.items()
         ]
@@ -499,6 +592,8 @@ class Rolled:
 
     def _drop(self, slot: Slot, why: Sequence[Diagnostic]) -> NoReturn:
         """Carry a name no more: a read of it before a step binds it is refused, and says why."""
+        if self.expected is not None:
+            raise Mistaken
         slot.dropped, slot.leaves = why, []
         self._share(slot.before, self._snapshot(slot.key[1]))
         raise Again
