@@ -51,6 +51,7 @@ class Kernel:
     column: int = 1
     status: str = "ok"
     signature: str = '(x: f32["n"]) -> f32'
+    loops: tuple[tuple[int, int, str], ...] = ()
     examples: tuple[str, ...] = ()
 
 
@@ -258,6 +259,7 @@ def test_json_holds_the_facts() -> None:
                 "status": status,
                 "signature": '(x: f32["n"]) -> f32',
                 "examples": [],
+                "loops": [],
             }
             for status in ("ok", "error")
         ],

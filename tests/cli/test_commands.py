@@ -363,3 +363,33 @@ def test_discover_says_what_it_could_not_read(write: Write, capsys: Capture) -> 
     document = json.loads(capsys.readouterr().out)
     assert [each["code"] for each in document["diagnostics"]] == ["PSC100"]
     assert main(["discover", "missing.py"]) == 2
+
+
+LOOPS = """
+import numpy as np
+import pscdsl as psc
+from pscdsl import f64
+
+@psc.kernel
+def weighed(x: f64["n"]) -> f64["n"]:
+    y = np.zeros_like(x)
+    for i in range(len(x)):
+        for j in range(3):
+            y[i] += x[i] * j
+    while y[0] > 1:
+        y = y / 2
+    while False:
+        pass
+    return y
+"""
+
+
+def test_types_say_which_loops_are_unrolled(write: Write, capsys: Capture) -> None:
+    assert main(["check", "--no-cache", "--show-types", str(write(LOOPS))]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:-1] == [
+        "  line 9: rolled, n steps, carries `y`",
+        "  line 10: unrolled, 3 steps",
+        "  line 12: rolled, carries `y`",
+        "  line 14: unrolled",
+    ]

@@ -57,6 +57,8 @@ class KernelReport:
     signature: str
     examples: tuple[str, ...] = ()
     """For what it was checked by examples alone, in words."""
+    loops: tuple[tuple[int, int, str], ...] = ()
+    """What became of the loops in its file: line, column, and in words whether it is rolled."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ def check_module(module: StaticModule) -> CheckResult:
             KernelReport(
                 *(name, place.path, place.line, place.column, status, shown(definition)),
                 examples=_examples(definition),
+                loops=_loops(definition),
             )
         )
     diagnostics.extend(misused_decorators(module))
@@ -181,7 +184,9 @@ def check_module(module: StaticModule) -> CheckResult:
         diagnostics.extend(finding.replaced(kernel=each.name) for finding in found)
         place, signature = each.place, "(…)"
         examples: tuple[str, ...] = ()
+        loops: tuple[tuple[int, int, str], ...] = ()
         if made is not None:
+            loops = _loops(made)
             place, signature, examples = made.name_place, shown(made), _examples(made)
             revealed.extend(made.revealed)
             if status == "ok":
@@ -190,6 +195,7 @@ def check_module(module: StaticModule) -> CheckResult:
             KernelReport(
                 *(each.name, place.path, place.line, place.column, status, signature),
                 examples=examples,
+                loops=loops,
             )
         )
     diagnostics.extend(stray_comments(module.source, places))
@@ -265,6 +271,24 @@ def shown(definition: Definition) -> str:
         return "(…)"
     tried = definition.tried().enumerated()
     return signature.types() + (f"  ({'; '.join(tried)})" if tried else "")
+
+
+def _loops(definition: Definition) -> tuple[tuple[int, int, str], ...]:
+    own = definition.name_place.path
+    return tuple(
+        sorted(
+            (line, column, _either([*texts]))
+            for (path, line, column), texts in definition.loops.items()
+            if path == own
+        )
+    )
+
+
+def _either(texts: Sequence[str]) -> str:
+    """What became of a loop, in words; for several choices, not how many steps each unrolls."""
+    if len(texts) > 1:
+        texts = [*dict.fromkeys(each.partition(",")[0] for each in texts)]
+    return " or ".join(texts)
 
 
 def _examples(definition: Definition) -> tuple[str, ...]:

@@ -270,6 +270,8 @@ def _types(result: CheckResult) -> str:
         place = f"{printable_path(kernel.path)}:{kernel.line}:{kernel.column}"
         status = "" if kernel.status == "ok" else f"  [{kernel.status}]"
         rows.append(printable(f"{place}: {kernel.name}{kernel.signature}{status}") + "\n")
+        for line, _, text in kernel.loops:
+            rows.append(printable(f"  line {line}: {text}") + "\n")
     return "".join(rows)
 
 

@@ -110,6 +110,8 @@ class Definition:
         self.revealed: list[tuple[int, str]] = []
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
+        self.loops: dict[tuple[str, int, int], dict[str, None]] = {}
+        """What became of loops, in words, by path, line and column."""
         self._active: set[Choice] = set()
         self.donate: tuple[object, ...] = ()
         """The parameters whose memory may be reused for results."""
@@ -305,7 +307,7 @@ class Definition:
         """The same kernel, nothing of it elaborated yet, with another signature."""
         made = copy(self)
         made._signature = signature
-        made.revealed, made.entered, made.steps = [], set(), 0
+        made.revealed, made.entered, made.loops, made.steps = [], set(), {}, 0
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
         made._numbers, made._inherited, made._counting = {}, {}, set()
         return made
@@ -450,6 +452,8 @@ class Definition:
             self.steps += session.steps
             self.revealed.extend(program.revealed)
             self.entered |= session.entered
+            for place, text in session.loops.items():
+                self.loops.setdefault((place.path, place.line, place.column), {})[text] = None
             session.findings[:] = _spelled(session.findings, declared)
         if signature.result is not None:
             try:

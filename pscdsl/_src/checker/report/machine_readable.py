@@ -103,6 +103,9 @@ def _kernel(kernel: CheckedKernel) -> dict[str, object]:
         "status": kernel.status,
         "signature": kernel.signature,
         "examples": [*kernel.examples],
+        "loops": [
+            {"line": line, "column": column, "text": text} for line, column, text in kernel.loops
+        ],
     }
 
 

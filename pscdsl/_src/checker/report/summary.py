@@ -50,6 +50,11 @@ class CheckedKernel(Protocol):
         """For what it was checked by examples alone, in words."""
         ...
 
+    @property
+    def loops(self) -> Sequence[tuple[int, int, str]]:
+        """What became of its loops: line, column, and in words whether it is rolled."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Hidden:

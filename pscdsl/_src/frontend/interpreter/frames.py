@@ -320,6 +320,8 @@ class Session:
         """What was changed in its place, in order."""
         self.live: list[Frame] = []
         """The frames of functions and comprehensions that are being elaborated."""
+        self.loops: dict[Span, str] = {}
+        """What became of each loop, in words, by where it is written."""
         self.learnt: dict[Span, Any] = {}
         """What loops did when they were elaborated before, by their places."""
         self.working_float: DType | None = None

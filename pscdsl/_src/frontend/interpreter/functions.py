@@ -34,7 +34,7 @@ from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.purity import SetOrder
 from pscdsl.typing.diagnostics import Failure, Span
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.python_containers import is_dict, is_sequence
 
 # What Python's loops and functions may run over while a kernel is elaborated.
@@ -46,10 +46,16 @@ LARGE_UNROLL = 1_000
 MANY_STEPS = 16
 
 
+def number_of_steps(count: Size) -> str:
+    """How many steps a loop has, in words."""
+    return f"{count} step" if count == 1 else f"{count} steps"
+
+
 @contextmanager
 def unrolling(frame: Frame, place: Span, items: Sequence[Any]) -> Generator[None]:
     """Warn if a loop over these items leaves a large program and none inside of it does."""
     program, findings = frame.program, frame.session.findings
+    frame.session.loops[place] = f"unrolled, {number_of_steps(len(items))}"
     if program is None or len(items) < MANY_STEPS:
         yield
         return

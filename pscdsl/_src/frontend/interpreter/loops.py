@@ -32,6 +32,7 @@ from pscdsl._src.frontend.interpreter.branches import (
     zero_of,
 )
 from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
+from pscdsl._src.frontend.interpreter.functions import number_of_steps
 from pscdsl._src.frontend.interpreter.iteration import Count
 from pscdsl._src.frontend.interpreter.places import (
     Array,
@@ -307,10 +308,27 @@ class Rolled:
                 self.expected = None
                 self._forget()
             else:
+                self._describe()
                 return outcome
         outcome = self._learnt_from(names)
         self.session.learnt[place] = self._learnt()
+        self._describe()
         return outcome
+
+    def _describe(self) -> None:
+        count = self.count
+        steps = f", {number_of_steps(count)}" if isinstance(count, int | Dim) else ""
+        names = [name for (_, name), slot in self.slots.items() if slot.dropped is None]
+        for frame, before in self.state.names:
+            own = self.state.names_of(frame)
+            names += [
+                name
+                for name in before
+                if name not in names and any(cell in self.cells for cell in _cells_of(own[name]))
+            ]
+        carried = ", ".join(f"`{name}`" for name in names if not name.startswith(" ")) or "nothing"
+        place = self.frame.span(self.node).head(len("for"))
+        self.session.loops[place] = f"rolled{steps}, carries {carried}"
 
     def _forget(self) -> None:
         self.slots, self.cells, self.frozen, self.heads = {}, {}, {}, {}

@@ -579,6 +579,7 @@ def _while(
     trial = Trial(frame.session, program)
     try:
         outcome = _repeated(frame, test, body)
+        frame.session.loops[frame.span(node).head(len("while"))] = "unrolled"
     except Traced:
         trial.forget()
         outcome = _rolled_while(frame, node, test, body, orelse)
