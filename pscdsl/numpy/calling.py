@@ -293,7 +293,7 @@ def lifted(here: Builder, x: Any, change: Callable[[Value], Value]) -> Value | W
     if isinstance(array, PythonNumber):
         number = change(array.value)
         if not number.shape:
-            return PythonNumber(number)
+            return PythonNumber.of(number, [array])
     return weakened(here, array.kind, lambda dtype: change(array.at(dtype)), meeting([array]))
 
 
@@ -316,7 +316,7 @@ def met(
     if weak and are_numbers(weak) and kind <= meets.kind:
         number = build([x.at(meets) for x in weak])
         if not number.shape:
-            return PythonNumber(number)
+            return PythonNumber.of(number, weak)
     kind = max(kind, meets.kind)
     own = meets if kind is meets.kind else None
     return weakened(here, kind, lambda dtype: build([x.at(dtype) for x in weak]), own)

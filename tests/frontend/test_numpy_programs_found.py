@@ -293,6 +293,83 @@ def main(a: f64["n n"], x: f64["n"], c: i64["n"]) -> f64["n n"]:
 """
 }
 
+NUMBERS = {
+    "a comparison of an integer that a loop makes large": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    n = 1
+    for _ in range(40):
+        n = n * 2
+    return x * (2.0 if n > 5 else 1.0)
+""",
+    "floats that are added and compared": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    t = 0.0
+    count = 0.0
+    for _ in range(100):
+        t = t + 0.1
+        if t < 5.0:
+            count = count + 1.0
+    return x * count
+""",
+    "differences of floats that are close": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    t = 1.0
+    for _ in range(100):
+        t = t + 2.0**-40
+    return x * (t - 1.0 > 100 * 2.0**-41)
+""",
+    "a large integer that one of two paths leaves": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    n = 1
+    if x[0] > -100:
+        n = 4294967297
+    return x * (n % 10) * (1 if n > 5 else 0)
+""",
+    "the remainder and the extremes of a large integer": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    n = 1
+    for _ in range(33):
+        n = n * 2
+    return x * (n % 7) + min(n, 5) + max(n, 3) + abs(-n)
+""",
+    "while up to a size": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x.copy()
+    low, high = 0, len(y) - 1
+    while low < high:
+        y[low], y[high] = y[high], y[low]
+        low += 1
+        high -= 1
+    i = 0
+    while i < len(y):
+        y[i] += i
+        i += 1
+    return y
+""",
+    "a number that a round has built, and the next one uses": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x.copy()
+    gap = len(x) // 2
+    while gap:
+        for i in range(gap, len(x)):
+            t = y[i]
+            j = i
+            while j >= gap and y[j - gap] > t:
+                y[j] = y[j - gap]
+                j -= gap
+            y[j] = t
+        gap //= 2
+    return y
+""",
+}
+
 PROGRAMS = JUMPS | CONDITIONS | COPIES | OWNERS | ERRORS
 
 
@@ -315,3 +392,11 @@ def test_what_the_caller_holds_is_not_written(name: str) -> None:
 def test_it_is_checked_in_time(name: str) -> None:
     with deep_stack():
         assert tried(HEAD + SLOW[name], 0).kind in ("refused", "equal")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_loops_are_those_of_python(name: str) -> None:
+    with deep_stack():
+        for seed in range(3):
+            found = tried(HEAD + NUMBERS[name], seed, whole=not seed)
+            assert found.kind == "equal", found

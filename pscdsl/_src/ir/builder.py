@@ -10,7 +10,7 @@ enclosing block that is used there is captured: it becomes a parameter of the bl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -107,7 +107,7 @@ class Program:
 class Builder:
     """One block under construction."""
 
-    __slots__ = ("captured", "depth", "equations", "outer", "program")
+    __slots__ = ("captured", "depth", "equations", "forgotten", "outer", "program")
     basis: ClassVar[Basis]
     """The primitives that are used here; the room of primitives sets it."""
 
@@ -118,6 +118,8 @@ class Builder:
         self.equations: list[Equation] = []
         self.captured: dict[Var, Var] = {}
         """Variables of the enclosing block, and the parameters that stand for them here."""
+        self.forgotten: set[Atom] = set()
+        """The results of equations that were removed."""
 
     @property
     def facts(self) -> Assumptions:
@@ -127,6 +129,11 @@ class Builder:
     def parameter(self, type: ArrayType, hint: str = "") -> Value:  # noqa: A002
         """A new variable that this block will take as a parameter."""
         return Value(self, Var(type, hint))
+
+    def forget(self, known: int) -> None:
+        """Remove all equations but the first ones; no value of theirs is used again."""
+        self.forgotten.update(*[at.outputs for at in self.equations[known:]])
+        del self.equations[known:]
 
     def bind(self, primitive: Primitive, operands: Sequence[Value]) -> tuple[Value, ...]:
         """Append an equation to the innermost block."""
@@ -401,12 +408,14 @@ class PythonNumber(Weak):
     is converted to the dtype of the array that it meets.
     """
 
-    __slots__ = ("is_array", "value")
+    __slots__ = ("adapts", "is_array", "value")
 
-    def __init__(self, value: Value, *, is_array: bool = False) -> None:
+    def __init__(self, value: Value, *, is_array: bool = False, adapts: bool = False) -> None:
         self.value = value
         self.is_array = is_array
         """Whether NumPy has made a scalar of it, which has attributes."""
+        self.adapts = adapts
+        """Whether it meets narrow integers; one that is made of arguments may not fit them."""
         super().__init__(
             value.builder, value.dtype.kind, (), self._converted, scalar=True, dtype=value.dtype
         )
@@ -414,17 +423,29 @@ class PythonNumber(Weak):
     def description(self) -> str:
         """What messages call it."""
         kind = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
-        return str(self.type) if self.is_array else f"a `{kind[self.kind]}` of the arguments"
+        if self.is_array:
+            return str(self.type)
+        return (
+            f"a computed `{kind[self.kind]}`"
+            if self.adapts
+            else f"a `{kind[self.kind]}` of the arguments"
+        )
 
     def as_array(self) -> PythonNumber:
         """The scalar that NumPy makes of the number."""
-        return PythonNumber(self.value, is_array=True)
+        return PythonNumber(self.value, is_array=True, adapts=self.adapts)
+
+    @classmethod
+    def of(cls, value: Value, operands: Iterable[object]) -> PythonNumber:
+        """The number that is made of others, which adapts if all of them do."""
+        given = any(isinstance(each, PythonNumber) and not each.adapts for each in operands)
+        return cls(value, adapts=not given)
 
     def _converted(self, dtype: DType) -> Value:
         own = self.value.dtype
         if dtype is own:
             return self.value
-        if own.is_integer and dtype.is_integer:
+        if own.is_integer and dtype.is_integer and not self.adapts:
             remedy = f"declare the parameter as `psc.{dtype}`, or as `psc.Static[int]`"
             scalar = "an `int` that is known when the program runs"
             raise Failure(ScalarDoesNotFit(scalar=scalar, dtype=dtype, remedy=remedy))
@@ -441,7 +462,7 @@ def reachable(value: Value, here: Builder) -> bool:
     block: Builder | None = here
     while block is not None and block.depth >= value.builder.depth:
         if block is value.builder:
-            return True
+            return value.atom not in block.forgotten
         block = block.outer
     return isinstance(value.atom, Literal)
 
@@ -533,7 +554,7 @@ def _elementwise_weak(
     if are_numbers(weak):
         number = here.elementwise(primitive, [each.at(meets) for each in weak])
         assert isinstance(number, Value)
-        return PythonNumber(number)
+        return PythonNumber.of(number, weak)
 
     def at(dtype: DType) -> Value:
         result = here.elementwise(primitive, [each.at(dtype) for each in weak])

@@ -257,7 +257,7 @@ class Meaning:
         self._require_kinds(arguments, meets)
         first = self._with(arguments, [each.at(meets) for each in weak])
         if isinstance(first, Value) and not first.shape and are_numbers(weak):
-            return PythonNumber(first)
+            return PythonNumber.of(first, weak)
         if not isinstance(first, Value) or first.dtype.kind < kind or not first.dtype.is_number:
             return first  # its dtype is fixed: a predicate, an index
         counted = first.dtype is I64 and arguments.get("dtype") is None

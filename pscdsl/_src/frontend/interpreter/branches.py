@@ -535,7 +535,7 @@ def is_python_number(column: Sequence[Array]) -> bool:
 
 def are_given(column: Sequence[Array]) -> bool:
     """Whether the kernel is given one of several numbers, or what another one is made of."""
-    return any(isinstance(each, PythonNumber) for each in column)
+    return any(isinstance(each, PythonNumber) and not each.adapts for each in column)
 
 
 def default_dtype(kind: Kind, working_float: DType | None) -> DType:

@@ -368,7 +368,7 @@ class Rolled:
                 test = self._tested()
             except Again:
                 attempt.forget()
-                del self.here.equations[known:]
+                self.here.forget(known)
                 continue
             finally:
                 self.state.restore()

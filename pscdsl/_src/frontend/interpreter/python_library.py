@@ -456,7 +456,7 @@ def _int(here: Any, x: Any = 0, /) -> Any:
     if isinstance(x, Dim):
         return x
     if isinstance(x, PythonNumber) and x.kind <= Kind.INT:
-        return python_numbers.whole(PythonNumber(x.value))
+        return python_numbers.whole(PythonNumber.of(x.value, [x]))
     if isinstance(x, Quotient):
         found = x.truncated()
         if found is None:

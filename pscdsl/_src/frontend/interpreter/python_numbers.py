@@ -14,7 +14,7 @@ from pscdsl._src.ir.builder import PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import F64, I64, Kind
+from pscdsl.typing.dtypes import F64, I64, PYTHON, Kind
 
 _KNOWN: Final = (bool, int, float, complex, Dim, Number)
 _INTEGERS: Final = (int, Dim)
@@ -45,12 +45,13 @@ def kind_of(value: Any) -> Kind:
 
 
 def computed(value: Value, kind: Kind, *, given: bool = False) -> Weak:
-    """A number that is computed as Python's own are: it takes the dtype of what it meets.
+    """A number that is computed as Python's own are, in 64 bits; what it meets decides its dtype.
 
-    One that the kernel is `given` may be any, and stays in 64 bits where it meets nothing.
+    One that the kernel is `given` may be any, and meets no narrow integers.  A counter of 32 bits
+    is one of sizes: it fits what it is computed in, or the call is refused.
     """
-    if given:
-        return PythonNumber(value)
+    if given or value.dtype is PYTHON[kind]:
+        return PythonNumber(value, adapts=not given)
     return Weak(value.builder, kind, (), lambda dtype: cast(value, dtype), scalar=True)
 
 
@@ -67,18 +68,18 @@ _CLASSES: Final = {Kind.BOOL: bool, Kind.INT: int, Kind.FLOAT: float, Kind.COMPL
 def whole(value: Any) -> Any:
     """The integer that Python computes with in the place of a truth value."""
     if isinstance(value, PythonNumber) and value.kind is Kind.BOOL:
-        return PythonNumber(value.at(I64))
+        return PythonNumber.of(value.at(I64), [value])
     return int(value) if isinstance(value, bool) else value
 
 
 def as_float(value: PythonNumber) -> PythonNumber:
     """`float(value)` of a real number."""
-    return PythonNumber(value.at(F64))
+    return PythonNumber.of(value.at(F64), [value])
 
 
 def truth(here: Any, value: PythonNumber) -> Any:
     """`bool(value)`."""
-    number = PythonNumber(value.value)
+    number = PythonNumber.of(value.value, [value])
     return number if value.kind is Kind.BOOL else _numpy("not_equal", here, number, 0)
 
 

@@ -107,7 +107,7 @@ class Trial:
         """Go on as if it had not been elaborated."""
         self.block.program.current = self.block
         self.state.restore()
-        del self.block.equations[self.known :]
+        self.block.forget(self.known)
         self.attempt.forget()
 
 

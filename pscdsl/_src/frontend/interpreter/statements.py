@@ -604,7 +604,7 @@ def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome
     while True:
         frame.session.step()
         value = read(frame, test)
-        if frame.program is not None and is_condition(value):
+        if frame.program is not None and (is_condition(value) or _is_undecided(frame, value)):
             raise Traced
         chosen = operators.truth_of(frame, test, value, "`while`", _ONE_TRUTH)
         if chosen is None:
@@ -619,6 +619,13 @@ def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome
             raise Traced
         if outcome is not None:
             return outcome
+
+
+def _is_undecided(frame: Frame, value: Any) -> bool:
+    """Whether a test of sizes is true for some of them: what a step leaves may decide it."""
+    if not isinstance(value, Undecided | Dim):
+        return False
+    return isinstance(operators.static_truth(value, operators.decider(frame)), Undecided)
 
 
 def _rolled_while(
