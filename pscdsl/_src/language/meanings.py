@@ -244,7 +244,7 @@ class Meaning:
                 here.constant(x) if isinstance(x, np.ndarray | np.generic) else here.weak(x)
                 for x in operands
             ]
-        values = promote(*operands, weak_ok=True, raising=self.weak == self.together)
+        values = promote(*operands, weak_ok=True, raising=bool(self.weak))
         if values is not None:
             dtype = values[0].dtype
             self._require_kinds(arguments, dtype)
