@@ -481,6 +481,8 @@ class Signature:
     name: str
     parameters: tuple[Parameter, ...]
     result: Spec | None
+    writes: tuple[str, ...] = ()
+    """The parameters that are written: their final contents are the last parts of the result."""
 
     def __repr__(self) -> str:
         return str(self)  # what prompts and notebooks show
@@ -491,7 +493,13 @@ class Signature:
     def types(self) -> str:
         """Parameters and result without the name."""
         inner = ", ".join(f"{p.name}: {p.spec}" for p in self.parameters)
-        return f"({inner})" + (f" -> {self.result}" if self.result else "")
+        if not self.writes:
+            return f"({inner})" + (f" -> {self.result}" if self.result else "")
+        found, count = self.result, len(self.writes)
+        own = "" if found is None else "None"
+        if isinstance(found, TupleSpec) and len(found.items) > count:
+            own = str(found.items[0])
+        return f"({inner})" + (f" -> {own}" if own else "") + f" writes {', '.join(self.writes)}"
 
     def specs(self) -> Iterator[tuple[str, Spec]]:
         """Every specification with the name under which it is spoken of."""

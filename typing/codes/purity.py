@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl.typing.diagnostics import Diagnostic, Span
+from pscdsl.typing.diagnostics import Diagnostic, Severity, Span
 
 
 class SideEffect(Diagnostic, code="PSC201"):
@@ -200,7 +200,8 @@ class Mutation(Diagnostic, code="PSC205"):
     `y += x`.  All names and views of such an array show the change, as under NumPy.  An argument
     belongs to the caller, and a captured array to the module; what is given to a function that is
     not followed (a record, a partial function) may be held there.  Take a copy first, or make a
-    changed copy under the same name.
+    changed copy under the same name; or declare that the kernel writes to its argument,
+    `@psc.kernel(writes="x")`.
 
     ## Example
 
@@ -295,6 +296,49 @@ class StaleView(Diagnostic, code="PSC210"):
     def help(self) -> str | None:
         """What to write instead."""
         return "take it again after the store, or a `.copy()` of it before"
+
+
+class WritesNothing(Diagnostic, code="PSC211", severity=Severity.WARNING):
+    """A parameter is declared in `writes`, and the kernel never writes to it.
+
+    `@psc.kernel(writes=...)` names the parameters that a kernel stores into.  The arrays that are
+    passed for them must take stores, share no memory with others, and are copied to after the call:
+    all of that is for nothing here.  `x = x + 1` binds a name and writes to no array.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel(writes="x")
+    def increment(x: f32["n"]) -> None:
+        x = x + 1
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel(writes="x")
+    def increment(x: f32["n"]) -> None:
+        x += 1
+    ```
+    """
+
+    parameter: str
+
+    def message(self) -> str:
+        """Which parameter."""
+        return f"`{self.parameter}` is declared in `writes`, and never written"
+
+    def help(self) -> str:
+        """What to do."""
+        return "leave it out of `writes`, or store into it: `x[...] = value`"
 
 
 class MutableCapture(Diagnostic, code="PSC206"):

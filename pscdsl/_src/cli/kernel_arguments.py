@@ -44,7 +44,7 @@ def kernels(target: str) -> Iterator[Kernel[..., Any]]:
     path, name = _split(target)
     if name:
         try:
-            yield load_kernel(path, name)
+            yield load_kernel(path, name).functional
         except LookupError as problem:
             raise Unusable(str(problem)) from problem
         return
@@ -53,7 +53,7 @@ def kernels(target: str) -> Iterator[Kernel[..., Any]]:
         raise Unusable(f"no kernels in {path}")
     for kernel in found:
         try:
-            yield load_kernel(path, kernel.name)
+            yield load_kernel(path, kernel.name).functional
         except LookupError:  # it is made by a function that is not called here
             say(f"pscdsl: {without_program(kernel.name)}", error=True)
 

@@ -48,6 +48,7 @@ from pscdsl._src.discover.widening import (
 )
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.text.source import Source
@@ -330,7 +331,7 @@ def _verdict(module: StaticModule, node: FunctionStatement) -> Verdict | None:
     unknown = Verdict(node.name, span.path, span.line, span.column, "unknown")
     try:
         value = module.function(node)
-        if isinstance(value, Definition):
+        if isinstance(value, Definition | WritingKernel):
             return None
         if not isinstance(value, Closure):
             decorator = node.decorator_list[0]

@@ -10,6 +10,7 @@ from typing import Any
 
 from pscdsl._src.frontend.annotations import TypeVariable
 from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, fields
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass, base_kind
@@ -605,8 +606,9 @@ def _method(frame: Frame, text: ClassText, name: str) -> Member:
     if name not in text.kernels:
         return Member(kind, made)
     made = decorated(frame, node.decorator_list[-1], made)
-    if isinstance(made, Definition) and kind == "method":
-        made.method_of = text.node.name
+    kernel = definition_in(made)
+    if isinstance(kernel, Definition) and kind == "method":
+        kernel.method_of = text.node.name
     return Member(kind, made)
 
 

@@ -32,8 +32,15 @@ from pscdsl._src.frontend.interpreter.frames import (
     session_of,
 )
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.interpreter.places import load
+from pscdsl._src.frontend.interpreter.places import load, located_in
 from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.interpreter.writing import (
+    final_contents,
+    never_written,
+    shows_arguments,
+    with_written,
+    written_cells,
+)
 from pscdsl._src.frontend.known_numbers import STEPS, settled
 from pscdsl._src.frontend.text.bindings import lost_result, parameters
 from pscdsl._src.frontend.text.source import Source, with_defaults
@@ -43,9 +50,12 @@ from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Program, PythonNumber, Value, Weak
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.language.donation import donated, in_vain, named
+from pscdsl._src.language.writes import functional, own_result
+from pscdsl._src.language.writes import named as writes_named
 from pscdsl._src.primitives.control import Call
 from pscdsl.typing.array_types import (
     ArrayType,
+    NoneType,
     RecordName,
     Type,
     leaves,
@@ -54,7 +64,7 @@ from pscdsl.typing.array_types import (
     substitute_tree,
 )
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
-from pscdsl.typing.codes.language import BadAnnotation, MissingAnnotation
+from pscdsl.typing.codes.language import BadAnnotation, BadArguments, MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
 from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.shapes_of_arguments import (
@@ -66,7 +76,15 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import DType, accepts_weak
 from pscdsl.typing.python_containers import is_tuple
-from pscdsl.typing.signatures import Choice, Instantiation, Parameter, Signature, Spec, StaticSpec
+from pscdsl.typing.signatures import (
+    Choice,
+    Instantiation,
+    NoneSpec,
+    Parameter,
+    Signature,
+    Spec,
+    StaticSpec,
+)
 from pscdsl.typing.unify import Match, match, undetermined
 
 
@@ -127,17 +145,32 @@ class Definition:
         """The signature with the static integers for all of which it was checked as sizes."""
         self.fast_math = False
         """Whether it may be computed by the laws of real numbers."""
+        self.writes: tuple[object, ...] = ()
+        """The parameters that it writes, whose final contents are further results."""
+        self._shows_arguments: set[Choice] = set()
+        """The choices for which others may hold the arguments after a call: the result shows one."""
 
     def with_options(
-        self, donate: object = None, budget: object = None, fast_math: bool | None = None
+        self,
+        donate: object = None,
+        budget: object = None,
+        fast_math: bool | None = None,
+        writes: object = None,
     ) -> Self:
         """The same kernel, whose results may take the memory of parameters, and its budget."""
         made = copy(self)
+        if writes is not None:
+            if self.writes or type(self) is not Definition:
+                problem = "takes `writes` where it makes a kernel of a function, and nowhere else"
+                raise Failure(BadArguments(function="psc.kernel", problem=problem))
+            made.writes = writes_named(writes)
+            made._signature = None
         made.donate = self.donate if donate is None else named(donate)
         made.budget = self.budget if budget is None else named(budget)
         made.fast_math = self.fast_math if fast_math is None else fast_math
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
         made._numbers, made._inherited, made._counting = {}, {}, set()
+        made._shows_arguments = set()
         return made
 
     @property
@@ -264,6 +297,10 @@ class Definition:
         problems.extend(default_problems(self.closure, signature))
         if problems:
             raise Failure(*problems)
+        try:
+            signature = functional(signature, self.writes)
+        except Failure as failure:
+            raise failure.at(self.head) from None
         for name in signature.unbound():
             reason = f"no parameter says which tree {name or 'it'} is"
             assert returns is not None
@@ -310,6 +347,7 @@ class Definition:
         made.revealed, made.entered, made.loops, made.steps = [], set(), {}, 0
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
         made._numbers, made._inherited, made._counting = {}, {}, set()
+        made._shows_arguments = set()
         return made
 
     def _problems(self, choice: Choice) -> frozenset[object] | None:
@@ -435,6 +473,7 @@ class Definition:
         session.working_float = working_float(
             [each for each, is_number in zip(params, numbers, strict=True) if not is_number]
         )
+        cells = written_cells(session, signature.writes, arguments)
         none: frozenset[str] = frozenset()
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
         known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
@@ -455,9 +494,10 @@ class Definition:
             for place, text in session.loops.items():
                 self.loops.setdefault((place.path, place.line, place.column), {})[text] = None
             session.findings[:] = _spelled(session.findings, declared)
-        if signature.result is not None:
+        spec = own_result(signature)
+        if spec is not None:
             try:
-                self._refuse_unknown(types.type_of(signature.result, "return"), known)
+                self._refuse_unknown(types.type_of(spec, "return"), known)
             except Failure as failure:
                 raise Failure(*session.findings, *failure.diagnostics) from None
         errors = [finding for finding in session.findings if finding.severity.value == "error"]
@@ -466,7 +506,6 @@ class Definition:
         program.span = program.return_span or self._returns_span()
         try:
             found, tree = flatten(entry, result, f"the result of `{self.name}`")
-            spec = signature.result
             wanted = None
             if spec is not None:
                 like = as_asked(spec, found, tree, types.dtypes)
@@ -477,7 +516,7 @@ class Definition:
             raise Failure(*session.findings, *last) from None
         except Poisoned:
             raise Failure(*session.findings) from None
-        if not results:
+        if not results and not cells:
             lost = lost_result(self.closure.source, self.name, self.closure.node)
             if lost is not None:
                 raise Failure(*session.findings, lost)
@@ -485,6 +524,14 @@ class Definition:
             isinstance(each, PythonNumber) and value.dtype is each.dtype
             for each, value in zip(found, results, strict=True)
         ]
+        if cells:
+            void = isinstance(tree, NoneType) if spec is None else isinstance(spec, NoneSpec)
+            contents = final_contents(program, cells, dict(declared))
+            tree = with_written(None if void else tree, [each.type for each in contents])
+            results = [*results, *contents]
+            self._numbers[choice] += [False] * len(contents)
+            if shows_arguments(session, cells):
+                self._shows_arguments.add(choice)
         body, _ = entry.finish(params, results)
         dims = dict.fromkeys(name for name in signature.size_names() if name in known)
         dims.update(dict.fromkeys(sorted(known)))
@@ -502,12 +549,15 @@ class Definition:
         if reused:
             raise Failure(*session.findings, *reused)
         vain = in_vain(function, signature, self.donate) if self.donate else ()
-        self._warnings[choice] = (*session.findings, *vain)
+        unwritten = never_written(signature, function) if cells else ()
+        self._warnings[choice] = (*session.findings, *vain, *unwritten)
         return function
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
         """The result of the body, given its arguments by name."""
-        return load(self.closure.enter(session, arguments))
+        result = self.closure.enter(session, arguments)
+        session.result_cells = frozenset([c for each in located_in(result) for c in each.cells()])
+        return load(result)
 
     def _refuse_unknown(self, wanted: Type, known: frozenset[str]) -> None:
         unknown = {
@@ -585,6 +635,12 @@ class Definition:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The meaning of a call in another kernel: a call that stays a call."""
+        return self.called(here, args, kwargs)[0]
+
+    def called(
+        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Any, bool]:
+        """What a call gives, and whether others may hold its arguments after it."""
         require_program(here, f"the kernel `{self.name}`")
         fit, operands = self.matched(here, args, kwargs)
         if fit.choice in self._active:
@@ -592,7 +648,7 @@ class Definition:
         try:
             callee = self.instance(fit.choice)
         except Failure as failure:
-            return self._declared_result(here, fit, failure)
+            return self._declared_result(here, fit, failure), True
         except Excluded as excluded:
             raise Failure(excluded.finding.relocated(here.program.span)) from None
         sizes = {name: fit.sizes[name] for name in callee.dims}
@@ -605,7 +661,7 @@ class Definition:
             PythonNumber(result) if is_number else result
             for result, is_number in zip(results, numbers, strict=True)
         ]
-        return unflatten(callee.result, iter(given))
+        return unflatten(callee.result, iter(given)), fit.choice in self._shows_arguments
 
     def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> Any:
         """What a wrong kernel says that it returns, so that its callers can be checked."""

@@ -97,6 +97,12 @@ class Watch:
 
         return call
 
+    def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
+        """The arrays of NumPy's among what was looked up, also in tuples, lists and dicts."""
+        for trace in self._traces:
+            for _, found in trace.lookups.values():
+                yield from _arrays_in(found)
+
     def changed(self) -> Iterator[str]:
         """What is looked up and is something else than it was."""
         for trace in self._traces:
@@ -113,6 +119,16 @@ def _all_of(traces: Iterable[Trace | None]) -> Iterator[Trace]:
             seen.add(id(trace))
             yield trace
             pending += [each for _, each in trace.met.values() if each is not None]
+
+
+def _arrays_in(value: Any) -> Iterator[np.ndarray[Any, Any]]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif type(value) in (tuple, list):
+        for each in value:
+            yield from _arrays_in(each)
+    elif type(value) is dict:
+        yield from _arrays_in([*value.values()])
 
 
 def _has_none_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[bool]]:

@@ -8,7 +8,7 @@ import operator
 import types
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from pscdsl._src.calls.called import Called, CallingConvention, call_directly, called_through
 from pscdsl._src.calls.errors import ArgumentError, CheckError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pscdsl._src.artefacts.format import Target
     from pscdsl._src.calls import boundary
     from pscdsl._src.frontend.definitions import Definition
+    from pscdsl._src.frontend.interpreter.writing import WritingKernel
     from pscdsl._src.frontend.modules.traces import Trace
     from pscdsl._src.ir.program import Function
     from pscdsl._src.kernels.captured_state import Watch
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.reading import Reading
     from pscdsl._src.kernels.warm_start import Start
     from pscdsl._src.language.donation import Donate
+    from pscdsl._src.language.writes import Writes
     from pscdsl._src.xla.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Specialisation
@@ -59,9 +61,14 @@ class Kernel(Called[P, R]):
         donate: Donate | None = None,
         budget: Budget | None = None,
         fast_math: bool | None = None,
+        writes: Writes | None = None,
     ):
         self._function = function
         self._donate, self._budget, self._fast_math = donate, budget, fast_math
+        self._writes = writes or None
+        """The parameters that it writes to."""
+        self._is_functional = False
+        """Whether it returns the new arrays, and leaves its arguments as they are."""
         self._device: Device | None = None
         self._definition = definition
         self._executables = Executables()
@@ -85,7 +92,9 @@ class Kernel(Called[P, R]):
     @classmethod
     def from_definition(cls, definition: Definition) -> Kernel[Any, Any]:
         """A kernel that was read from source and never loaded."""
-        return Kernel(None, definition)
+        made: Kernel[Any, Any] = Kernel(None, definition)
+        made._writes = cast("Writes", definition.writes) or None
+        return made
 
     @property
     def definition(self) -> Definition:
@@ -114,9 +123,37 @@ class Kernel(Called[P, R]):
         self.trace = trace
         return trace
 
-    def __pscdsl_definition__(self) -> Definition:
+    def __pscdsl_definition__(self) -> Definition | WritingKernel:
         """What a kernel stands for in another one."""
-        return self.definition
+        if not self.writes:
+            return self.definition
+        from pscdsl._src.frontend.interpreter.writing import WritingKernel  # it is read now
+
+        return WritingKernel(self.definition)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The parameters whose arrays a call writes to."""
+        writes = None if self._is_functional else self._writes
+        if writes is None:
+            return ()
+        return (writes,) if isinstance(writes, str) else tuple(writes)
+
+    @functools.cached_property
+    def functional(self) -> Kernel[P, Any]:
+        """The kernel as a pure function, which leaves its arguments as they are.
+
+        It returns what the kernel returns, then the new value of each parameter in `writes`, in the
+        order of the parameters. Where the kernel returns nothing, these are all that it returns,
+        and one alone is in no tuple. Derivatives, batches, loops, artefacts and functions for jax
+        are made of it. Of a kernel without `writes` it is the kernel itself.
+        """
+        if not self.writes:
+            return self
+        made: Kernel[P, Any] = self._variant()
+        made._is_functional, made._made_of, made.trace = True, self, None
+        tell(made)
+        return made
 
     @property
     def name(self) -> str:
@@ -135,8 +172,8 @@ class Kernel(Called[P, R]):
         return default_device() if self._device is None else self._device
 
     @property
-    def _own_options(self) -> tuple[Donate | None, Budget | None, bool | None]:
-        return self._donate, self._budget, self._fast_math
+    def _own_options(self) -> tuple[Donate | None, Budget | None, bool | None, Writes | None]:
+        return self._donate, self._budget, self._fast_math, self._writes
 
     @public
     def with_options(
@@ -162,7 +199,7 @@ class Kernel(Called[P, R]):
         made._budget = self._budget if budget is None else budget
         made._fast_math = self._fast_math if fast_math is None else fast_math
         made._device = self._device if device is None else device
-        changed = donate, budget, fast_math
+        changed = donate, budget, fast_math, None
         made._reading = current.with_options(made, made._own_options, changed)
         if self._definition is not None:
             made._definition = made._reading.definition
@@ -189,6 +226,8 @@ class Kernel(Called[P, R]):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By its name, as functions are pickled; a PicklingError if another process has none."""
+        if self._is_functional and self._made_of is not None and self._made_of.writes:
+            return getattr, (self._made_of, "functional")
         from pscdsl._src.language.pickling import by_name
 
         heir = None if self._heir is None else self._heir()
@@ -200,7 +239,12 @@ class Kernel(Called[P, R]):
 
     def _with_its_options(self) -> Callable[[Any], Any]:
         """What makes a kernel with the options of this one."""
-        options = {"donate": self._donate, "budget": self._budget, "fast_math": self._fast_math}
+        options: dict[str, Any] = {
+            "donate": self._donate,
+            "budget": self._budget,
+            "fast_math": self._fast_math,
+            "writes": self._writes,
+        }
         if self._device is None:
             return functools.partial(kernel, **options)
         return functools.partial(_on_device, self._device, options)
@@ -296,6 +340,7 @@ class Kernel(Called[P, R]):
         donate: Donate | None = None,
     ) -> Specialisation:
         """What is compiled at sizes that are admitted, where some parameters are constants."""
+        self.require_pure("compiled, exported or passed to jax")
         return self._current.specialisation(choice, sizes, constants, donate)
 
     def specialisation_for(
@@ -304,6 +349,14 @@ class Kernel(Called[P, R]):
         """What is compiled for arguments of a kind, where some parameters are constants."""
         _, types = self.arguments(args, kwargs)
         return self.specialisation(*self.matched(types), constants)
+
+    def require_pure(self, what: str) -> None:
+        """An ArgumentError if the kernel writes to its arguments, and so cannot be `what`."""
+        if self.writes:
+            raise ArgumentError(
+                f"{self.name} writes to its arguments, and cannot be {what}; "
+                f"its functional form can, `{self.name}.functional`, which returns the new arrays"
+            )
 
     def _lowered(self, specialisation: Specialisation) -> Lowered:
         from pscdsl._src.kernels.lowered import Lowered
@@ -400,7 +453,7 @@ class Kernel(Called[P, R]):
 
     # Reading again.
 
-    _OF_READING = "dispatcher", "_start", "_reading", "_python_signature"
+    _OF_READING = "dispatcher", "_start", "_reading", "_python_signature", "functional"
     """The cache of what was read."""
 
     @functools.cached_property
@@ -408,6 +461,10 @@ class Kernel(Called[P, R]):
         """Finds the compiled program for a call's arguments."""
         reread()
         self._tell()
+        if self.writes:
+            from pscdsl._src.kernels.writing import WritingCalls  # of few kernels
+
+            return WritingCalls(self.functional, self.writes)
         return self._made_dispatcher()
 
     def _tell(self) -> None:
@@ -432,6 +489,11 @@ class Kernel(Called[P, R]):
         changed = next(self._watch.changed(), None)
         if changed is not None:
             raise CheckError((CapturedStateChanged(name=changed, function=self.name),))
+
+    @property
+    def watch(self) -> Watch | None:
+        """What was captured, as soon as a program was found for a call."""
+        return self._watch
 
     def _watch_captures(self) -> None:
         """Compare what was captured from now on: the kernel was read, or found on disk."""
@@ -482,7 +544,8 @@ class Kernel(Called[P, R]):
             self._function = successor_._function
         if isinstance(successor_._function, types.FunctionType) and self._made_of is None:
             self._spec = spec_of(successor_._function, successor_)
-            self._donate, self._budget, self._fast_math = successor_._own_options
+            options = successor_._own_options
+            self._donate, self._budget, self._fast_math, self._writes = options
         object.__setattr__(self, "__class__", called_through(type(self)))
         for name in self._OF_READING:
             self.__dict__.pop(name, None)
@@ -567,7 +630,8 @@ class Kernel(Called[P, R]):
     def __pscdsl_origin__(self) -> object:
         """What decides which kernel this is; see `pscdsl._src.frontend.modules.traces`."""
         heir = () if self._heir is None else (self._heir(),)
-        return self._made_of or self._function or object(), *self._own_options, *heir
+        form = ("functional",) if self._is_functional else ()
+        return self._made_of or self._function or object(), *self._own_options, *heir, *form
 
 
 @public
@@ -595,6 +659,7 @@ def kernel(
     donate: Donate | None = None,
     budget: Budget | None = None,
     fast_math: bool | None = None,
+    writes: Writes | None = None,
 ) -> Kernel[P, R]: ...
 @overload
 def kernel(
@@ -602,6 +667,7 @@ def kernel(
     donate: Donate | None = None,
     budget: Budget | None = None,
     fast_math: bool | None = None,
+    writes: Writes | None = None,
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
@@ -610,6 +676,7 @@ def kernel(
     donate: Donate | None = None,
     budget: Budget | None = None,
     fast_math: bool | None = None,
+    writes: Writes | None = None,
 ) -> Any:
     """Make a kernel of a pure function with typed array parameters.
 
@@ -623,6 +690,9 @@ def kernel(
             what it calls, and its derivatives and batches: `a / b / c` becomes `a / (b * c)`,
             divisions become products, and sums of products use a library that is wrong for some
             shapes.
+        writes: Names of array parameters that the function stores into. A call writes the NumPy
+            arrays that are passed for them, when all is computed: not if it fails. They must be
+            writeable, of exactly the dtype, and share no memory with other arguments.
 
     Returns:
         A `Kernel`, which is called like the function.
@@ -630,10 +700,14 @@ def kernel(
     if fast_math is not None and not isinstance(fast_math, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError("psc.kernel takes True or False for `fast_math`")
     if function is None:
-        return functools.partial(kernel, donate=donate, budget=budget, fast_math=fast_math)
+        return functools.partial(
+            kernel, donate=donate, budget=budget, fast_math=fast_math, writes=writes
+        )
     if isinstance(function, Kernel):
         known: Kernel[..., Any] = function  # pyright: ignore[reportUnknownVariableType]
+        if writes is not None:
+            raise TypeError("psc.kernel takes `writes` where it makes a kernel of a function")
         if donate is None and budget is None and fast_math is None:
             return known
         return known.with_options(donate, budget, fast_math)
-    return Kernel(function, donate=donate, budget=budget, fast_math=fast_math)
+    return Kernel(function, donate=donate, budget=budget, fast_math=fast_math, writes=writes)

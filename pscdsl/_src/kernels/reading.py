@@ -35,7 +35,7 @@ from pscdsl.typing.signatures import Choice, Signature
 if TYPE_CHECKING:
     from pscdsl._src.kernels.kernel import Kernel
 
-Options: TypeAlias = tuple[Any, Any, Any]
+Options: TypeAlias = tuple[Any, Any, Any, Any]
 """Those of `Definition.with_options`."""
 
 

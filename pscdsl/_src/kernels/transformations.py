@@ -62,7 +62,7 @@ class DerivedKernel(Kernel[P, R]):
         """The transformation, and what it is applied to."""
         from pscdsl._src.language.pickling import made_again
 
-        plain = self._own_options == (None, None, None) and self._device is None
+        plain = self._own_options == (None, None, None, None) and self._device is None
         return made_again(self._again, None if plain else self._with_its_options())
 
     def __pscdsl_origin__(self) -> object:
@@ -126,6 +126,7 @@ def _held(fun: object) -> tuple[object, ...]:
 def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
     """A kernel as it is; a typed function, also one with rules of its own, as one."""
     if isinstance(function, Kernel):
+        function.require_pure(f"given to psc.{name}")
         return function  # pyright: ignore[reportUnknownVariableType]
     if isinstance(function, types.FunctionType):
         return _Kernels.of(function).get("kernel", lambda: kernel(function))
@@ -167,6 +168,8 @@ def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Ker
     """
     if not callable(fun):
         raise TypeError(f"psc.{name} takes a function, not {fun!r}")
+    if isinstance(fun, Kernel):
+        fun.require_pure(f"given to psc.{name}")
     site = call_site(__name__)
 
     def apply(function: Any) -> Transformed:

@@ -301,7 +301,7 @@ class Resolver:
             return False
         decorator = found[0].decorator_list[0]
         options = decorator.keywords if isinstance(decorator, ast.Call) else []
-        if any(option.arg in (None, "donate") for option in options):
+        if any(option.arg in (None, "donate", "writes") for option in options):
             return False
         return self.is_kernel(source, found[0])
 

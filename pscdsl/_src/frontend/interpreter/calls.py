@@ -11,6 +11,7 @@ import numpy as np
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.functions import BoundMethod as Method
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.new_memory import (
     ARRANGING,
@@ -42,6 +43,7 @@ from pscdsl._src.frontend.interpreter.stores import (
     CombinedAt,
     write_result,
 )
+from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.purity import is_closed
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
@@ -232,6 +234,10 @@ def applied(
         return _method(frame, here, function, args, kwargs)
     if isinstance(function, Meaning):
         return _library(frame, here, function, args, kwargs)
+    if isinstance(function, Method) and isinstance(function.function, WritingKernel):
+        function, args = function.function, (function.self_value, *args)
+    if isinstance(function, WritingKernel):
+        return function.call(here, args, kwargs)
     if isinstance(function, Builtin) and function.name in FOLLOWED:
         return invoke(frame, here, function, args, kwargs)
     if isinstance(function, Builtin) and function.name in READING and "key" not in kwargs:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pscdsl._src.frontend.interpreter.places import Change, load
+from pscdsl._src.frontend.interpreter.places import Cell, Change, load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
 from pscdsl._src.frontend.values import POISON, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program
@@ -318,6 +318,10 @@ class Session:
         """How many cells were made."""
         self.journal: list[Change] = []
         """What was changed in its place, in order."""
+        self.caller_holds: tuple[Cell, ...] = ()
+        """The arrays that the kernel was given to write: somebody else holds them, too."""
+        self.result_cells: frozenset[Cell] | None = None
+        """The arrays that the result may show; None if that is not known."""
         self.live: list[Frame] = []
         """The frames of functions and comprehensions that are being elaborated."""
         self.loops: dict[Span, str] = {}

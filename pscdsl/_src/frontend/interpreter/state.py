@@ -141,7 +141,7 @@ def alike(one: Any, other: Any) -> bool:
 
 def holders(session: Session) -> Counter[Cell] | None:
     """How often names refer to each cell; None if something is held by what is not known."""
-    counts: Counter[Cell] = Counter()
+    counts: Counter[Cell] = Counter(session.caller_holds)
     seen: set[Frame] = set()
     try:
         for frame in live_frames(session):
@@ -159,6 +159,14 @@ def is_whole(value: Any) -> TypeGuard[Ref]:
 def is_held_once(value: Any, held: Counter[Cell] | None) -> bool:
     """Whether a value is a whole array that takes stores, and one name is all that refers to it."""
     return is_whole(value) and held is not None and held[value.cell] == 1
+
+
+def may_hold(value: Any, cells: set[Cell]) -> bool:
+    """Whether a value may refer to one of some cells."""
+    try:
+        return not cells.isdisjoint(held(value, set()))
+    except _Unknown:
+        return True
 
 
 class _Unknown(Exception):

@@ -15,6 +15,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.statements import run
+from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import StaticModule
 from pscdsl._src.frontend.purity import holds_arrays, is_mutable
 from pscdsl._src.frontend.text.source import FunctionStatement, targets
@@ -23,6 +24,7 @@ from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.frontend.values import External, Poison, Poisoned, is_traced
 from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.language.writes import named
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.shapes_of_arguments import AssertionFails
@@ -76,6 +78,7 @@ def find_kernels(
             if isinstance(last, FunctionStatement):
                 diagnostics.extend(failure.at(module.source.span(last)).diagnostics)
             continue
+        value = definition_in(value)
         if isinstance(last, Assignment) and not isinstance(value, Definition | Transformed):
             diagnostics.extend(_failed_kernel(module, _made_by(name, last)))
         yield from _kernel(module, name, last, value)
@@ -87,7 +90,7 @@ def _methods(cls: RecordClass, statement: ast.ClassDef) -> Iterator[tuple[str, D
     """The kernels among the methods that a class statement defines."""
     for node in statement.body:
         member = cls.members.get(getattr(node, "name", ""))
-        kernel = None if member is None else member.value
+        kernel = None if member is None else definition_in(member.value)
         if isinstance(kernel, Definition) and kernel.closure.node is node:
             yield f"{cls.title}.{kernel.name}", kernel
 
@@ -96,8 +99,9 @@ def _kernel(
     module: StaticModule, name: str, statement: ast.stmt, value: Any
 ) -> Iterator[tuple[str, Definition]]:
     """The kernel that a statement binds a name to, if it is one."""
+    value = definition_in(value)
     if isinstance(value, RuledFunction) and isinstance(statement, FunctionStatement):
-        value = value.function  # a kernel is checked whatever its derivative is
+        value = definition_in(value.function)  # a kernel is checked whatever its derivative is
     if isinstance(value, DerivedDefinition):
         value = value.transformed
     if isinstance(value, Transformed):
@@ -347,7 +351,7 @@ class MadeDefinition(Definition):
 
     def _read_signature(self) -> Signature:
         own = super()._read_signature()
-        return Signature(own.name, (*self.around.parameters, *own.parameters), own.result)
+        return replace(own, parameters=(*self.around.parameters, *own.parameters))
 
     def shown(self) -> Signature:
         """The signature that the kernel has, without what is read of the function around it."""
@@ -367,7 +371,9 @@ class MadeDefinition(Definition):
             for parameter in around.parameters
         ]
         one = replace(around, parameters=tuple(parameters), numbers=frozenset())
-        return MadeDefinition(self.closure, one)
+        made = MadeDefinition(self.closure, one)
+        made.writes = self.writes
+        return made
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
         around = self.around
@@ -449,7 +455,7 @@ def made_kernel(
             numbers.add(found.name)
         if not isinstance(found.spec, StaticSpec) and not is_number:
             _require_unwritten(function.name, around, each.arg, {node, *statements, *kernels})
-    return MadeDefinition(
+    made = MadeDefinition(
         own,
         Surroundings(
             function,
@@ -464,6 +470,24 @@ def made_kernel(
             ),
         ),
     )
+    made.writes = _declared_writes(node)
+    return made
+
+
+def _declared_writes(kernel: FunctionStatement) -> tuple[object, ...]:
+    """The parameters that the decorators of a kernel say it writes; NotKnown if that is open."""
+    given = [
+        option.value
+        for decorator in kernel.decorator_list
+        if isinstance(decorator, ast.Call)
+        for option in decorator.keywords
+        if option.arg in (None, "writes")
+    ]
+    try:
+        found = [ast.literal_eval(each) for each in given]
+    except ValueError:
+        raise NotKnown("which parameters it writes is computed") from None
+    return tuple([name for each in found if each is not None for name in named(each)])
 
 
 def _calls(statement: ast.stmt) -> bool:

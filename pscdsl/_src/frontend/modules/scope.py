@@ -19,6 +19,7 @@ from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.expressions import assign, closure, evaluate, known_or_why
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.writing import WritingKernel, as_called, definition_in
 from pscdsl._src.frontend.modules.files import Files, Found, Question, absolute, module_name
 from pscdsl._src.frontend.modules.known import (
     LOADING,
@@ -371,6 +372,7 @@ def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
 
 
 FAST_MATH: Final = "takes True or False for `fast_math`"
+NO_WRITES: Final = "takes `writes` where it makes a kernel of a function, and nowhere else"
 
 
 def make_kernel(
@@ -380,24 +382,32 @@ def make_kernel(
     donate: Any = None,
     budget: Any = None,
     fast_math: Any = None,
+    writes: Any = None,
     **options: Any,
 ) -> Any:
     """`@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
-    given = {"donate": donate, "budget": budget, "fast_math": fast_math}
+    given = {"donate": donate, "budget": budget, "fast_math": fast_math, "writes": writes}
     if fast_math is not None and not isinstance(fast_math, bool):
         raise Failure(BadArguments(function="psc.kernel", problem=FAST_MATH))
     if function is None and not options:
         return StaticFunction("pscdsl.kernel", partial(make_kernel, **given))
     if isinstance(function, Transformed) and not options:
         made = function if isinstance(here, Builder) else derived_kernel(function)
+        if writes is not None:
+            raise Failure(BadArguments(function="psc.kernel", problem=NO_WRITES))
         return made.with_options(**given) if isinstance(made, Definition) else made
+    if writes is not None and isinstance(function, Definition | WritingKernel):
+        raise Failure(BadArguments(function="psc.kernel", problem=NO_WRITES))
+    writing, function = isinstance(function, Closure | WritingKernel), definition_in(function)
     if options or not isinstance(function, Closure | Definition):
         problem = "takes one function, written in Python"
         raise Failure(BadArguments(function="psc.kernel", problem=problem))
     if isinstance(here, Builder):
         return function  # inside a kernel it is a helper that sees the kernel's values
     kernel = Definition(function) if isinstance(function, Closure) else function
-    return kernel if all(each is None for each in given.values()) else kernel.with_options(**given)
+    if any(each is not None for each in given.values()):
+        kernel = kernel.with_options(**given)
+    return as_called(kernel) if writing else kernel
 
 
 MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)

@@ -96,7 +96,7 @@ class Along(Definition):
     @property
     def signature(self) -> Signature:
         """What is left open is what the kernel leaves open; the program says the rest."""
-        return replace(self.base.signature, name=self.name, result=None)
+        return replace(self.base.signature, name=self.name, result=None, writes=())
 
     def _elaborate(self, choice: Choice) -> Function:
         instance = self.base.instance(choice)
@@ -217,7 +217,8 @@ class DerivedDefinition(Definition):
         base = self.base
         declared = base.expected if isinstance(base, DerivedDefinition) else base.signature
         try:
-            return replace(self.transformed.signature(declared), name=self.name)
+            changed = self.transformed.signature(replace(declared, writes=()))
+            return replace(changed, name=self.name)
         except Failure as failure:
             raise failure.at(self.head) from None
 

@@ -1,0 +1,95 @@
+"""Parameters that a kernel writes to: `@psc.kernel(writes=("A", "B"))`.
+
+A kernel that writes is a pure program with further results: after what it returns, the final content
+of each such parameter.  Who calls it stores these into the arguments: the boundary for calls from
+Python, `frontend/interpreter/writing.py` for calls from other kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import KEY
+from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.signatures import ArraySpec, NoneSpec, Parameter, Signature, Spec, TupleSpec
+
+Writes: TypeAlias = str | Sequence[str]
+"""A parameter by name, or several."""
+
+
+def named(writes: object) -> tuple[object, ...]:
+    """The parameters that an option names, one or several; `written` says if they are none."""
+    return tuple(writes) if is_sequence(writes) else (writes,)
+
+
+def written(signature: Signature, writes: Sequence[object]) -> tuple[str, ...]:
+    """The parameters that are written, in their own order; a Failure if they cannot be."""
+    by_name = {parameter.name: parameter for parameter in signature.parameters}
+    for each in writes:
+        if not isinstance(each, str):
+            raise _refused("`writes` is a parameter's name, or several")
+        if each not in by_name:
+            raise _refused(f"`{signature.name}` has no parameter `{each}` that could be written")
+        problem = _problem(by_name[each])
+        if problem:
+            raise _refused(f"`{each}` cannot be declared in `writes`: {problem}")
+    return tuple([name for name in by_name if name in writes])
+
+
+def _problem(parameter: Parameter) -> str:
+    """Why a parameter cannot be written; empty if it can."""
+    spec = parameter.spec
+    if not isinstance(spec, ArraySpec) or spec.python or spec.dtype is KEY:
+        return f"{spec} is not an array; writing into records, tuples and keys is not supported yet"
+    if not spec.dims:
+        return f"{spec} is a scalar, which nobody can write to"
+    if parameter.has_default:
+        return "its default would be written, and be another one in the next call"
+    return ""
+
+
+def _refused(problem: str) -> Failure:
+    return Failure(BadArguments(function="psc.kernel", problem=problem))
+
+
+def functional(signature: Signature, writes: Sequence[object]) -> Signature:
+    """The signature with the written parameters' types after that of the result.
+
+    Where nothing is returned, they are all that there is, and one alone is in no tuple.
+    """
+    names = written(signature, writes)
+    if not names:
+        return signature
+    specs = tuple([each.spec for each in signature.parameters if each.name in names])
+    own = signature.result
+    result: Spec | None
+    if own is None:  # it is what the body gives
+        result = None
+    elif not isinstance(own, NoneSpec):
+        result = TupleSpec((own, *specs))
+    else:
+        result = specs[0] if len(specs) == 1 else TupleSpec(specs)
+    return replace(signature, result=result, writes=names)
+
+
+def own_result(signature: Signature) -> Spec | None:
+    """What a function is declared to return, without the arrays that it writes."""
+    found, count = signature.result, len(signature.writes)
+    if not count or found is None:
+        return found
+    if isinstance(found, TupleSpec) and len(found.items) > count:
+        return found.items[0]
+    return NoneSpec()
+
+
+def split(found: Any, count: int) -> tuple[Any, Sequence[Any]]:
+    """The result and the arrays, `count` of them, that the functional form gave together."""
+    if type(found) is not tuple:
+        return None, (found,)
+    if len(found) > count:
+        return found[0], found[1:]
+    return None, found
