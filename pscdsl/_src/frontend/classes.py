@@ -10,10 +10,10 @@ from typing import Any
 
 from pscdsl._src.frontend.annotations import TypeVariable
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, fields
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass, base_kind
+from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import decorated
 from pscdsl._src.frontend.purity import external_use, external_value, hashable, is_closed
 from pscdsl._src.frontend.text.source import with_defaults

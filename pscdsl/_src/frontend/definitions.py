@@ -148,7 +148,7 @@ class Definition:
         self.writes: tuple[object, ...] = ()
         """The parameters that it writes, whose final contents are further results."""
         self._shows_arguments: set[Choice] = set()
-        """The choices for which others may hold the arguments after a call: the result shows one."""
+        """The choices for which a call's result may show an argument, or hold one."""
 
     def with_options(
         self,

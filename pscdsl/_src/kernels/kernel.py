@@ -340,7 +340,7 @@ class Kernel(Called[P, R]):
         donate: Donate | None = None,
     ) -> Specialisation:
         """What is compiled at sizes that are admitted, where some parameters are constants."""
-        self.require_pure("compiled, exported or passed to jax")
+        self.require_pure("compiled ahead or exported")
         return self._current.specialisation(choice, sizes, constants, donate)
 
     def specialisation_for(
@@ -449,6 +449,7 @@ class Kernel(Called[P, R]):
         """
         from pscdsl._src.interop.to_jax import kernel_to_jax
 
+        self.require_pure("passed to jax")
         return kernel_to_jax(self)
 
     # Reading again.

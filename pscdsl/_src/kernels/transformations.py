@@ -168,8 +168,9 @@ def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Ker
     """
     if not callable(fun):
         raise TypeError(f"psc.{name} takes a function, not {fun!r}")
-    if isinstance(fun, Kernel):
-        fun.require_pure(f"given to psc.{name}")
+    known: Any = fun
+    if isinstance(known, Kernel):
+        known.require_pure(f"given to psc.{name}")
     site = call_site(__name__)
 
     def apply(function: Any) -> Transformed:

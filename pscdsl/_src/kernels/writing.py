@@ -1,7 +1,7 @@
 """Calls from Python of kernels that write to their arguments: `@psc.kernel(writes=("A", "B"))`.
 
-The pure form of the kernel is called, `Kernel.functional`.  When all that it returns is computed and
-every argument was found to take it, the new contents are copied to the arrays of the caller.
+The pure form of the kernel is called, `Kernel.functional`.  When all that it returns is computed
+and every argument was found to take it, the new contents are copied to the arrays of the caller.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pscdsl.typing.python_containers import NDArray
 if TYPE_CHECKING:
     from pscdsl._src.kernels.kernel import Kernel
 
+_SHARES: Final[Any] = np.shares_memory  # its types know no other `max_work` than 0 and -1
 MOST_WORK: Final = 100_000
 """How many steps are taken to find out whether two arrays share memory: see np.shares_memory."""
 _NO_ARRAYS: Final = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
@@ -131,7 +132,7 @@ def _may_overlap(target: NDArray, value: Any) -> bool:
             return True
         if np.may_share_memory(target, array):
             try:
-                if np.shares_memory(target, array, max_work=MOST_WORK):
+                if _SHARES(target, array, max_work=MOST_WORK):
                     return True
             except np.exceptions.TooHardError:
                 return True

@@ -1,8 +1,8 @@
 """Parameters that a kernel writes to: `@psc.kernel(writes=("A", "B"))`.
 
-A kernel that writes is a pure program with further results: after what it returns, the final content
-of each such parameter.  Who calls it stores these into the arguments: the boundary for calls from
-Python, `frontend/interpreter/writing.py` for calls from other kernels.
+A kernel that writes is a pure program with further results: after what it returns, the final
+content of each such parameter.  Callers store these into the arguments: `kernels/writing.py` in
+calls from Python, `frontend/interpreter/writing.py` in calls from other kernels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import KEY
-from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.python_containers import is_sequence, is_tuple
 from pscdsl.typing.signatures import ArraySpec, NoneSpec, Parameter, Signature, Spec, TupleSpec
 
 Writes: TypeAlias = str | Sequence[str]
@@ -88,8 +88,7 @@ def own_result(signature: Signature) -> Spec | None:
 
 def split(found: Any, count: int) -> tuple[Any, Sequence[Any]]:
     """The result and the arrays, `count` of them, that the functional form gave together."""
-    if type(found) is not tuple:
+    if not is_tuple(found):
         return None, (found,)
-    if len(found) > count:
-        return found[0], found[1:]
-    return None, found
+    parts: tuple[Any, ...] = found
+    return (parts[0], parts[1:]) if len(parts) > count else (None, parts)

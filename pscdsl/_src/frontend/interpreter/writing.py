@@ -5,8 +5,8 @@ it while the body runs, for calls with arguments that overlap are refused; but t
 so that it is never taken for an array that only one name refers to.  What it holds at the end is a
 further result.
 
-Another kernel that calls such a kernel stores these results into the arrays that it passed.  Whoever
-knows nothing of this meets `apply`, which refuses: no store is ever left out.
+Another kernel that calls such a kernel stores these results into the arrays that it passed.  Code
+that knows nothing of this meets `apply`, which refuses: no store is ever left out.
 """
 
 from __future__ import annotations
