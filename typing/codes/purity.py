@@ -235,6 +235,8 @@ class Mutation(Diagnostic, code="PSC205"):
     rewrite: str
     why: str = ""
     """Who holds the array, as what follows its name: `is a parameter`."""
+    parameter: str = ""
+    """The parameter of the kernel that the array is, if it is one."""
 
     def message(self) -> str:
         """What is changed, and who holds it."""

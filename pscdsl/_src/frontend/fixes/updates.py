@@ -124,7 +124,49 @@ UFUNCS = {"add": "add", "multiply": "multiply", "minimum": "minimum", "maximum":
 
 
 def mutation(place: Where) -> Iterator[Fix]:
-    """What to write instead of a change in place."""
+    """What to write instead of a change in place, or where to declare it."""
+    yield from _in_its_place(place)
+    if place.finding.parameter:
+        yield from _declared(place, place.finding.parameter)
+
+
+def _declared(place: Where, name: str) -> Iterator[Fix]:
+    """`@psc.kernel(writes="x")` of the kernel around."""
+    node = next(iter(place.tree.at(place.finding.span)), None)
+    function = None if node is None else place.tree.function(node)
+    if not isinstance(function, ast.FunctionDef):
+        return
+    spec = function.args
+    if name not in [each.arg for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]:
+        return
+    for decorator in function.decorator_list:
+        made_by = decorator.func if isinstance(decorator, ast.Call) else decorator
+        text = place.tree.text(made_by)
+        if text.rpartition(".")[2] != "kernel":
+            continue
+        message = f"declare that `{function.name}` writes to `{name}`"
+        options = decorator.keywords if isinstance(decorator, ast.Call) else []
+        given = next((each for each in options if each.arg == "writes"), None)
+        if given is not None:
+            try:
+                known = ast.literal_eval(given.value)
+            except ValueError:
+                return
+            names = (known,) if isinstance(known, str) else tuple(known)
+            quoted = ", ".join(f'"{each}"' for each in (*names, name))
+            yield from place.replace(given.value, f"({quoted})", message=message)
+            return
+        before: list[ast.AST] = list(options)
+        if isinstance(decorator, ast.Call):
+            before = [*decorator.args, *before]
+        arguments = ", ".join([*map(place.tree.text, before), f'writes="{name}"'])
+        whole = f"{text}({arguments})"
+        yield from place.replace(decorator, whole, message=message)
+        return
+
+
+def _in_its_place(place: Where) -> Iterator[Fix]:
+    """What to write instead."""
     update = place.node(ast.AugAssign)
     if update is not None and isinstance(update.target, ast.Name):
         yield from _update(place, update, update.target)

@@ -126,7 +126,9 @@ def _items(value: Any, unknown: str) -> Sequence[Any]:
 # Functions written in Python: closures, how their parameters are bound, how they are inlined.
 
 
-PARAMETER: Final = "take a `.copy()` first, which may be written"
+PARAMETER: Final = (
+    'take a `.copy()` first, which may be written, or declare it: `@psc.kernel(writes="{}")`'
+)
 
 
 @dataclass(eq=False)
@@ -235,7 +237,9 @@ class Closure:
         """Why a parameter takes no stores, where it is given a value."""
         if self is session.root:
             return Frozen(
-                f"is the parameter `{name}`, which belongs to the caller", rewrite=PARAMETER
+                f"is the parameter `{name}`, which belongs to the caller",
+                rewrite=PARAMETER.format(name),
+                parameter=name,
             )
         return Frozen(f"is given to `{self.name}` as `{name}` by who may hold it")
 

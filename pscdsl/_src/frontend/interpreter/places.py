@@ -66,11 +66,13 @@ class Frozen:
     span: Span = NOWHERE
     rewrite: str = ""
     """What to write instead, if it is not a copy of the array."""
+    parameter: str = ""
+    """The parameter of the kernel that the array is, which could be declared in `writes`."""
 
     def refusal(self) -> Failure:
         """The refusal of a store into the array; the caller says which store it is."""
         rewrite = self.rewrite or "write to a copy, `.copy()`, made before it is shared"
-        found = Mutation(what=_A_STORE, rewrite=rewrite, why=self.why)
+        found = Mutation(what=_A_STORE, rewrite=rewrite, why=self.why, parameter=self.parameter)
         if self.span is not NOWHERE:
             found = found.labelled(Label(self.span, "shared here"))
         return Failure(found)
