@@ -228,9 +228,7 @@ def test_what_another_library_has_is_here(name: str) -> None:
 
 
 LEFT = (
-    "a, x[0] = 1.0, 2.0\nreturn x",
     "x[0] = y[0] = 1.0\nreturn x",
-    "z = (x, y)\nz[0][0] = a\nreturn x",
     "return x and y",  # `&` has no meaning for floats
     "while a > 0:\n    a = a - 1\nreturn a",
     "if a > 0:\n    z = x\nelif b > 0:\n    z = y\nelse:\n    z = x\nreturn z",
@@ -333,7 +331,27 @@ def test_no_import_is_added_where_its_name_is_taken() -> None:
         "from pscdsl import f32, kernel\n\nnp = 3\n\n\n"
         '@kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    x.sort()\n    return x\n'
     )
-    assert not fixed(program).contents
+    after = text_of(fixed(program), program)
+    assert "import numpy" not in after
+    assert '@kernel(writes="x")\ndef f(x' in after, "it can be declared"
+
+
+@pytest.mark.parametrize(
+    ("options", "after"),
+    [
+        ("", 'writes="x"'),
+        ("()", 'writes="x"'),
+        ('(donate="k")', 'donate="k", writes="x"'),
+        ('(writes="y")', 'writes=("y", "x")'),
+        ('(writes=["y"], donate="k")', 'writes=("y", "x"), donate="k"'),
+    ],
+)
+def test_a_store_into_a_parameter_is_declared(options: str, after: str) -> None:
+    body = "a, x[0] = 1.0, 2.0\nreturn x"
+    if "y" in options:
+        body = f"y += x\n{body}"
+    program = kernel(body).replace("@psc.kernel", f"@psc.kernel{options}")
+    assert f"@psc.kernel({after})" in text_of(fixed(program), program)
 
 
 def test_names_of_modules_are_those_of_the_file() -> None:

@@ -66,6 +66,14 @@ def test_what_is_accepted_has_the_results_of_numpy(shared: bool) -> None:
     assert figures.counts["equal"] + figures.counts["refused"] >= 27
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_is_written_to_arguments_is_what_numpy_writes(shared: bool) -> None:
+    figures = try_seeds(range(40), shared, writes=True)
+    assert not figures.problems, figures.problems[0]
+    assert figures.counts["equal"] >= 5
+    assert figures.counts["equal"] + figures.counts["refused"] >= 37
+
+
 def test_programs_are_those_that_numpy_programmers_write() -> None:
     texts = [generate(seed) for seed in range(300)]
     for text in texts:

@@ -19,7 +19,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,9 +39,8 @@ from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType, Type, children
 from pscdsl.typing.diagnostics import Failure
-from tests.fuzz import reference
+from tests.fuzz import numpy_programs, numpy_writes, reference
 from tests.fuzz.laws import compiled
-from tests.fuzz.numpy_programs import generate
 
 PATH = "numpy_program.py"
 SIZES = ((3, 2), (5, 3), (4, 4), (1, 1), (2, 1), (0, 0), (0, 2))
@@ -135,7 +134,7 @@ def examined(text: str, seed: int, whole: bool, xla: bool) -> Verdict:
         check_whole(text, function is not None)
     if function is None:
         return Verdict("refused", next(iter(codes)))
-    return compared(text, function, seed, xla)
+    return compared(text, function, seed, xla, definition.signature.writes)
 
 
 def check_whole(text: str, accepted: bool) -> None:
@@ -176,8 +175,11 @@ class Plain:
     raised: str = ""
 
 
-def plainly(names: dict[str, Any], given: Mapping[str, Any]) -> Plain:
-    """The results of a program under NumPy, and what it has changed beside them."""
+def plainly(names: dict[str, Any], given: Mapping[str, Any], writes: Collection[str] = ()) -> Plain:
+    """The results of a program under NumPy, and what it has changed beside them.
+
+    The arguments that it `writes` are further results.
+    """
     arrays = copy.deepcopy(dict(given))
     watched = {key: each for key, each in names.items() if key.isupper()}
     before = {**copy.deepcopy(watched), **copy.deepcopy(arrays)}
@@ -189,9 +191,12 @@ def plainly(names: dict[str, Any], given: Mapping[str, Any]) -> Plain:
         raise reference.Endless from None
     except Exception as error:
         return Plain([], raised=f"{type(error).__name__}: {error}")
-    results = [np.asarray(each) for each in leaves_of(found)]
+    written = [arrays[name] for name in arrays if name in writes]
+    results = [np.asarray(each) for each in (*leaves_of(found), *written)]
     now = {**watched, **arrays}
-    changed = [key for key, each in before.items() if not alike(now[key], each)]
+    changed = [
+        key for key, each in before.items() if key not in writes and not alike(now[key], each)
+    ]
     return Plain(results, ", ".join(changed))
 
 
@@ -273,7 +278,9 @@ def alike(found: Any, wanted: Any) -> bool:
     return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
 
 
-def compared(text: str, function: Function, seed: int, xla: bool) -> Verdict:
+def compared(
+    text: str, function: Function, seed: int, xla: bool, writes: Collection[str] = ()
+) -> Verdict:
     """Compare an accepted program with Python at all sizes that it admits."""
     runs, kinds = 0, Counter[str]()
     simplified = simplify(function)
@@ -287,23 +294,29 @@ def compared(text: str, function: Function, seed: int, xla: bool) -> Verdict:
         with np.errstate(all="ignore"):
             found = evaluate(function, sizes, operands)
         where = f"n={n}, m={m}"
-        kind = judged_twice(text, given, found, where)
+        kind = judged_twice(text, given, found, where, writes)
         kinds[kind] += 1
         runs += kind == "equal"
         if xla and kind == "equal" and runs == 1:
             made = compiled(simplified, sizes, operands)
-            judged_twice(text, given, made, f"{where}, compiled by XLA")
+            judged_twice(text, given, made, f"{where}, compiled by XLA", writes)
     if runs:
         return Verdict("equal")
     return Verdict(kinds.most_common(1)[0][0] if kinds else "no size")
 
 
-def judged_twice(text: str, given: Mapping[str, Any], found: Sequence[Any], where: str) -> str:
+def judged_twice(
+    text: str,
+    given: Mapping[str, Any],
+    found: Sequence[Any],
+    where: str,
+    writes: Collection[str] = (),
+) -> str:
     """Compare with two calls of one module, since a default or a module may remember the first."""
 
     def calls(names: dict[str, Any]) -> str:
         kinds = [
-            judged(plainly(names, given), found, f"the {turn} call at {where}")
+            judged(plainly(names, given, writes), found, f"the {turn} call at {where}")
             for turn in ("first", "second")
         ]
         return next((kind for kind in kinds if kind != "equal"), "equal")
@@ -415,9 +428,14 @@ class NumpyFigures:
 
 
 def try_seeds(
-    seeds: range, shared: bool = False, xla: int = 0, folder: Path | None = None
+    seeds: range,
+    shared: bool = False,
+    xla: int = 0,
+    folder: Path | None = None,
+    writes: bool = False,
 ) -> NumpyFigures:
     """The programs of some seeds; one of `xla` compiled, and problems written to a folder."""
+    generate = numpy_writes.generate if writes else numpy_programs.generate
     figures = NumpyFigures()
     with deep_stack(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -454,12 +472,13 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--shared", action="store_true", help="write to parameters, too")
+    parser.add_argument("--writes", action="store_true", help="declare writes to parameters")
     parser.add_argument("--folder", type=Path, help="for the programs that show a problem")
     parser.add_argument("--xla", type=int, default=0, help="compile one program of so many")
     given = parser.parse_args()
     start = time.process_time()
     seeds = range(given.seed, given.seed + given.programs)
-    figures = try_seeds(seeds, given.shared, given.xla, given.folder)
+    figures = try_seeds(seeds, given.shared, given.xla, given.folder, given.writes)
     for seed, verdict, text in figures.problems[:20]:
         print(f"seed {seed}: {verdict.kind}: {verdict.detail}\n{text}")
     spent = time.process_time() - start
