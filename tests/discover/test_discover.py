@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -80,14 +81,20 @@ def test_a_definition_that_is_pasted_computes_what_numpy_does(name: str, tmp_pat
             arguments = {n: _argument(tree, sizes, draws) for n, tree in program.parameters}
             flat = [a for n, tree in program.parameters for a in _arrays(tree, arguments[n])]
             with np.errstate(all="ignore"):
-                wanted = plain(**arguments)
                 found = evaluate(program, sizes, flat)
-            _same(found, wanted)
+                wanted = plain(**arguments)
+            written = [arguments[n] for n in arguments if n in definition.signature.writes]
+            _same(found, wanted, *written)
     program = programs[-1]
     sizes = next(_sizes(program, draws))
     arguments = {n: _argument(tree, sizes, draws) for n, tree in program.parameters}
+    ours = copy.deepcopy(arguments)
     with np.errstate(all="ignore"):
-        _same(_flat(load_kernel(path, name)(**arguments)), plain(**arguments))
+        result = load_kernel(path, name)(**ours)
+        _same(_flat(result), plain(**arguments))
+    for each, other in zip(ours.values(), arguments.values(), strict=True):
+        if isinstance(other, np.ndarray):
+            np.testing.assert_allclose(each, other, rtol=1e-6, atol=1e-9)
 
 
 def _plain() -> Mapping[str, Any]:
@@ -141,8 +148,9 @@ def _arrays(tree: Type, value: Any) -> list[Any]:
     return [np.asarray(value)] if list(leaves(tree)) else []
 
 
-def _same(found: Any, wanted: Any) -> None:
-    wanted = _flat(wanted)
+def _same(found: Any, result: Any, *written: Any) -> None:
+    wanted = [each for each in (*_flat(result), *written) if each is not None]
+    found = [each for each in found if each is not None]
     assert len(found) == len(wanted)
     for mine, other in zip(found, wanted, strict=True):
         assert np.shape(mine) == np.shape(other)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -382,3 +385,39 @@ def test_what_is_declared_must_be_an_array_parameter() -> None:
 
         with pytest.raises(CheckError, match="writ"):
             wrong.check()
+
+
+STORED = """
+import sys
+import numpy as np
+import pscdsl as psc
+from pscdsl import f64
+
+@psc.kernel(writes="{writes}")
+def kernel(a: f64["n"], b: f64["n"]) -> f64:
+    {writes} += 1
+    return a @ b
+
+def main() -> None:
+    a, b = np.ones(3), np.ones(3)
+    found = kernel(a, b)
+    print(float(found), a.sum(), b.sum(), "pscdsl._src.frontend.definitions" in sys.modules)
+"""
+
+
+def test_another_process_finds_the_program_on_disk(tmp_path: Path) -> None:
+    environment = os.environ | {
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}",
+        "PSCDSL_CACHE": str(tmp_path / "cache"),
+    }
+
+    def printed(writes: str) -> str:
+        (tmp_path / "stored.py").write_text(STORED.format(writes=writes))
+        command = [sys.executable, "-c", "import stored; stored.main()"]
+        return subprocess.run(
+            command, env=environment, check=True, capture_output=True, text=True, cwd=tmp_path
+        ).stdout.strip()
+
+    assert printed("a") == "6.0 6.0 3.0 True"
+    assert printed("a") == "6.0 6.0 3.0 False"
+    assert printed("b") == "6.0 3.0 6.0 True"

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from pscdsl._src.discover.usage import Usage
 from pscdsl._src.frontend.annotations import renamed
 from pscdsl._src.frontend.values import Applicable
+from pscdsl._src.language.writes import functional, writable
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Dim, Factor, Size, apply, as_terms, names, variable
 from pscdsl.typing.dtypes import CLASSES, dtype, is_dtype_name
@@ -78,11 +79,22 @@ class Candidate:
     """Which of its alternatives each parameter has."""
     cost: int = field(default=0, compare=False)
     """How much more it asks for than the first guess, and how far it is from the evidence."""
+    stored: frozenset[str] = frozenset()
+    """The parameters that are stored into."""
 
-    def signature(self, name: str, keyword_only: frozenset[str] = frozenset()) -> Signature:
-        """The candidate as a signature without a declared result."""
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The parameters to declare in `writes`: those stored into that are arrays here."""
+        return tuple(
+            [n for n, spec in self.specs if n in self.stored and writable(Parameter(n, spec))]
+        )
+
+    def signature(
+        self, name: str, keyword_only: frozenset[str] = frozenset(), result: Spec | None = None
+    ) -> Signature:
+        """The candidate as a signature, with the arrays that it writes after the result."""
         parameters = (Parameter(each, spec, each in keyword_only) for each, spec in self.specs)
-        return Signature(name, tuple(parameters), None)
+        return functional(Signature(name, tuple(parameters), result), self.writes)
 
     def with_spec(self, parameter: str, spec: Spec, position: int, cost: int) -> Candidate:
         """Another type for one parameter."""

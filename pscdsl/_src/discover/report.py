@@ -125,15 +125,24 @@ def written(
     types = {name: spelling.of(spec, candidate, name) for name, spec in candidate.specs}
     returns = "" if result is None else f" -> {spelling.of(result, candidate, '')}"
     inner = ", ".join(_parameters(source, function, types))
-    lines = [f"@{spelling.package}.kernel"] if decorated else []
+    writes = tuple(candidate.writes) if decorated else ()
+    lines = [f"@{spelling.package}.kernel{_option(writes)}"] if decorated else []
     lines.append(f"def {function.name}({inner}){returns}:")
     shown = ", ".join(f"{name}: {text}" for name, text in types.items())
     return Written(
         tuple(spelling.imports()) if decorated else (),
         "\n".join(lines),
         tuple(_preconditions(candidate)),
-        f"({shown}){returns}",
+        f"({shown}){returns}" + (f" writes {', '.join(writes)}" if writes else ""),
     )
+
+
+def _option(writes: tuple[str, ...]) -> str:
+    """The option of the decorator that declares what is written."""
+    if not writes:
+        return ""
+    names = ", ".join(f'"{name}"' for name in writes)
+    return f"(writes={names})" if len(writes) == 1 else f"(writes=({names}))"
 
 
 class _Spelling:

@@ -29,6 +29,7 @@ from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.limits import InternalError
+from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
 from pscdsl.typing.dims import DimSyntaxError, Size, as_terms, parse
@@ -90,9 +91,9 @@ class Trials:
 
     def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
         """The function as a kernel with the candidate's signature."""
-        signature = candidate.signature(self.closure.name, self.keyword_only)
-        signature = Signature(signature.name, signature.parameters, result)
+        signature = candidate.signature(self.closure.name, self.keyword_only, result)
         definition = Definition(self.closure, signature, candidate.facts)
+        definition.writes = candidate.writes
         definition.most_steps = MAX_STEPS
         return definition
 
@@ -196,6 +197,8 @@ class Firmness(IntEnum):
 
 def firmness(finding: Diagnostic) -> Firmness:
     """How much a finding depends on the guess."""
+    if isinstance(finding, Mutation) and finding.parameter:
+        return Firmness.GUESS  # it can be declared
     if finding.code.startswith("PSC2") or finding.code in _LANGUAGE:
         return Firmness.FIRM
     if finding.code.startswith("PSC9") or finding.code == "PSC108":
@@ -447,7 +450,11 @@ def _successors(
     options: Mapping[str, Sequence[Alternative]],
     blame: Blame,
 ) -> Iterator[Candidate]:
-    """The candidates that may avoid the first error."""
+    """The candidates that may avoid the first error, or all stores into parameters."""
+    stored = {each.parameter for each in errors if isinstance(each, Mutation) and each.parameter}
+    if stored - candidate.stored:
+        yield replace(candidate, stored=candidate.stored | stored)
+        return
     guesses = [error for error in errors if firmness(error) is Firmness.GUESS]
     for first in (guesses or list(errors))[:1]:
         for fact in demands(first):

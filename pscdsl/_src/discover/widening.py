@@ -23,6 +23,7 @@ from pscdsl._src.discover.search import (
     retyped,
     search,
 )
+from pscdsl._src.language.writes import own_type
 from pscdsl.typing.array_types import ArrayType, NoneType, StaticType, TupleType, Type
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.diagnostics import Diagnostic
@@ -52,10 +53,11 @@ def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
     """A result type with which every choice of the candidate is accepted; None if there is none."""
     definition = trials.definition(candidate)
     program = trials.one(definition, first_choice(definition.signature)).program
-    if program is None or program.result is None:
+    own = None if program is None else own_type(program.result, len(candidate.writes))
+    if own is None:
         return None
     for classes in (_classes(candidate), {}):
-        spec = _result(program.result, classes)
+        spec = _result(own, classes)
         if spec is not None:
             for each in dict.fromkeys((*_over_statics(spec, candidate), spec)):
                 if trials.accepts(candidate, each):

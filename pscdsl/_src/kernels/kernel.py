@@ -631,8 +631,9 @@ class Kernel(Called[P, R]):
     def __pscdsl_origin__(self) -> object:
         """What decides which kernel this is; see `pscdsl._src.frontend.modules.traces`."""
         heir = () if self._heir is None else (self._heir(),)
-        form = ("functional",) if self._is_functional else ()
-        return self._made_of or self._function or object(), *self._own_options, *heir, *form
+        if self._is_functional:  # it is read from the function, as a kernel of its own
+            return self._function or object(), *self._own_options, *heir, "functional"
+        return self._made_of or self._function or object(), *self._own_options, *heir
 
 
 @public

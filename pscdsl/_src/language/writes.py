@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from pscdsl.typing.array_types import NONE, TupleType, Type
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import KEY
@@ -38,6 +39,11 @@ def written(signature: Signature, writes: Sequence[object]) -> tuple[str, ...]:
         if problem:
             raise _refused(f"`{each}` cannot be declared in `writes`: {problem}")
     return tuple([name for name in by_name if name in writes])
+
+
+def writable(parameter: Parameter) -> bool:
+    """Whether a parameter can be declared to be written."""
+    return not _problem(parameter)
 
 
 def _problem(parameter: Parameter) -> str:
@@ -74,6 +80,15 @@ def functional(signature: Signature, writes: Sequence[object]) -> Signature:
     else:
         result = specs[0] if len(specs) == 1 else TupleSpec(specs)
     return replace(signature, result=result, writes=names)
+
+
+def own_type(found: Type | None, count: int) -> Type | None:
+    """What a program returns, without the arrays that it writes; `found` has both."""
+    if not count or found is None:
+        return found
+    if isinstance(found, TupleType) and len(found.items) > count:
+        return found.items[0]
+    return NONE
 
 
 def own_result(signature: Signature) -> Spec | None:
