@@ -411,13 +411,14 @@ def test_another_process_finds_the_program_on_disk(tmp_path: Path) -> None:
         "PSCDSL_CACHE": str(tmp_path / "cache"),
     }
 
-    def printed(writes: str) -> str:
-        (tmp_path / "stored.py").write_text(STORED.format(writes=writes))
+    def printed() -> str:
         command = [sys.executable, "-c", "import stored; stored.main()"]
         return subprocess.run(
             command, env=environment, check=True, capture_output=True, text=True, cwd=tmp_path
         ).stdout.strip()
 
-    assert printed("a") == "6.0 6.0 3.0 True"
-    assert printed("a") == "6.0 6.0 3.0 False"
-    assert printed("b") == "6.0 3.0 6.0 True"
+    (tmp_path / "stored.py").write_text(STORED.format(writes="a"))
+    assert printed() == "6.0 6.0 3.0 True"
+    assert printed() == "6.0 6.0 3.0 False"
+    (tmp_path / "stored.py").write_text(STORED.format(writes="b"))
+    assert printed() == "6.0 3.0 6.0 True"
