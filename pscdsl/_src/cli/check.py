@@ -71,8 +71,8 @@ def fix(
     """
     files = files_below(paths, excluded, settled=True)
     own = set(files.given)
-    may_change = [path for path in _may_change(typed, paths, excluded) if path in own]
-    fixed = fix_all(files, may_change, wanted, unsafe=unsafe)
+    changing = [path for path in may_change(typed, paths, excluded) if path in own]
+    fixed = fix_all(files, changing, wanted, unsafe=unsafe)
     diffs = {path: _diff(path, files.data(path), new) for path, new in fixed.contents.items()}
     left = [
         path
@@ -113,10 +113,11 @@ def show(path: str, diff: str) -> None:
         sys.stdout.write(diff)
 
 
-def _may_change(
-    typed: Sequence[str], paths: Sequence[str], excluded: Callable[[str], bool]
+def may_change(
+    typed: Sequence[str], paths: Sequence[str], excluded: Callable[[str], bool] | None = None
 ) -> Iterator[str]:
     """The files that may be changed: not those that a link leads to from elsewhere."""
+    excluded = excluded or (lambda path: False)
     direct = [end for given, end in zip(typed, paths, strict=True) if not _is_led_to(given)]
     for file in python_files(direct, excluded, settled=True):
         if not _is_led_to(file):

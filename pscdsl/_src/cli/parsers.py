@@ -164,7 +164,8 @@ def _discover(parser: argparse.ArgumentParser) -> None:
     """Find the functions of plain NumPy code that are PSC already, and what stops the others.
 
     A function that is PSC is shown as the definition of a kernel, to be put in place of its own; of
-    the others the first obstacle is shown, with its rewrite.  Nothing is imported or run.  Exit
+    the others the first obstacle is shown, with its rewrite.  With `--fix`, definitions are written
+    into the files, as far as the check of these bears them out.  Nothing is imported or run.  Exit
     code 0: the files were looked at, whatever was found; 2: could not run.
     """
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
@@ -174,6 +175,9 @@ def _discover(parser: argparse.ArgumentParser) -> None:
         choices=("all", "psc", "obstacles"),
         default="all",
         help="which functions to show; the last line counts all of them",
+    )
+    parser.add_argument(
+        "--fix", action="store_true", help="write the definitions of kernels into the files"
     )
     _add_colour(parser)
 

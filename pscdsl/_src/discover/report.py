@@ -103,6 +103,11 @@ class Written:
     """The `assert` statements to put before the body."""
     signature: str
     """Parameters and result in one line, as `check` shows them."""
+    decorator: str
+    types: Mapping[str, str]
+    """The types of the parameters."""
+    returns: str
+    """The type of the result; empty if it is not declared."""
 
     @property
     def definition(self) -> str:
@@ -134,6 +139,9 @@ def written(
         "\n".join(lines),
         tuple(_preconditions(candidate)),
         f"({shown}){returns}" + (f" writes {', '.join(writes)}" if writes else ""),
+        lines[0] if decorated else "",
+        types,
+        returns.removeprefix(" -> "),
     )
 
 

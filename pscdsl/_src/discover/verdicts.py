@@ -284,9 +284,17 @@ def discover_source(text: str, path: str) -> Discovery:
 
 def discover_paths(paths: Sequence[Path | str]) -> Discovery:
     """The functions of files, and of the Python files and notebooks below folders."""
-    files = files_below(paths)
+    return together([*discovered(files_below(paths)).values()])
+
+
+def discovered(files: Files) -> dict[str, Discovery]:
+    """The functions of each file."""
     with deep_stack():
-        found = [_discover_file(files, path) for path in files.given]
+        return {path: _discover_file(files, path) for path in files.given}
+
+
+def together(found: Sequence[Discovery]) -> Discovery:
+    """What was found out about several files."""
     return Discovery(
         tuple(verdict for each in found for verdict in each.verdicts),
         tuple(problem for each in found for problem in each.problems),
