@@ -288,6 +288,8 @@ class LoopChangesType(Diagnostic, code="PSC527"):
     before: str
     after: str
     why: str = ""
+    rewrite: str = ""
+    """What to write instead, if it is not a name of another type."""
 
     def message(self) -> str:
         """The name and both types."""
@@ -299,6 +301,8 @@ class LoopChangesType(Diagnostic, code="PSC527"):
 
     def help(self) -> str | None:
         """What to do."""
+        if self.rewrite:
+            return self.rewrite
         return "begin with the type that a step leaves, or use another name in the loop"
 
 

@@ -237,11 +237,13 @@ class Mutation(Diagnostic, code="PSC205"):
     """Who holds the array, as what follows its name: `is a parameter`."""
     parameter: str = ""
     """The parameter of the kernel that the array is, if it is one."""
+    noun: str = "an array"
+    """What is changed: a list, if it is no array."""
 
     def message(self) -> str:
         """What is changed, and who holds it."""
         if self.why:
-            return f"{self.what} changes an array that {self.why}"
+            return f"{self.what} changes {self.noun} that {self.why}"
         return f"{self.what} changes a value in place"
 
     def help(self) -> str | None:
@@ -290,13 +292,19 @@ class StaleView(Diagnostic, code="PSC210"):
 
     by: str
     """What made it: `np.reshape`."""
+    items: bool = False
+    """Whether it goes through the items of a list, a dict or a set, and shows no array."""
 
     def message(self) -> str:
         """What is not known."""
+        if self.items:
+            return f"{self.by} goes through what was changed since"
         return f"what {self.by} gave may be a view of an array that was written since"
 
     def help(self) -> str | None:
         """What to write instead."""
+        if self.items:
+            return "make it again after the change, or a `list(…)` of it before"
         return "take it again after the store, or a `.copy()` of it before"
 
 

@@ -31,7 +31,7 @@ from pscdsl.typing.array_types import RecordName
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.codes.purity import IteratorUsed, SetOrder
+from pscdsl.typing.codes.purity import IteratorUsed, SetOrder, StaleView
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, C128, F64, I64, DType
@@ -39,6 +39,7 @@ from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.signatures import DTypeClass
 
 if TYPE_CHECKING:
+    from pscdsl._src.frontend.interpreter.containers import Container
     from pscdsl._src.frontend.interpreter.frames import Frame
     from pscdsl._src.frontend.interpreter.records import RecordClass
 
@@ -300,6 +301,8 @@ class Once(Open):
     def __init__(self, kind: str, items: Sequence[Any], *, lazy: bool = False) -> None:
         self.kind = kind
         self.lazy = lazy
+        self.sources: tuple[tuple[Container, int, bool], ...] = ()
+        """The containers that it reads, when they were changed last, and whether in their order."""
         self._items: Sequence[Any] | None = items
 
     def description(self) -> str:
@@ -315,8 +318,14 @@ class Once(Open):
         if self._items is not None:
             self._items = items
 
+    def require_current(self) -> None:
+        """A Failure if what it reads was changed since."""
+        if any(container.stamp != stamp for container, stamp, _ in self.sources):
+            raise Failure(StaleView(by=self.kind, items=True))
+
     def take(self) -> Sequence[Any]:
         """The items; a Failure if they were taken before."""
+        self.require_current()
         items, self._items = self._items, None
         if items is None:
             raise Failure(IteratorUsed(kind=self.kind))
@@ -328,6 +337,7 @@ class View(Once):
 
     def take(self) -> Sequence[Any]:
         """The items."""
+        self.require_current()
         return self._items or ()
 
 

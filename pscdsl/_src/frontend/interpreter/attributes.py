@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 from pscdsl._src.frontend import purity
+from pscdsl._src.frontend.interpreter.containers import Method
 from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
@@ -21,7 +22,6 @@ from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
 from pscdsl._src.frontend.modules.known import known_attribute
 from pscdsl._src.frontend.purity import by_python, is_closed, is_set, require_closed
 from pscdsl._src.frontend.values import (
-    Builtin,
     EnumMember,
     External,
     KnownModule,
@@ -250,7 +250,7 @@ VECTOR: dict[str, Callable[..., Any]] = {
 }
 
 
-def _method(value: Any, name: str) -> Builtin:
+def _method(value: Any, name: str) -> Method:
     """A method of one of Python's own values: CPython's, where all is closed."""
 
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
@@ -265,7 +265,7 @@ def _method(value: Any, name: str) -> Builtin:
         found = by_python(name, getattr(value, name), given, kwargs)
         return found
 
-    return Builtin(name, apply, consumes=name == "join")
+    return Method(name, apply, consumes=name == "join", owner=value)
 
 
 def _get(value: dict[Any, Any], key: Any, default: Any = None, /) -> Any:

@@ -17,6 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from pscdsl._src.frontend.combinators import bind_branches
+from pscdsl._src.frontend.interpreter.containers import (
+    Container,
+    Content,
+    adopt,
+    container_of,
+)
 from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.places import (
     Array,
@@ -24,8 +30,8 @@ from pscdsl._src.frontend.interpreter.places import (
     Frozen,
     Located,
     Ref,
+    held_in,
     load,
-    located_in,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.state import (
@@ -37,6 +43,7 @@ from pscdsl._src.frontend.interpreter.state import (
     holders,
     is_held_once,
     is_whole,
+    live_frames,
 )
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
@@ -47,6 +54,7 @@ from pscdsl.typing.array_types import ArrayType, TupleType, Type, same_structure
 from pscdsl.typing.codes.control import ValuesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dtypes import BOOL, C128, DEFAULT, F64, I32, I64, DType, Kind, accepts_weak
+from pscdsl.typing.python_containers import is_dict
 from pscdsl.typing.unify import array_difference
 
 # Where control goes after a statement.
@@ -167,9 +175,10 @@ class Path:
     outcome: Outcome | Gives
     names: dict[Key, Any]
     cells: dict[Cell, tuple[Array, int]]
-    frozen: list[tuple[Cell, Frozen]]
-    held: Counter[Cell] | None
-    """How often names refer to each cell at its end."""
+    containers: dict[Container, Content]
+    frozen: list[tuple[Cell | Container, Frozen]]
+    held: Counter[Cell | Container] | None
+    """How often names refer to each cell and container at its end."""
 
     @property
     def kinds(self) -> frozenset[int]:
@@ -186,11 +195,16 @@ class Path:
         program = self.block.program
         outer, program.current = program.current, self.block
         before = [(cell, cell.content, cell.stamp) for cell in self.cells]
+        held = [(each, each.content()) for each in self.containers]
         for cell, (content, stamp) in self.cells.items():
             cell.content, cell.stamp = content, stamp
+        for container, found in self.containers.items():
+            container.fill(found)
         try:
             return read()
         finally:
+            for container, found in held:
+                container.fill(found)
             for cell, content, stamp in before:
                 cell.content, cell.stamp = content, stamp
             program.current = outer
@@ -222,6 +236,7 @@ def fork(
                     outcome,
                     state.renamed(),
                     state.written(),
+                    state.changed(),
                     state.frozen(),
                     holders(session),
                 )
@@ -257,7 +272,7 @@ class _Join:
     node: ast.AST
     columns: list[Column] = field(default_factory=list[Any])
     """The results of the `Switch`."""
-    shared: list[tuple[Cell, Frozen]] = field(default_factory=list[Any])
+    shared: list[tuple[Cell | Container, Frozen]] = field(default_factory=list[Any])
     """The cells that a joined name may stand for."""
 
     @property
@@ -275,6 +290,11 @@ class _Join:
             for path in self.paths  # also of one that returns: the caller may hold it
             for cell in path.cells
             if self.state.existed(cell)
+        }
+        contents = {
+            container: self._content(container)
+            for path in self.paths
+            for container in path.containers
         }
         giving = [path for path in self.paths if isinstance(path.outcome, Gives)]
         given = None
@@ -296,8 +316,10 @@ class _Join:
                 frame.names[name] = value
         for cell, build in cells.items():
             cell.replace(build(results))
-        for cell, frozen in (*self.shared, *(each for path in self.paths for each in path.frozen)):
-            cell.freeze(frozen)
+        for container, build in contents.items():
+            container.replace(build(results))
+        for each, frozen in (*self.shared, *(pair for path in self.paths for pair in path.frozen)):
+            each.freeze(frozen)
         if given is not None:
             return given(results)
         value = None if returned is None else joined(returned(results))
@@ -306,6 +328,48 @@ class _Join:
         return of_kind(kinds, None if code is None else code(results), value, node)
 
     # What a column of values becomes.
+
+    def _content(self, container: Container) -> Build:
+        """What a list, a dict or a set holds after both paths."""
+        paths = self.paths
+        if not self._outlives(container):
+            paths = [path for path in paths if path.goes_on]
+        column = [path.containers.get(container, container.content()) for path in paths]
+        why = lengths_differ(column)
+        name = named_container(self.session, container)
+        span = self.frame.span(self.node)
+        if why is not None:
+            silence(self.session, container)
+            raise Failure(self._placed(ValuesDiffer.of([*why]), name).at(span))
+        if not column or isinstance(container.value, set):
+            first = column[0] if column else container.content()
+            return lambda results: first
+        try:
+            return self._items(column, paths)
+        except Failure as failure:
+            found = [self._placed(each, f"an item of {name}") for each in failure.diagnostics]
+            raise Failure(*found).at(span) from None
+
+    def _outlives(self, container: Container) -> bool:
+        """Whether who called the function that returns on a path may read a container."""
+        if all(path.goes_on for path in self.paths) or container.serial <= self.frame.began:
+            return True
+        outcomes = [path.outcome for path in self.paths]
+        returned = [each.value for each in outcomes if isinstance(each, Return | Maybe | Gives)]
+        found = holders(self.session, self.frame, returned)
+        return found is None or container in found
+
+    def _items(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
+        """Lists of one length, or dicts of the same keys, item by item."""
+        first = column[0]
+        if is_dict(first):
+            entries = {k: self._item([value[k] for value in column], paths) for k in first}
+            return lambda results: {k: item(results) for k, item in entries.items()}
+        kind: Any = first.__class__
+        items = [
+            self._item([value[place] for value in column], paths) for place in range(len(first))
+        ]
+        return lambda results: kind([item(results) for item in items])
 
     def _name(self, key: Key, going: Sequence[Path]) -> Build:
         column = [path.names.get(key, self.state.before(key)) for path in going]
@@ -354,20 +418,42 @@ class _Join:
     def _joined(
         self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, *, alone: bool
     ) -> Build:
-        first = column[0]
         kinds: set[type[Any]] = {value.__class__ for value in column}
-        if kinds in ({tuple}, {list}) and len({len(value) for value in column}) == 1:
-            kind: Any = first.__class__
-            items = [
-                self._item([value[place] for value in column], paths) for place in range(len(first))
-            ]
-            return lambda results: kind([item(results) for item in items])
-        if kinds == {dict} and all([*value] == [*first] for value in column):
-            entries = {k: self._item([value[k] for value in column], paths) for k in first}
-            return lambda results: {k: item(results) for k, item in entries.items()}
+        if kinds in ({tuple}, {list}, {dict}):
+            now = [_at_end(self.session, *pair) for pair in zip(column, paths, strict=True)]
+            why = lengths_differ(now)
+            if why is None:
+                return self._container(column, paths, key, self._items(now, paths))
+            if kinds != {tuple}:
+                raise Failure(ValuesDiffer.of([*why]))
+        if kinds == {set}:
+            raise Failure(ValuesDiffer.of(["one set", "another"]))
         if all(isinstance(value, Located) for value in column):
             return self._reference(column, paths, key, alone=alone)
         return self._tree(column, paths)
+
+    def _container(
+        self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, items: Build
+    ) -> Build:
+        """What is one of several lists or dicts: a new one, changed if nobody holds the others."""
+        if column[0].__class__ is tuple:
+            return items
+        session = self.session
+        found = [container_of(session, value) for value in column]
+        if key is not None and all(
+            each is not None
+            and each.frozen is None
+            and not self.state.existed(each)
+            and path.held is not None
+            and path.held[each] == 1
+            and all(each is not frozen for frozen, _ in path.frozen)
+            for each, path in zip(found, paths, strict=True)
+        ):
+            return lambda results: adopt(session, items(results))
+        frozen = self._frozen("" if key is None else key[1])
+        for value in column:
+            self._share(value)
+        return lambda results: adopt(session, items(results), frozen)
 
     def _item(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
         """An item of a container: its arrays are held by it, and by nobody else that is known."""
@@ -415,17 +501,15 @@ class _Join:
         return Frozen(f"{which}, by this condition", self.frame.span(self.node))
 
     def _share(self, value: Any) -> None:
-        for each in located_in(value):
-            for cell in each.cells():
-                self.shared.append((cell, self._frozen("")))
+        for each in held_in(self.session, value):
+            self.shared.append((each, self._frozen("")))
 
     def _tree(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
         """Numbers, records and trees of them: leaf by leaf."""
         leaves: list[list[Array]] = []
         trees: list[Type] = []
         for value, path in zip(column, paths, strict=True):
-            for each in located_in(value):
-                self._share(each)
+            self._share(value)
 
             def flat(value: Any = value, path: Path = path) -> tuple[list[Array], Type]:
                 return flatten(path.block, load(value), "what a branch leaves")
@@ -491,6 +575,50 @@ class _Join:
             traced.append((path.block, path.at_end(leaves), tree))
         results: tuple[Value, ...] = bind_branches(self.here, predicate, traced[::-1])
         return results
+
+
+def _at_end(session: Session, value: Any, path: Path) -> Any:
+    """A list, a dict or a tuple as a path leaves it."""
+    container = container_of(session, value)
+    return value if container is None else path.containers.get(container, value)
+
+
+def lengths_differ(column: Sequence[Any]) -> tuple[str, str] | None:
+    """How contents differ that cannot be one, in words; None if they can be."""
+    for other in column[1:]:
+        first = column[0]
+        if isinstance(first, dict):
+            if [*first] != [*other]:
+                return keys_of(first), keys_of(other)
+        elif isinstance(first, set):
+            if first != other:
+                return f"a set of {len(first)} items", f"another of {len(other)}"
+        elif len(first) != len(other):
+            kind = first.__class__.__name__
+            return f"a {kind} of {len(first)} items", f"one of {len(other)}"
+    return None
+
+
+def keys_of(value: dict[Any, Any]) -> str:
+    """A dict in words."""
+    return f"a dict of {', '.join(map(repr, value))}" if value else "an empty dict"
+
+
+def named_container(session: Session, container: Container) -> str:
+    """What a container is called: by one of its names."""
+    for frame in live_frames(session):
+        for name, value in frame.names.items():
+            if value is container.value:
+                return f"`{name}`"
+    return f"a {container.value.__class__.__name__}"
+
+
+def silence(session: Session, container: Container) -> None:
+    """Take the names of a container for what is wrong: it was reported."""
+    for frame in live_frames(session):
+        for name, value in frame.names.items():
+            if value is container.value:
+                frame.names[name] = POISON
 
 
 def _value_of(outcome: Outcome | Gives) -> Any:

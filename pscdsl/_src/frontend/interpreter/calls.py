@@ -10,9 +10,17 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl._src.frontend import purity
+from pscdsl._src.frontend.interpreter.container_methods import Changing
+from pscdsl._src.frontend.interpreter.containers import (
+    adopt,
+    container_of,
+    is_container,
+    note_sources,
+)
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod as Method
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
+from pscdsl._src.frontend.interpreter.iteration import Iterated, Long
 from pscdsl._src.frontend.interpreter.new_memory import (
     ARRANGING,
     NEW_METHODS,
@@ -31,6 +39,7 @@ from pscdsl._src.frontend.interpreter.places import (
     Reshaped,
     Step,
     escaped,
+    freeze,
     load,
     located_in,
     named_store,
@@ -202,7 +211,8 @@ FOLLOWED: Final = frozenset(
 READING: Final = frozenset(
     f"builtins.{name}"
     for name in (
-        "abs all any bool complex divmod float int isinstance len max min pow range round sum"
+        "abs all any bool complex divmod float frozenset int isinstance len max min pow range "
+        "round set sorted sum"
     ).split()
 )
 """Python's own functions that read what they are given, and return what nobody else holds."""
@@ -238,19 +248,54 @@ def applied(
         function, args = function.function, (function.self_value, *args)
     if isinstance(function, WritingKernel):
         return function.call(here, args, kwargs)
+    if isinstance(function, Changing):
+        return function.change(here, args, kwargs)
     if isinstance(function, Builtin) and function.name in FOLLOWED:
-        return invoke(frame, here, function, args, kwargs)
+        return _followed(frame, node, here, function, args, kwargs)
     if isinstance(function, Builtin) and function.name in READING and "key" not in kwargs:
-        return own(session, invoke(frame, here, function, load(args), load(kwargs)))
+        result = own(session, invoke(frame, here, function, load(args), load(kwargs)))
+        if function.name in NEW_CONTAINERS:
+            return adopt(session, result)
+        if is_container(result) and container_of(session, result) is None:
+            # It may be a container that is held, of which it is a copy here.
+            freeze(session, (args, dict(kwargs)), Frozen("others hold", frame.span(node)))
+        return result
     if isinstance(function, DType) or getattr(function, "returns_new_arrays", False):
         return own(session, invoke(frame, here, function, load(args), load(kwargs)))
     why = f"is given to {_title(function)}, which may hold it"
     frozen = Frozen(why, frame.span(node))
     written = session.stores
-    result = invoke(frame, here, function, escaped(args, frozen), escaped(kwargs, frozen))
+    given = escaped(session, args, frozen), escaped(session, kwargs, frozen)
+    result = invoke(frame, here, function, *given)
     if isinstance(result, Once) and session.stores != written:
         raise Failure(Mutation(what=f"a store in {result.kind}", rewrite=AT_ONCE))
     return result
+
+
+def _followed(
+    frame: Frame,
+    node: ast.Call,
+    here: Any,
+    function: Builtin,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """A function of Python's that passes on references: what it makes is new, or reads others."""
+    session = frame.session
+    result = invoke(frame, here, function, args, kwargs)
+    if isinstance(result, Once):
+        note_sources(session, function, args, result)
+    elif isinstance(result, Iterated):
+        freeze(session, args, Frozen("is gone through beside an array", frame.span(node)))
+    elif function.name in NEW_CONTAINERS:
+        adopt(session, own(session, result))
+    return result
+
+
+NEW_CONTAINERS: Final = frozenset(
+    ("builtins.dict", "builtins.list", "builtins.set", "builtins.sorted", "copy")
+)
+"""Functions and methods of Python's that make a new list, dict or set."""
 
 
 AT_ONCE: Final = "it is done when the items are gone through: write a loop"
@@ -267,6 +312,12 @@ def _library(
     frame: Frame, here: Any, function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """A function of the library; what it returns is new, or may be a view of its arguments."""
+    if function.name in TAKING_LISTS:
+        if function.name == "numpy.stack" and len(args) == 1 and not kwargs:
+            array = MEANINGS["numpy.array"] if isinstance(args[0], Long) else function
+            assert isinstance(array, Meaning)
+            function = array
+        args = [each.array() if isinstance(each, Long) else each for each in args]
     target, args, kwargs = _target(function, args, kwargs)
     result = invoke(frame, here, function, load(args), load(kwargs))
     if target is not None:
@@ -279,6 +330,15 @@ def _library(
             session, result, scalars=gives_scalars(function), c_order=_in_c_order(function, kwargs)
         )
     return _viewing(frame, name, args, kwargs, result, scalars=gives_scalars(function))
+
+
+TAKING_LISTS: Final = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "amax amin argmax argmin array asarray cumsum max mean median min prod stack std sum var"
+    ).split()
+)
+"""Functions of NumPy's that take a list of arrays as the array of these."""
 
 
 def _in_c_order(function: Meaning, kwargs: Mapping[str, Any]) -> bool:

@@ -24,10 +24,26 @@ from pscdsl._src.frontend.interpreter.calls import (
     with_operands,
     with_origins,
 )
+from pscdsl._src.frontend.interpreter.container_methods import (
+    OPERATORS,
+    changed,
+    changing_method,
+    delete_item,
+    named,
+    set_item,
+)
+from pscdsl._src.frontend.interpreter.containers import (
+    adopt,
+    adopt_all,
+    container_of,
+    is_container,
+    shared_by,
+    walking,
+)
 from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, due, fields
 from pscdsl._src.frontend.interpreter.functions import Closure, elements, unrolling
-from pscdsl._src.frontend.interpreter.iteration import Iterated, row_of
+from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of
 from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.places import (
     Frozen,
@@ -75,7 +91,7 @@ from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge
-from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
+from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence, is_slice
 
 Handler = Callable[..., Any]
 
@@ -136,7 +152,8 @@ def _loaded(frame: Frame, node: ast.expr, value: Any) -> Any:
 def _escaped(frame: Frame, node: ast.expr, value: Any) -> Any:
     if frame.program is None:
         return value
-    freeze(value, Frozen("is used where stores are not followed", frame.span(node)))
+    why = Frozen("is used where stores are not followed", frame.span(node))
+    freeze(frame.session, value, why)
     return _loaded(frame, node, value)
 
 
@@ -181,6 +198,8 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
             value = own(session, value, None if known else Frozen(_UNFOLLOWED, frame.span(node)))
         if type(node) in MAKING:
             value = session.made(value)
+        if type(node) in CONTAINERS and session.program is not None:
+            value = adopt(session, own(session, value))
         if not isinstance(value, Poison):
             ledger.settle(node, due(node), began)
     except Failure as failure:
@@ -297,8 +316,17 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
         return attribute_of(frame, node, owner, attr)
     if attr == "at" and isinstance(owner, Meaning) and frame.program is not None:
         return CombinedAt(owner.name)
-    if isinstance(owner, list | dict):
-        return attribute(frame, node, owner, attr)
+    if is_container(owner):
+        method = changing_method(frame.session, owner, attr)
+        if method is None:
+            return attribute(frame, node, owner, attr)
+        found = container_of(frame.session, owner)
+        if found is not None and found.frozen is None:
+            return method
+        try:
+            return attribute(frame, node, owner, attr)
+        except Failure as failure:
+            raise shared_by(failure, found) from None
     return attribute(frame, node, _escaped(frame, value, owner), attr)
 
 
@@ -313,8 +341,12 @@ def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.ex
 def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     """`owner[index]`: a view of an array for a basic index, a new array for any other."""
     known = load(index)
+    if isinstance(owner, Long):
+        return owner.item(known)
     if not isinstance(owner, Located):
-        return subscript(frame, node, owner, known)
+        found = subscript(frame, node, owner, known)
+        sliced = isinstance(owner, list) and is_slice(known)
+        return adopt(frame.session, found) if sliced else found
     found = subscript(frame, node, owner.load(), known)
     if not found.ndim and not keeps_an_axis(known):
         return found
@@ -351,7 +383,9 @@ def _binary(
         if isinstance(value, External):
             raise Failure(external_value(value)).at(frame.span(part))
     try:
-        return operators.binary(frame, node, type(op).__name__, *values)
+        result = operators.binary(frame, node, type(op).__name__, *values)
+        made = all(is_container(value) or isinstance(value, int) for value in values)
+        return adopt(frame.session, result) if made else result
     except Failure as failure:
         sign = operators.SIGNS[type(op).__name__]
         found = with_operands(failure, frame, (left, right), values, sign)
@@ -606,10 +640,12 @@ def _loop(
     source = locate(around, generator.iter)
     if is_poisoned(source):
         raise Poisoned
-    items = elements(source)
-    with unrolling(frame, frame.span(generator.target), items):
-        for item in items:
-            frame.session.step()
+    items = [*elements(source)]
+    session = frame.session
+    with unrolling(frame, frame.span(generator.target), items), walking(session, source) as at:
+        for place, item in enumerate(items):
+            session.step()
+            at(place)
             assign(inner, generator.target, item)
             if _all_hold(inner, generator.ifs):
                 emit()
@@ -701,6 +737,9 @@ EXPRESSIONS: dict[type[ast.expr], Handler] = {
     ast.Starred: _starred,
 }
 
+CONTAINERS = frozenset((ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp))
+"""Expressions that make a new list, dict or set."""
+
 MAKING = frozenset(
     (
         ast.Tuple,
@@ -730,6 +769,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     if isinstance(target, ast.Name):
         if frame.program is not None:
             value = own(frame.session, value, Frozen(_UNFOLLOWED))
+            adopt_all(frame.session, value, Frozen("this call did not make"))
             frame.program.named(target.id, value.seen() if isinstance(value, Located) else value)
         frame.names[target.id] = value
     elif isinstance(target, ast.Tuple | ast.List):
@@ -750,6 +790,9 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     index = read(frame, target.slice)
     if is_poisoned(owner) or is_poisoned(index) or is_poisoned(value):
         raise Poisoned
+    if frame.program is not None and isinstance(owner, list | dict):
+        set_item_of(frame, target, owner, index, value)
+        return
     if not isinstance(owner, Located):
         raise _subscript_store(frame, target)
     here = frame.here(target)
@@ -760,6 +803,30 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     except Failure as failure:
         several = isinstance(value, Located) and value.ndim > 0 and is_mask(index)
         raise _of_store(frame, target, failure, several).at(frame.span(target)) from None
+
+
+def set_item_of(frame: Frame, target: ast.Subscript, owner: Any, index: Any, value: Any) -> None:
+    """`owner[index] = value` of a list or a dict."""
+    what = f"a store into `{frame.source.text_of(target)}`"
+    try:
+        changed(frame.session, owner, set_item, index, value)
+    except Failure as failure:
+        rewrite = _changed_copy(frame, target, "…")
+        raise named(failure, what, rewrite).at(frame.span(target)) from None
+
+
+def delete_item_of(frame: Frame, target: ast.Subscript) -> None:
+    """`del owner[index]` of a list or a dict."""
+    text = f"`del {frame.source.text_of(target)}`"
+    owner, index = locate(frame, target.value), read(frame, target.slice)
+    if is_poisoned(owner) or is_poisoned(index):
+        raise Poisoned
+    if not isinstance(owner, list | dict) or frame.program is None:
+        raise Failure(Mutation(what=text, rewrite="make a copy without it"))
+    try:
+        changed(frame.session, owner, delete_item, index)
+    except Failure as failure:
+        raise named(failure, text).at(frame.span(target)) from None
 
 
 def _of_store(frame: Frame, target: ast.expr, failure: Failure, several: bool) -> Failure:
@@ -852,7 +919,8 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         raise Failure(WrongUnpacking(expected=star + after, found=f"{len(items)} items"))
     for name, item in zip(names[:star], items[:star], strict=True):
         assign(frame, name, item)
-    assign(frame, names[star], list(items[star : len(items) - after]))
+    rest = adopt(frame.session, list(items[star : len(items) - after]))
+    assign(frame, names[star], rest)
     for name, item in zip(names[star + 1 :], items[len(items) - after :], strict=True):
         assign(frame, name, item)
 
@@ -871,7 +939,13 @@ def augment(
     if name not in frame.assigned and name not in frame.names:
         raise Poisoned  # declared global or nonlocal, and reported there
     left = frame.lookup(name)
-    right = read(frame, value)
+    given = locate(frame, value)
+    if (left.__class__, operator) in OPERATORS and container_of(frame.session, left) is not None:
+        if is_poisoned(given):
+            raise Poisoned
+        _change(frame, node, left, operator, given, name)
+        return
+    right = _loaded(frame, value, given)
     if is_poisoned(left) or is_poisoned(right):
         frame.names[name] = POISON
         return
@@ -897,6 +971,17 @@ def augment(
     assign(frame, target, operators.binary(frame, node, operator, left, right))
 
 
+def _change(
+    frame: Frame, node: ast.AugAssign, left: Any, operator: str, right: Any, text: str
+) -> None:
+    """`left += right` of a list, a dict or a set, which all its names show."""
+    sign = operators.SIGNS[operator]
+    try:
+        changed(frame.session, left, OPERATORS[left.__class__, operator], right)
+    except Failure as failure:
+        raise named(failure, f"`{text} {sign}=`").at(frame.span(node)) from None
+
+
 def _of_update(frame: Frame, node: ast.AugAssign, name: str, failure: Failure) -> Failure:
     """Why `name += value` is refused, with what to write instead."""
     sign = operators.SIGNS[type(node.op).__name__]
@@ -915,6 +1000,9 @@ def _update_item(
     index = locate(frame, target.slice)
     if is_poisoned(owner) or is_poisoned(index):
         raise Poisoned
+    if frame.program is not None and isinstance(owner, list | dict):
+        _update_item_of(frame, node, target, operator, value, (owner, load(index)))
+        return
     if not isinstance(owner, Located):
         raise _updated_part(frame, target, operator, value)
     here = frame.here(target)
@@ -937,6 +1025,40 @@ def _update_item(
         update_item(frame.here(node), owner, known, part, right, combined)
     except Failure as failure:
         raise _of_store(frame, target, failure, False).at(frame.span(target)) from None
+
+
+def _update_item_of(
+    frame: Frame,
+    node: ast.AugAssign,
+    target: ast.Subscript,
+    operator: str,
+    value: ast.expr,
+    place: tuple[Any, Any],
+) -> None:
+    """`owner[index] += value` of a list or a dict: an array in it is written in its place."""
+    owner, index = place
+    found = container_of(frame.session, owner)
+    if found is None or found.frozen is not None:
+        failure = Failure(*_updated_part(frame, target, operator, value).diagnostics)
+        raise shared_by(failure, found)
+    left = subscript(frame, target, owner, index)
+    given = locate(frame, value)
+    if is_poisoned(left) or is_poisoned(given):
+        raise Poisoned
+    text = frame.source.text_of(target)
+    if (left.__class__, operator) in OPERATORS:
+        _change(frame, node, left, operator, given, text)
+        return  # the item is the same as before
+    right = _loaded(frame, value, given)
+    if isinstance(left, Located):
+        sign = operators.SIGNS[operator]
+        result = operators.binary(frame, node, operator, left.load(), right)
+        try:
+            update_whole(frame.here(node), left, sign, result, text)
+        except Failure as failure:
+            raise named_store(failure, f"`{text} {sign}=`").at(frame.span(node)) from None
+        return
+    set_item_of(frame, target, owner, index, operators.binary(frame, node, operator, left, right))
 
 
 def _updated_part(frame: Frame, target: ast.Subscript, operator: str, value: ast.expr) -> Failure:

@@ -24,6 +24,7 @@ from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.captures.captured import Guard
+    from pscdsl._src.frontend.interpreter.containers import Container, Walk
     from pscdsl._src.frontend.interpreter.functions import Closure
 
 
@@ -322,6 +323,10 @@ class Session:
         """The arrays that the kernel was given to write: somebody else holds them, too."""
         self.result_cells: frozenset[Cell] | None = None
         """The arrays that the result may show; None if that is not known."""
+        self.containers: dict[int, Container] = {}
+        """The lists, dicts and sets that are followed, by their identity."""
+        self.walks: list[Walk] = []
+        """The loops that go through some of them."""
         self.live: list[Frame] = []
         """The frames of functions and comprehensions that are being elaborated."""
         self.loops: dict[Span, str] = {}
@@ -416,6 +421,7 @@ class Frame:
 
     __slots__ = (
         "assigned",
+        "began",
         "call_site",
         "closure",
         "in_comprehension",
@@ -437,6 +443,8 @@ class Frame:
         closure: Closure | None = None,
     ) -> None:
         self.session = session
+        self.began = session.cells
+        """How many cells and containers there were when it was made."""
         self.source = source
         self.scope = scope
         self.outer = outer

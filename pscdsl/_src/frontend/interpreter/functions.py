@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pscdsl._src.frontend.interpreter.containers import adopt, adopt_all
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session, session_of
 from pscdsl._src.frontend.interpreter.iteration import Iterated
-from pscdsl._src.frontend.interpreter.places import Frozen, Located, load, own
+from pscdsl._src.frontend.interpreter.places import Frozen, Located, escaped, load, own
 from pscdsl._src.frontend.purity import external_value, is_mutable, range_length
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
@@ -181,7 +182,9 @@ class Closure:
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Elaborate the body inline, at the place of the call, for who knows no references."""
-        return load(self.enter(session_of(here), self.bind(args, kwargs)))
+        session = session_of(here)
+        frozen = Frozen(f"`{self.name}` returned to what is not followed")
+        return escaped(session, self.enter(session, self.bind(args, kwargs)), frozen)
 
     def enter(self, session: Session, names: dict[str, Any]) -> Any:
         """Elaborate the body with its parameters bound; the result may be a reference.
@@ -205,7 +208,11 @@ class Closure:
                 name: own(session, value, self._given(session, name))
                 for name, value in names.items()
             }
+            spec = self.node.args
+            if spec.kwarg is not None and self is not session.root:
+                adopt(session, names[spec.kwarg.arg])  # a dict of its own
             for name, value in names.items():
+                adopt_all(session, value, self._given(session, name))
                 program.named(name, value.seen() if isinstance(value, Located) else value)
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from pscdsl._src.frontend.interpreter.places import Index, Located, Ref, Shared, Walked
+from pscdsl._src.frontend.interpreter.places import Array, Index, Located, Ref, Shared, Walked
 from pscdsl._src.frontend.interpreter.python_numbers import computed
-from pscdsl._src.frontend.values import describe
+from pscdsl._src.frontend.values import Open, describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy import indexing
@@ -149,10 +149,33 @@ def rows_of(array: Located) -> Iterated:
     return Iterated("the rows of an array", seen.shape[0], item, (array,))
 
 
+class Long(Open):
+    """A list that is as long as a loop has steps."""
+
+    @property
+    def length(self) -> Size:
+        """How many items there are."""
+        raise NotImplementedError
+
+    def item(self, index: Any) -> Any:
+        """`items[index]`."""
+        raise NotImplementedError
+
+    def array(self) -> Array:
+        """What NumPy makes of the list."""
+        raise NotImplementedError
+
+    def iterated(self) -> Iterated:
+        """What a loop over it goes through."""
+        raise NotImplementedError
+
+
 def iterated(value: Any) -> Iterated | None:
     """What a loop goes through by a counter; None if it goes through known items."""
     if isinstance(value, Located):
         return rows_of(value)
+    if isinstance(value, Long):
+        return value.iterated()
     return value if isinstance(value, Iterated) else None
 
 

@@ -28,18 +28,28 @@ from pscdsl._src.frontend.interpreter.branches import (
     are_given,
     default_dtype,
     kinds_of,
+    lengths_differ,
+    named_container,
     of_kind,
     zero_of,
 )
+from pscdsl._src.frontend.interpreter.containers import Container, adopt_all, same_order
 from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.functions import number_of_steps
 from pscdsl._src.frontend.interpreter.iteration import Count
+from pscdsl._src.frontend.interpreter.loop_lists import (
+    Appended,
+    appended_name,
+    sized,
+    values_of,
+)
 from pscdsl._src.frontend.interpreter.places import (
     Array,
     Cell,
     Frozen,
     Located,
     Ref,
+    held_in,
     load,
     located_in,
 )
@@ -63,10 +73,11 @@ from pscdsl._src.primitives.while_loop import While
 from pscdsl.typing.array_types import NONE, ArrayType, TupleType, Type, same_structure
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import EndlessLoop, LoopChangesType, UnboundAfterLoop
+from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import I32, I64, DType, Kind, accepts_weak
-from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.unify import array_difference
 
 MOST_ROUNDS: Final = 40
@@ -205,11 +216,53 @@ class Slot:
     def value(self, leaves: Iterator[Any], session: Session, frozen: Frozen | None) -> Any:
         """What the name stands for, of these leaves."""
         assert self.tree is not None
-        return rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, frozen)))
+        value = rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, frozen)))
+        adopt_all(session, value, frozen or Frozen("is what a step of the loop left"))
+        return value
 
     def left_out(self) -> Any:
         """What the name stands for if it is not carried."""
         return Unjoined(self.dropped) if self.dropped else POISON
+
+
+@dataclass(eq=False)
+class Items:
+    """The items of a list or a dict that is carried."""
+
+    name: str
+    session: Session
+    form: Any
+    """What it holds before the loop."""
+    leaves: list[Leaf]
+    tree: Type
+
+    @classmethod
+    def of(
+        cls, session: Session, here: Builder, name: str, container: Container, span: Span
+    ) -> Items:
+        """Those of a container; a Failure if they cannot be carried."""
+        form = container.content()
+        if isinstance(form, set):
+            raise Failure(NotStatic(what=f"{name}, a set that a step changes,")).at(span)
+        try:
+            found, tree = flatten(here, load(values_of(form)), name)
+        except Failure as failure:
+            raise failure.at(span) from None
+        leaves = [Leaf.of(each, session.working_float) for each in found]
+        return cls(name, session, form, leaves, tree)
+
+    def content(self, leaves: Iterator[Any], frozen: Frozen) -> Any:
+        """What it holds, of these leaves."""
+        session = self.session
+
+        def array(leaf: Any) -> Ref:
+            return Ref(Cell(session, leaf, frozen))
+
+        values = rebuilt(values_of(self.form), self.tree, leaves, array)
+        adopt_all(session, values, frozen)
+        if is_dict(self.form):
+            return dict(zip(self.form, values, strict=True))
+        return list(values)
 
 
 @dataclass(eq=False)
@@ -267,8 +320,12 @@ class Rolled:
     """Whether a name may be read after the loop."""
     slots: dict[Key, Slot] = field(default_factory=dict[Any, Slot])
     cells: dict[Cell, Leaf] = field(default_factory=dict[Cell, Leaf])
-    frozen: dict[Cell, Frozen] = field(default_factory=dict[Cell, Frozen])
-    """Cells of before the loop that a step shares."""
+    contents: dict[Container, Items] = field(default_factory=dict[Container, Items])
+    """Lists and dicts of before the loop whose items a step changes."""
+    appended: dict[Container, Appended] = field(default_factory=dict[Container, Appended])
+    """Lists of before the loop to which each step appends, and which it does not read."""
+    frozen: dict[Cell | Container, Frozen] = field(default_factory=dict[Any, Frozen])
+    """Cells and containers of before the loop that a step shares."""
     kinds: frozenset[int] = frozenset((ON,))
     returned: list[Leaf] = field(default_factory=list[Leaf])
     local: dict[Key, None] = field(default_factory=dict[Key, None])
@@ -403,8 +460,10 @@ class Rolled:
                 self._learn_changes()
                 ends = [each for slot in self.slots.values() for each in self._end(slot, wanted)]
                 ends += self._contents(wanted)
+                ends += self._items(wanted)
                 self._learn_owners(outcome)
                 ends += self._exits(outcome)
+                rows = self._rows()
             except Poisoned:
                 return None
             if attempt.failed():
@@ -412,7 +471,7 @@ class Rolled:
             if self.count is not None:
                 (later,) = block.bind(e.add, (self._counter, block.literal(1, self._counter.dtype)))
                 ends.append(later)
-            return Step(*block.finish(params, ends))
+            return Step(*block.finish(params, [*ends, *rows]))
 
     def _begin(self, block: Builder, wanted: dict[int, DType]) -> list[Value]:
         """Let names and cells hold what is carried; the parameters of the block."""
@@ -441,6 +500,11 @@ class Rolled:
         for cell, leaf in self.cells.items():
             cell.replace(shown(leaf))
         self._stamps = {cell: cell.stamp for cell in self.cells}
+        for container, items in self.contents.items():
+            frozen = self._snapshot("an item")
+            container.replace(items.content(iter([shown(x) for x in items.leaves]), frozen))
+        for container in self.appended:
+            container.replace([])
         self._leaving = [block.parameter(ArrayType(I32, ()))] if self.exits else []
         self._returned = [block.parameter(leaf.type) for leaf in self.returned]
         params += [*self._leaving, *self._returned]
@@ -479,15 +543,87 @@ class Rolled:
             for cell in self.state.written()
             if cell not in self.cells and self.state.existed(cell)
         ]
+        known = (*self.contents, *self.appended)
+        containers = [each for each in self.state.changed() if each not in known]
         self.local = local
-        if new or cells:
+        if new or cells or containers:
             self.state.restore()
             for key in new:
                 self._add(key)
             for cell in cells:
                 self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
-        if new or cells or again:
+            for container in containers:
+                self._add_container(container)
+        if new or cells or containers or again:
             raise Again
+
+    def _add_container(self, container: Container) -> None:
+        """Carry the items of a list or a dict, or collect those that a list gets in each step."""
+        name = named_container(self.session, container)
+        held = None if self.held is None else self.held[container]
+        found = appended_name(self.frame, self.node, container)
+        if held == 1 and found is not None:
+            if self.count is None or isinstance(self.count, Value) or self.exits:
+                raise self._another_length(name, container.value, "another number of items")
+            before = container.content()
+            assert isinstance(before, list)
+            self.appended[container] = Appended(found, name, before=before)
+            self._share(before, self._snapshot("an item"))
+            return
+        self.contents[container] = Items.of(self.session, self.here, name, container, self._span)
+        self._share(container.content(), self._snapshot("an item"))
+
+    def _another_length(self, name: str, before: Any, after: str) -> Failure:
+        why = "each step changes how many items there are"
+        rewrite = "each step may append to a list that it does not read otherwise"
+        return Failure(
+            LoopChangesType(
+                name=name, before=sized(before), after=after, why=why, rewrite=rewrite
+            ).at(self._span)
+        )
+
+    def _items(self, wanted: dict[int, DType]) -> list[Value]:
+        """What lists and dicts hold at the end of a step; Again if their types were learnt."""
+        found: list[Value] = []
+        again = False
+        for container, items in self.contents.items():
+            now = container.content()
+            if is_poisoned(now):
+                raise Poisoned
+            if lengths_differ([items.form, now]) is not None:
+                raise self._another_length(items.name, items.form, sized(now))
+            if not same_order(items.form, now):
+                raise Failure(self._changed(items.name, "a dict", "one of another order"))
+            leaves, tree = flatten(self.program.current, load(values_of(now)), items.name)
+            if not same_structure(tree, items.tree):
+                raise Failure(self._changed(f"an item of {items.name}", items.tree, tree))
+            pairs = list(zip(items.leaves, leaves, strict=True))
+            again |= any([leaf.learn(each, wanted.get(id(leaf))) for leaf, each in pairs])
+            again |= self._share(now, self._snapshot("an item"))
+            if again:
+                continue
+            for leaf, each in pairs:
+                end = each.type.with_dtype(leaf.carrier) if isinstance(each, Weak) else each.type
+                fits = leaf.dtype is not None or isinstance(each, Weak)
+                if isinstance(each, Weak):
+                    fits = fits and accepts_weak(leaf.carrier, each.kind)
+                why = array_difference(self.program.facts, end, leaf.type)
+                if why is not None or not fits:
+                    name = f"an item of {items.name}"
+                    raise Failure(self._changed(name, leaf.type, each.type, why or ""))
+                found.append(at(each, leaf.carrier))
+        if again:
+            raise Again
+        return found
+
+    def _rows(self) -> list[Value]:
+        """What a step appends to each list."""
+        here = self.program.current
+        return [
+            row
+            for container, appended in self.appended.items()
+            for row in appended.rows(here, container.value, self.session.working_float)
+        ]
 
     def _is_hidden(self, key: Key) -> bool:
         return key[1].startswith(" ")
@@ -520,15 +656,14 @@ class Rolled:
     def _share(self, value: Any, why: Frozen) -> bool:
         """Freeze the cells of before the loop that a value shows; whether that is new."""
         new = False
-        for each in located_in(value):
-            for cell in each.cells():
-                slot = self.heads.get(cell)
-                if slot is not None:
-                    new |= slot.owned
-                    slot.owned = False
-                elif self.state.existed(cell) and cell.frozen is None and cell not in self.frozen:
-                    self.frozen[cell] = why
-                    new = True
+        for cell in held_in(self.session, value):
+            slot = self.heads.get(cell) if isinstance(cell, Cell) else None
+            if slot is not None:
+                new |= slot.owned
+                slot.owned = False
+            elif self.state.existed(cell) and cell.frozen is None and cell not in self.frozen:
+                self.frozen[cell] = why
+                new = True
         return new
 
     def _carry_out(self, key: Key, value: Any) -> bool:
@@ -624,10 +759,12 @@ class Rolled:
             if self.state.existed(cell) and cell not in self.frozen:
                 self.frozen[cell] = why
                 again = True
-            slot = self.heads.get(cell)
+            slot = self.heads.get(cell) if isinstance(cell, Cell) else None
             if slot is not None and slot.owned:
                 slot.owned = False
                 again = True
+        for container in self.appended:
+            again |= self._share(container.content(), self._snapshot("an item"))
         for slot in self.slots.values():
             frame, name = slot.key
             value = frame.names.get(name, MISSING)
@@ -644,7 +781,7 @@ class Rolled:
         if again:
             raise Again
 
-    def _held_at_end(self) -> Counter[Cell] | None:
+    def _held_at_end(self) -> Counter[Cell | Container] | None:
         """How often names refer to each cell, those that end with the step left out."""
         gone = {
             key: value
@@ -718,6 +855,7 @@ class Rolled:
         """The equation, and what the loop leaves."""
         leaves = [leaf for slot in self.slots.values() for leaf in slot.leaves]
         leaves += self.cells.values()
+        leaves += [leaf for items in self.contents.values() for leaf in items.leaves]
         here = self.here
         initial = [leaf.initial() for leaf in leaves]
         if self.exits:
@@ -725,7 +863,7 @@ class Rolled:
         self.program.span = self._span
         results: Sequence[Value] = ()
         count = self.count
-        if initial:
+        if initial or self.appended:
             if count is not None:
                 initial.append(here.literal(0, I64 if isinstance(count, Value) else I32))
             if test is None:
@@ -738,6 +876,12 @@ class Rolled:
                 counts = len(test.captured), len(step.captured)
                 loop = While(test.block, step.block, *counts, bound)
                 results = here.bind(loop, (*test.captured, *step.captured, *initial))
+        rows = iter(results[len(initial) :])
+        for appended in self.appended.values():
+            assert count is not None
+            assert not isinstance(count, Value)
+            of_list = [next(rows) for _ in range(appended.count)]
+            self.frame.names[appended.local] = appended.after(self.session, here, of_list, count)
         return self._left(results)
 
     def _left(self, results: Sequence[Value]) -> Outcome:
@@ -761,8 +905,11 @@ class Rolled:
                 frame.names[name] = slot.value(iter(leaves), session, frozen)
         for cell, leaf in self.cells.items():
             cell.replace(after(leaf))
-        for cell, frozen in self.frozen.items():
-            cell.freeze(frozen)
+        for container, items in self.contents.items():
+            left = [after(leaf) for leaf in items.leaves]
+            container.replace(items.content(iter(left), self._snapshot("an item")))
+        for each, why in self.frozen.items():
+            each.freeze(why)
         for key in self.local:
             frame, name = key
             frame.names[name] = Unjoined([UnboundAfterLoop(name=name, span=self._span)])

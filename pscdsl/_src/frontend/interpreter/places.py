@@ -12,6 +12,7 @@ can be read for ever, and a store into it is refused.  What is not known to make
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -35,6 +36,7 @@ from pscdsl.typing.dtypes import KEY, accepts_weak
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice, is_tuple
 
 if TYPE_CHECKING:
+    from pscdsl._src.frontend.interpreter.containers import Container
     from pscdsl._src.frontend.interpreter.frames import Session
 
 Array: TypeAlias = "Value | Weak"
@@ -101,9 +103,9 @@ class Written:
 
 @dataclass(frozen=True, eq=False)
 class Froze:
-    """A cell was frozen."""
+    """A cell or a container was frozen."""
 
-    cell: Cell
+    cell: Cell | Container
 
     def undo(self) -> None:
         """Let it take stores again."""
@@ -484,18 +486,26 @@ def load(value: Any) -> Any:
     return value.__class__([load(item) for item in parts_of(value)])
 
 
-def freeze(value: Any, frozen: Frozen) -> None:
-    """Refuse stores into all that a value refers to."""
+def held_in(session: Session, value: Any) -> Iterator[Cell | Container]:
+    """The cells that a value refers to, and the containers in it."""
+    from pscdsl._src.frontend.interpreter.containers import containers_in  # which have references
+
     for each in located_in(value):
-        for cell in each.cells():
-            cell.freeze(frozen)
+        yield from each.cells()
+    yield from containers_in(session, value)
 
 
-def escaped(value: Any, frozen: Frozen) -> Any:
+def freeze(session: Session, value: Any, frozen: Frozen) -> None:
+    """Refuse stores into all that a value refers to, and changes of the containers in it."""
+    for each in held_in(session, value):
+        each.freeze(frozen)
+
+
+def escaped(session: Session, value: Any, frozen: Frozen) -> Any:
     """The value for code without references: what it refers to is never written again."""
     if is_traced(value):
         return value
-    freeze(value, frozen)
+    freeze(session, value, frozen)
     return load(value)
 
 
@@ -520,8 +530,10 @@ def own(
         if not (is_sequence(each) or is_dict(each)) or not _holds_values(each):
             return each  # the very object: others may know it
         if is_dict(each):
-            return {key: made(item) for key, item in each.items()}
-        return each.__class__([made(item) for item in each])
+            items = {key: made(item) for key, item in each.items()}
+            return each if all(items[key] is each[key] for key in each) else items
+        found = [made(item) for item in each]
+        return each if all(map(operator.is_, found, each)) else each.__class__(found)
 
     return made(value)
 

@@ -20,6 +20,7 @@ from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_
 from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram, require_program, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure, items_of
 from pscdsl._src.frontend.interpreter.iteration import (
+    Long,
     backwards,
     counted_range,
     iterated,
@@ -155,6 +156,8 @@ def _leaving(name: str, array: Any, rewrite: str, of_sizes: str) -> Failure:
 def _len(here: Any, obj: Any, /) -> Any:
     if isinstance(obj, Once):
         raise Failure(BadArguments(function="len", problem=f"of {obj.kind}, use a list"))
+    if isinstance(obj, Long):
+        return obj.length
     if is_traced(obj):
         if not obj.ndim:
             raise Failure(BadArguments(function="len", problem="of an array without axes"))
@@ -256,6 +259,8 @@ def _holds(here: Any, function: Any, item: Any) -> bool:
 
 
 def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
+    if isinstance(iterable, Long):
+        iterable = iterable.array()
     if is_traced(iterable):
         return _sum_of_array(here, iterable, start)
     items = items_of(iterable)

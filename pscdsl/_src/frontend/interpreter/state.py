@@ -6,6 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from pscdsl._src.frontend.interpreter.containers import (
+    Changed,
+    Container,
+    Content,
+    Extended,
+    container_of,
+)
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.places import (
@@ -47,8 +54,8 @@ class State:
         self.names = [(frame, dict(frame.names)) for frame in live_frames(session)]
         self._before = dict(self.names)
 
-    def existed(self, cell: Cell) -> bool:
-        """Whether a cell was there."""
+    def existed(self, cell: Cell | Container) -> bool:
+        """Whether a cell or a container was there."""
         return cell.serial <= self.serial
 
     def before(self, key: Key) -> Any:
@@ -76,8 +83,14 @@ class State:
         cells = [change.cell for change in changes if isinstance(change, Written)]
         return {cell: (cell.content, cell.stamp) for cell in cells}
 
-    def frozen(self) -> list[tuple[Cell, Frozen]]:
-        """The cells that take no stores any more, and why."""
+    def changed(self) -> dict[Container, Content]:
+        """The containers that were there and were changed, with what they hold now."""
+        changes = self.session.journal[self.mark :]
+        found = [each.container for each in changes if isinstance(each, Changed | Extended)]
+        return {each: each.content() for each in found if self.existed(each)}
+
+    def frozen(self) -> list[tuple[Cell | Container, Frozen]]:
+        """The cells and containers that take no stores any more, and why."""
         return [
             (change.cell, change.cell.frozen)
             for change in self.session.journal[self.mark :]
@@ -85,10 +98,13 @@ class State:
         ]
 
     def restore(self) -> None:
-        """Go back."""
+        """Go back; containers that were made since stay as they are."""
         journal = self.session.journal
         while len(journal) > self.mark:
-            journal.pop().undo()
+            change = journal.pop()
+            made = isinstance(change, Changed | Extended) and not self.existed(change.container)
+            if not made:
+                change.undo()
         for frame, before in self.names:
             frame.names.clear()
             frame.names.update(before)
@@ -139,13 +155,19 @@ def alike(one: Any, other: Any) -> bool:
     return False
 
 
-def holders(session: Session) -> Counter[Cell] | None:
-    """How often names refer to each cell; None if something is held by what is not known."""
-    counts: Counter[Cell] = Counter(session.caller_holds)
-    seen: set[Frame] = set()
+def holders(
+    session: Session, without: Frame | None = None, more: Any = ()
+) -> Counter[Cell | Container] | None:
+    """How often names refer to each cell and container; None if that is not known.
+
+    Those of one frame may be left out, and other values be counted.
+    """
+    counts: Counter[Cell | Container] = Counter(session.caller_holds)
+    seen: set[Frame] = set() if without is None else {without}
     try:
         for frame in live_frames(session):
             counts.update(_of_frame(frame, seen))
+        counts.update(held(more, seen, session))
     except _Unknown:
         return None
     return counts
@@ -156,7 +178,7 @@ def is_whole(value: Any) -> TypeGuard[Ref]:
     return isinstance(value, Ref) and not value.steps and value.cell.frozen is None
 
 
-def is_held_once(value: Any, held: Counter[Cell] | None) -> bool:
+def is_held_once(value: Any, held: Counter[Cell | Container] | None) -> bool:
     """Whether a value is a whole array that takes stores, and one name is all that refers to it."""
     return is_whole(value) and held is not None and held[value.cell] == 1
 
@@ -173,34 +195,39 @@ class _Unknown(Exception):
     """A value that may hold anything."""
 
 
-def _of_frame(frame: Frame | None, seen: set[Frame]) -> Iterator[Cell]:
+def _of_frame(frame: Frame | None, seen: set[Frame]) -> Iterator[Cell | Container]:
     while frame is not None and frame not in seen:
         seen.add(frame)
         for value in frame.names.values():
-            yield from held(value, seen)
+            yield from held(value, seen, frame.session)
         frame = frame.outer
 
 
-def held(value: Any, seen: set[Frame]) -> Iterator[Cell]:
-    """The cells that a value refers to, one for each reference."""
+def held(value: Any, seen: set[Frame], session: Session) -> Iterator[Cell | Container]:
+    """The cells and containers that a value refers to, one for each reference."""
+    container = container_of(session, value)
+    if container is not None:
+        yield container
     if isinstance(value, Located):
         yield from value.cells()
     elif isinstance(value, Bound):
         yield from value.owner.cells()
     elif isinstance(value, Walked):
-        yield from held(value.located, seen)
+        yield from held(value.located, seen, session)
     elif isinstance(value, Closure):
         yield from _of_frame(value.outer, seen)
     elif isinstance(value, Partial):
-        yield from held((value.function, value.args, dict(value.kwargs)), seen)
+        yield from held((value.function, value.args, dict(value.kwargs)), seen, session)
     elif isinstance(value, BoundMethod):
-        yield from held((value.function, value.self_value), seen)
+        yield from held((value.function, value.self_value), seen, session)
     elif is_sequence(value) or is_dict(value) or isinstance(value, Once):
         for part in parts_of(value):
-            yield from held(part, seen)
+            yield from held(part, seen, session)
+        if isinstance(value, Once):
+            yield from [source for source, _, _ in value.sources]
     elif isinstance(value, Builtin) and value.name.rpartition(".")[0] == "":
         raise _Unknown  # a method of a container, which it holds
     else:  # a transformed function holds another one
         function: Any = getattr(value, "function", None)
         if function is not None:
-            yield from held(function, seen)
+            yield from held(function, seen, session)

@@ -23,10 +23,12 @@ from pscdsl._src.frontend.interpreter.branches import (
     predicate_of,
     resumed,
 )
+from pscdsl._src.frontend.interpreter.containers import walking
 from pscdsl._src.frontend.interpreter.expressions import (
     assign,
     augment,
     closure,
+    delete_item_of,
     evaluate,
     locate,
     locate_iterable,
@@ -442,9 +444,29 @@ def _for(
         frame.session.report(failure.at(frame.span(iter)))
         return _unrolled_in_doubt(frame, target, body)
     with unrolling(frame, frame.span(node).head(len("for")), items):
-        item = None if counted is None else counted.item
-        outcome = _unrolled(frame, node, target, list(items), body, item)
+        if counted is not None:
+            outcome = _unrolled(frame, node, target, list(items), body, counted.item)
+        else:
+            outcome = _through(frame, node, target, source, items, body)
     return after_loop(frame, node, outcome, last)
+
+
+def _through(
+    frame: Frame,
+    node: ast.For,
+    target: ast.expr,
+    source: Any,
+    items: Sequence[Any],
+    body: list[ast.stmt],
+) -> Outcome:
+    """A loop over known items, which the body changes only where it has been already."""
+    with walking(frame.session, source) as at:
+
+        def item(pair: tuple[int, Any]) -> Any:
+            at(pair[0])
+            return pair[1]
+
+        return _unrolled(frame, node, target, [*enumerate(items)], body, item)
 
 
 def _counted(frame: Frame, node: ast.For, source: Any) -> Iterated | None:
@@ -755,6 +777,9 @@ def _global(frame: Frame, node: ast.Global | ast.Nonlocal, names: list[str]) -> 
 
 def _delete(frame: Frame, node: ast.Delete, targets: list[ast.expr]) -> Outcome:
     for target in targets:
+        if isinstance(target, ast.Subscript):
+            delete_item_of(frame, target)
+            continue
         if not isinstance(target, ast.Name):
             text = frame.source.text_of(node)
             raise Failure(Mutation(what=f"`{text}`", rewrite="make a copy without it"))

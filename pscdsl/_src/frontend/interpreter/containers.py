@@ -1,0 +1,286 @@
+"""Lists, dicts and sets that statements change: who holds them, and what their methods do.
+
+A list of the program is a list of Python's that all its names share, so that `b = a` and then
+`b.append(1)` changes `a`.  A `Container` says of one that it was made in this call, and that it may
+be changed; what has none is refused.  Lengths and keys are known while checking.
+
+Each change is written to the session's journal with what there was before, so that a branch, a
+trial or a step of a loop can be undone.  What is passed to code that does not follow changes is
+frozen: it can be read for ever, and changed no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from pscdsl._src.frontend.interpreter.places import Froze, Frozen, parts_of
+from pscdsl._src.frontend.values import Builtin, Once, is_traced
+from pscdsl.typing.codes.purity import Mutation
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
+from pscdsl.typing.python_containers import is_dict, is_sequence
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.interpreter.frames import Session
+
+Content: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """A container was changed: what it held before."""
+
+    container: Container
+    content: Content
+    stamp: int
+
+    def undo(self) -> None:
+        """Let it hold that again."""
+        self.container.fill(self.content)
+        self.container.stamp = self.stamp
+
+
+@dataclass(frozen=True, eq=False)
+class Extended:
+    """A list became longer: how many items it had."""
+
+    container: Container
+    length: int
+    stamp: int
+
+    def undo(self) -> None:
+        """Drop what came behind them."""
+        value: Any = self.container.value
+        del value[self.length :]
+        self.container.stamp = self.stamp
+
+
+@dataclass(eq=False)
+class Walk:
+    """A loop that goes through a container, and where it is."""
+
+    container: Container
+    ordered: bool
+    """Whether its steps take the items one after the other."""
+    keys: bool = False
+    """Whether it goes through the keys of a dict, and reads no item."""
+    position: int = -1
+
+    def admits(self, place: int) -> bool:
+        """Whether the loop reads an item no more."""
+        return self.keys or (self.ordered and 0 <= place <= self.position)
+
+
+class Container:
+    """A list, a dict or a set: where it was made, and whether it may be changed."""
+
+    __slots__ = ("depth", "frozen", "serial", "session", "stamp", "value")
+
+    def __init__(self, session: Session, value: Content, frozen: Frozen | None = None) -> None:
+        assert session.program is not None
+        self.session = session
+        self.value = value
+        self.frozen = frozen
+        """Why it is not changed any more; None if it may be."""
+        session.cells += 1
+        self.serial = session.cells
+        """Which one it is, of all cells and containers."""
+        self.depth = session.program.current.depth
+        """How deep the block lies in which it was made."""
+        self.stamp = session.stores
+        """When it was changed last."""
+
+    def content(self) -> Content:
+        """What it holds now, which stays."""
+        return self.value.copy()
+
+    def fill(self, content: Content) -> None:
+        """Let it hold something else, of which nobody knows."""
+        value: Any = self.value
+        value.clear()
+        (value.extend if isinstance(value, list) else value.update)(content)
+
+    def replace(self, content: Content) -> None:
+        """Let it hold something else, also if it is shared: what a branch or a loop left there."""
+        session = self.session
+        session.journal.append(Changed(self, self.content(), self.stamp))
+        session.stores += 1
+        self.stamp = session.stores
+        self.fill(content)
+
+    def extend(self, items: Sequence[Any]) -> None:
+        """Let a list hold more items behind those that it has."""
+        session, value = self.session, self.value
+        assert isinstance(value, list)
+        session.journal.append(Extended(self, len(value), self.stamp))
+        session.stores += 1
+        self.stamp = session.stores
+        value.extend(items)
+
+    def freeze(self, frozen: Frozen) -> None:
+        """Refuse changes from here on."""
+        if self.frozen is None:
+            self.frozen = frozen
+            self.session.journal.append(Froze(self))
+
+    def require_free(self) -> None:
+        """A Failure if it may not be changed here."""
+        if self.frozen is not None:
+            raise refusal(self.value, self.frozen)
+        if self.depth < self.session.barrier:
+            why = "is made outside of the function that a combinator is given"
+            raise refusal(self.value, Frozen(why, rewrite="return the new items from the function"))
+
+    def require_unwalked(self, place: int | None = None) -> None:
+        """A Failure if a loop goes through it that would see the change, or see another length."""
+        for walk in self.session.walks:
+            if walk.container is self and not (place is not None and walk.admits(place)):
+                kind = self.value.__class__.__name__
+                why = "a loop goes through"
+                rewrite = f"go through a copy: `for … in list(…)` of the {kind}"
+                raise refusal(self.value, Frozen(why, rewrite=rewrite))
+
+
+def refusal(value: Any, frozen: Frozen) -> Failure:
+    """The refusal of a change of a container; the caller says which change it is."""
+    kind: str = value.__class__.__name__
+    rewrite = frozen.rewrite or f"change a copy: `{kind}(…)` makes one"
+    found = Mutation(what=CHANGE, rewrite=rewrite, why=frozen.why, noun=f"a {kind}")
+    if frozen.span is not NOWHERE:
+        found = found.labelled(Label(frozen.span, "shared here"))
+    return Failure(found)
+
+
+def shared_by(failure: Failure, container: Container | None) -> Failure:
+    """The refusal of a change, with who holds what is changed."""
+    frozen = None if container is None else container.frozen
+
+    def named(found: Diagnostic) -> Diagnostic:
+        if not isinstance(found, Mutation) or frozen is None or container is None:
+            return found
+        kind = container.value.__class__.__name__
+        found = found.replaced(why=frozen.why, noun=f"a {kind}")
+        shown = Label(frozen.span, "shared here")
+        return found if frozen.span is NOWHERE else found.labelled(shown)
+
+    return Failure(*map(named, failure.diagnostics))
+
+
+CHANGE: Final = "a change"
+"""What a change is called until its text is known."""
+
+
+def is_container(value: Any) -> bool:
+    """Whether a value is a list, a dict or a set of Python's."""
+    return value.__class__ in (list, dict, set)
+
+
+def container_of(session: Session, value: Any) -> Container | None:
+    """What is known of a list, a dict or a set; None if it is none of this call."""
+    return session.containers.get(id(value))
+
+
+def adopt(session: Session, value: Any, frozen: Frozen | None = None) -> Any:
+    """Follow a list, a dict or a set that was made just now, or is known to be held by others."""
+    if session.program is not None and is_container(value) and id(value) not in session.containers:
+        session.containers[id(value)] = Container(session, value, frozen)
+    return value
+
+
+def adopt_all(session: Session, value: Any, frozen: Frozen) -> None:
+    """Say of all containers in a value that are not followed why they take no changes."""
+    if is_traced(value) or session.program is None:
+        return
+    if is_container(value):
+        adopt(session, value, frozen)
+    for part in () if isinstance(value, Once) else parts_of(value):
+        adopt_all(session, part, frozen)
+
+
+def changeable(session: Session, value: Any) -> Container:
+    """The container of a value that may be changed here; a Failure if it may not."""
+    found = container_of(session, value)
+    if found is None:
+        raise refusal(value, Frozen("this call did not make"))
+    found.require_free()
+    return found
+
+
+def containers_in(session: Session, value: Any) -> Iterator[Container]:
+    """The containers in a value that are followed."""
+    if is_traced(value):
+        return
+    found = container_of(session, value)
+    if found is not None:
+        yield found
+    if isinstance(value, Method):
+        yield from containers_in(session, value.owner)
+    if isinstance(value, Once):
+        for container, _, _ in value.sources:
+            yield container
+    for part in parts_of(value):
+        yield from containers_in(session, part)
+
+
+# Iterators over containers read them when they are gone through.
+
+
+@dataclass(frozen=True)
+class Method(Builtin):
+    """A method of one of Python's own values, which it reads when it is called."""
+
+    owner: Any = None
+
+
+def note_sources(session: Session, function: Any, args: Sequence[Any], result: Once) -> None:
+    """Note of which containers an iterator tells: a change of them in between would show."""
+    name = getattr(function, "name", "")
+    given = [*args, function.owner] if isinstance(function, Method) else args
+    found: list[tuple[Container, int, bool]] = []
+    for value in given:
+        container = container_of(session, value)
+        if container is not None:
+            found.append((container, container.stamp, name in _IN_ORDER))
+        elif isinstance(value, Once):
+            ordered = name in _IN_ORDER
+            found.extend((each, stamp, ordered and so) for each, stamp, so in value.sources)
+    result.sources = tuple(found)
+
+
+_IN_ORDER: Final = frozenset(("builtins.enumerate", "builtins.zip", "items", "keys", "values"))
+"""Functions and methods whose iterators take one item of each argument in each step."""
+
+
+@contextmanager
+def walking(session: Session, source: Any) -> Generator[Callable[[int], None]]:
+    """Goes through a container, or an iterator over some: what it has yet to read stays.
+
+    Gives what says at which place the loop is.
+    """
+    container = container_of(session, source)
+    if container is not None:
+        walks = [Walk(container, ordered=True, keys=is_dict(source))]
+    else:
+        found = source.sources if isinstance(source, Once) else ()
+        walks = [Walk(each, ordered) for each, _, ordered in found]
+
+    def at(place: int) -> None:
+        for walk in walks:
+            walk.position = place
+
+    session.walks.extend(walks)
+    try:
+        yield at
+    finally:
+        del session.walks[len(session.walks) - len(walks) :]
+
+
+def same_order(one: Any, other: Any) -> bool:
+    """Whether two values of one structure have the keys of their dicts in the same order."""
+    if is_dict(one) and is_dict(other):
+        return [*one] == [*other] and all(same_order(one[key], other[key]) for key in one)
+    if is_sequence(one) and is_sequence(other):
+        return all(map(same_order, one, other))
+    return True

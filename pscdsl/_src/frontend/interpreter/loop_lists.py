@@ -1,0 +1,226 @@
+"""Lists to which the body of a rolled loop appends: what the steps append is stacked.
+
+A list to which each step appends, and which it does not read, grows by the same number of items in
+each step.  Those are stacked: the list of after the loop, a `Stacked`, is as long as the loop.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pscdsl._src.frontend.interpreter.branches import CARRIERS, default_dtype, keys_of
+from pscdsl._src.frontend.interpreter.containers import Container, adopt
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of
+from pscdsl._src.frontend.interpreter.places import Array, Cell, Frozen, Ref, load
+from pscdsl._src.frontend.interpreter.python_numbers import computed
+from pscdsl._src.frontend.interpreter.stores import numpys
+from pscdsl._src.frontend.trees import at, flatten
+from pscdsl._src.frontend.values import describe
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl.numpy.indexing import getitem
+from pscdsl.numpy.shorthand import cast
+from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.codes.control import LoopChangesType
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.codes.language_evaluation import NoSuchItem
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Size
+from pscdsl.typing.dtypes import DType, Kind
+from pscdsl.typing.python_containers import is_dict, is_slice
+
+FEW_ITEMS: Final = 64
+"""A list of so many known items is one of Python's after a loop, too."""
+
+
+def values_of(content: Any) -> tuple[Any, ...]:
+    """The items of a list, or the values of a dict, in their order."""
+    return tuple(content.values()) if is_dict(content) else tuple(content)
+
+
+def sized(content: Any) -> str:
+    """A list or a dict in words."""
+    if is_dict(content):
+        return keys_of(content)
+    kind = content.__class__.__name__
+    return f"a {kind} of {len(content)} items"
+
+
+def appended_name(frame: Frame, loop: ast.stmt, container: Container) -> str | None:
+    """The name of a list to which a loop appends, if it does nothing else with it.
+
+    None if something in the loop, or a function in which it may be called, reads the list.
+    """
+    function = None if frame.closure is None else frame.closure.node
+    names = [name for name, value in frame.names.items() if value is container.value]
+    if function is None or len(names) != 1 or not isinstance(container.value, list):
+        return None
+    (name,) = names
+    appending = {
+        id(statement.value.func.value)
+        for statement in ast.walk(loop)
+        if isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and isinstance(statement.value.func, ast.Attribute)
+        and statement.value.func.attr == "append"
+    }
+    inner = [
+        node
+        for node in ast.walk(function)
+        if node is not function
+        and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef)
+    ]
+    if any(_mentions(node, name) for node in inner):
+        return None
+    read = any(
+        isinstance(node, ast.Name) and node.id == name and id(node) not in appending
+        for node in ast.walk(loop)
+    )
+    return None if read else name
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
+
+
+@dataclass(eq=False)
+class Appended:
+    """A list to which each step appends."""
+
+    local: str
+    """The one name that it has."""
+    name: str
+    """What messages call it."""
+    count: int = 0
+    """How many items a step appends."""
+    kind: Kind | None = None
+    """The kind of the items, if they are numbers of Python's."""
+    dtype: DType | None = None
+    shape: Any = ()
+    before: list[Any] = field(default_factory=list[Any])
+    """What the list holds before the loop."""
+
+    def rows(self, here: Builder, items: Any, working_float: DType | None) -> list[Value]:
+        """What a step appends, in one dtype; a Failure if that is no array of one type."""
+        found = [self._leaf(here, each) for each in items]
+        self.count = len(found)
+        if not found:
+            return []
+        first = found[0]
+        if all(isinstance(each, Weak) and not each.ndim for each in found):
+            self.kind = max(each.kind for each in found if isinstance(each, Weak))
+            self.dtype = CARRIERS[self.kind]
+        elif isinstance(first, Value):
+            self.dtype = first.dtype
+        else:
+            self.dtype = default_dtype(first.kind, working_float)
+        self.shape = first.type.shape
+        for each in found:
+            self._require(each)
+        return [at(each, self.dtype) for each in found]
+
+    def _require(self, item: Array) -> None:
+        assert self.dtype is not None
+        number = isinstance(item, Weak) and not item.ndim
+        same = isinstance(item, Weak) or item.dtype is self.dtype
+        kinds = self.kind is None or (isinstance(item, Weak) and item.kind is self.kind)
+        if item.type.shape == self.shape and same and number is (self.kind is not None) and kinds:
+            return
+        wanted = ArrayType(self.dtype, self.shape)
+        raise Failure(
+            LoopChangesType(
+                name=f"an item of {self.name}",
+                before=f"a {wanted}" if self.kind is None else "a number of Python's",
+                after=f"a {item.type}",
+                why="a list that a loop appends to has items of one type",
+            )
+        )
+
+    def _leaf(self, here: Builder, item: Any) -> Array:
+        found, tree = flatten(here, load(item), f"an item of {self.name}")
+        if not isinstance(tree, ArrayType):
+            what = f"an item of {self.name}, {describe(item)} that a rolled loop appends,"
+            rewrite = "append arrays or numbers, to one list each"
+            raise Failure(NotStatic(what=what, rewrite=rewrite))
+        return found[0]
+
+    def after(self, session: Session, here: Builder, results: Sequence[Value], count: Size) -> Any:
+        """The list of after the loop, of what the steps have appended."""
+        if not results:
+            return adopt(session, [*self.before])
+        assert self.dtype is not None
+        rows = results[0]
+        if len(results) > 1:
+            rows = numpys(here, "stack", [*results], 1)
+            rows = numpys(here, "reshape", rows, (count * len(results), *self.shape))
+        if self.before:
+            first = [self._leaf(here, each) for each in self.before]
+            for each in first:
+                self._require(each)
+            start = numpys(here, "stack", [at(each, self.dtype) for each in first])
+            rows = numpys(here, "concatenate", [start, rows])
+        frozen = Frozen(f"collects what a loop appended to {self.name}")
+        stacked = Stacked(Ref(Cell(session, rows, frozen)), self.kind)
+        length = stacked.length
+        if isinstance(length, int) and length <= FEW_ITEMS:
+            return adopt(session, [stacked.item(index) for index in range(length)])
+        return stacked
+
+
+class Stacked(Long):
+    """A list of items of one type, as long as a loop has steps."""
+
+    def __init__(self, rows: Ref, kind: Kind | None) -> None:
+        self.rows = rows
+        """The items as the rows of an array."""
+        self.kind = kind
+        """The kind of the items, if they are numbers of Python's."""
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return f"a list of {self.length} items that a loop made"
+
+    @property
+    def length(self) -> Size:
+        """How many items there are."""
+        found: Size = self.rows.type.shape[0]
+        return found
+
+    def item(self, index: Any) -> Any:
+        """`items[index]`; a slice is another list."""
+        if is_slice(index):
+            kept = numpys(self.rows.load().builder.program.current, "copy", self.rows.load()[index])
+            return Stacked(
+                Ref(Cell(self.rows.cell.session, kept, self.rows.cell.frozen)), self.kind
+            )
+        if not isinstance(index, int) or isinstance(index, bool):
+            reason = "which item of a list it is has to be known while checking"
+            rewrite = "`np.array(items)` makes an array, which takes computed indices"
+            found = describe(self)
+            raise Failure(
+                NoSuchItem(found=found, index=describe(index), reason=reason, rewrite=rewrite)
+            )
+        return self._of(row_of(self.rows, index))
+
+    def _of(self, row: Any) -> Any:
+        return row if self.kind is None else computed(row, self.kind)
+
+    def array(self) -> Array:
+        """What NumPy makes of the list."""
+        rows = self.rows.load()
+        if self.kind is None or not isinstance(rows, Value):
+            return rows
+        return Weak(rows.builder, self.kind, rows.shape, lambda dtype: cast(rows, dtype))
+
+    def iterated(self) -> Iterated:
+        """What a loop over it goes through."""
+        rows = self.rows
+
+        def item(counter: Any) -> Any:
+            index = counter if isinstance(counter, int) else computed(counter, Kind.INT)
+            return self._of(row_of(rows, index))
+
+        return Iterated("a list", self.length, item, (rows,))
