@@ -141,6 +141,11 @@ class MapType:
 
 
 @dataclass(frozen=True, slots=True)
+class DictType(MapType):
+    """A dict with string keys, in the order of the keys; it is no argument and no result."""
+
+
+@dataclass(frozen=True, slots=True)
 class VectorType:
     """A pyrsistent vector."""
 
@@ -247,7 +252,7 @@ def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
         fields = tuple((name, map_leaves(each, change)) for name, each in tree.fields)
         return RecordType(tree.record, fields)
     if isinstance(tree, MapType):
-        return MapType(tuple((key, map_leaves(each, change)) for key, each in tree.items))
+        return type(tree)(tuple((key, map_leaves(each, change)) for key, each in tree.items))
     return tree
 
 
@@ -261,7 +266,7 @@ def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
         fields = tuple((name, map_records(each, change)) for name, each in tree.fields)
         return RecordType(change(tree.record), fields)
     if isinstance(tree, MapType):
-        return MapType(tuple((key, map_records(each, change)) for key, each in tree.items))
+        return type(tree)(tuple((key, map_records(each, change)) for key, each in tree.items))
     return tree
 
 

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from pscdsl.typing.array_types import (
     ArrayType,
+    DictType,
     MapType,
     NoneType,
     RecordType,
@@ -178,7 +179,7 @@ class _Matching:
             self.tree(spec, given, where)
             return
         if isinstance(spec, MapSpec):
-            if not isinstance(given, MapType):
+            if not isinstance(given, MapType) or isinstance(given, DictType):
                 raise self.wrong_tree(where, spec, given)
             self.keys[where] = tuple(key for key, _ in given.items)
             for key, item in given.items:
@@ -487,6 +488,8 @@ def kind(tree: Type) -> str:
             return f"a vector of {len(tree.items)}"
         case RecordType():
             return f"a `{tree.record.name}`"
+        case DictType():
+            return "a dict"
         case MapType():
             return "a map"
         case NoneType():

@@ -68,7 +68,7 @@ def test_what_is_accepted_has_the_results_of_numpy(shared: bool) -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_what_is_written_to_arguments_is_what_numpy_writes(shared: bool) -> None:
-    figures = try_seeds(range(40), shared, writes=True)
+    figures = try_seeds(range(40), shared, grammar="writes")
     assert not figures.problems, figures.problems[0]
     assert figures.counts["equal"] >= 5
     assert figures.counts["equal"] + figures.counts["refused"] >= 37

@@ -39,7 +39,7 @@ from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType, Type, children
 from pscdsl.typing.diagnostics import Failure
-from tests.fuzz import numpy_programs, numpy_writes, reference
+from tests.fuzz import container_programs, numpy_programs, numpy_writes, reference
 from tests.fuzz.laws import compiled
 
 PATH = "numpy_program.py"
@@ -427,15 +427,23 @@ class NumpyFigures:
             self.problems.append((seed, verdict, text))
 
 
+GRAMMARS: dict[str, Callable[[int, bool], str]] = {
+    "arrays": numpy_programs.generate,
+    "writes": numpy_writes.generate,
+    "containers": container_programs.generate,
+}
+"""The programs of a seed, by what they are about; they may write to what others hold."""
+
+
 def try_seeds(
     seeds: range,
     shared: bool = False,
     xla: int = 0,
     folder: Path | None = None,
-    writes: bool = False,
+    grammar: str = "arrays",
 ) -> NumpyFigures:
     """The programs of some seeds; one of `xla` compiled, and problems written to a folder."""
-    generate = numpy_writes.generate if writes else numpy_programs.generate
+    generate = GRAMMARS[grammar]
     figures = NumpyFigures()
     with deep_stack(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -472,13 +480,13 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--shared", action="store_true", help="write to parameters, too")
-    parser.add_argument("--writes", action="store_true", help="declare writes to parameters")
+    parser.add_argument("--grammar", choices=GRAMMARS, default="arrays", help="what is written")
     parser.add_argument("--folder", type=Path, help="for the programs that show a problem")
     parser.add_argument("--xla", type=int, default=0, help="compile one program of so many")
     given = parser.parse_args()
     start = time.process_time()
     seeds = range(given.seed, given.seed + given.programs)
-    figures = try_seeds(seeds, given.shared, given.xla, given.folder, given.writes)
+    figures = try_seeds(seeds, given.shared, given.xla, given.folder, given.grammar)
     for seed, verdict, text in figures.problems[:20]:
         print(f"seed {seed}: {verdict.kind}: {verdict.detail}\n{text}")
     spent = time.process_time() - start

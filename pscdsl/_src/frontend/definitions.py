@@ -55,15 +55,18 @@ from pscdsl._src.language.writes import named as writes_named
 from pscdsl._src.primitives.control import Call
 from pscdsl.typing.array_types import (
     ArrayType,
+    DictType,
     NoneType,
     RecordName,
     Type,
     leaves,
+    nodes,
     paths,
     same_structure,
     substitute_tree,
 )
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
+from pscdsl.typing.codes.control import NotATree
 from pscdsl.typing.codes.language import BadAnnotation, BadArguments, MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
 from pscdsl.typing.codes.performance import LargeUnroll
@@ -506,6 +509,10 @@ class Definition:
         program.span = program.return_span or self._returns_span()
         try:
             found, tree = flatten(entry, result, f"the result of `{self.name}`")
+            if any(isinstance(each, DictType) for each in nodes(tree)):
+                rewrite = "use a `psc.Record`, or `pyrsistent.pmap`, in its place"
+                what = f"the result of `{self.name}`"
+                raise Failure(NotATree(what=what, found="a dict", rewrite=rewrite))
             wanted = None
             if spec is not None:
                 like = as_asked(spec, found, tree, types.dtypes)

@@ -33,6 +33,7 @@ from pscdsl.numpy.shorthand import cast, joined, part, raveled, reshaped, wide
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
+    DictType,
     MapType,
     NoneType,
     RecordType,
@@ -225,12 +226,19 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
         return MapType(tuple((k, _flatten(here, v, what, leaves)) for k, v in entries))
     if isinstance(value, VectorValue):
         return VectorType(tuple(_flatten(here, item, what, leaves) for item in value.items))
+    if is_dict(value) and all(isinstance(key, str) for key in value):
+        pairs = sorted(value.items())
+        return DictType(tuple((k, _flatten(here, v, what, leaves)) for k, v in pairs))
     if isinstance(value, str):
         return StaticType(value)
     if isinstance(value, External):
         raise Failure(external_value(value))
-    rewrite = "use a `psc.Record`, or `pyrsistent.pmap`, in its place" if is_dict(value) else ""
-    raise Failure(NotATree(what=what, found=describe(value), rewrite=rewrite))
+    raise Failure(NotATree(what=what, found=_no_tree(value)))
+
+
+def _no_tree(value: Any) -> str:
+    """A value that is no tree, for messages."""
+    return "a dict with other keys than strings" if is_dict(value) else describe(value)
 
 
 def _flatten_record(
@@ -261,6 +269,8 @@ def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | N
         cls = tree.record.definition
         assert isinstance(cls, RecordClass)
         return RecordValue(cls, {n: unflatten(each, leaves, array) for n, each in tree.fields})
+    if isinstance(tree, DictType):
+        return {key: unflatten(each, leaves, array) for key, each in tree.items}
     if isinstance(tree, MapType):
         return MapValue({key: unflatten(each, leaves, array) for key, each in tree.items})
     assert isinstance(tree, VectorType)
@@ -362,9 +372,7 @@ class Inside:
             return found.type
         if isinstance(value, External):
             raise Failure(external_value(value))
-        what = f"a tree of `{self.name}`"
-        rewrite = "use a `psc.Record`, or `pyrsistent.pmap`, in its place" if is_dict(value) else ""
-        raise Failure(NotATree(what=what, found=describe(value), rewrite=rewrite))
+        raise Failure(NotATree(what=f"a tree of `{self.name}`", found=_no_tree(value)))
 
     def node(self, value: Any) -> Node | None:
         """What a tuple, list, record, map or vector holds."""
@@ -380,6 +388,13 @@ class Inside:
                 [value.items[key] for key in keys],
                 lambda types: MapType(tuple(zip(keys, types, strict=True))),
                 lambda items: MapValue(dict(zip(keys, items, strict=True))),
+            )
+        if is_dict(value) and all(isinstance(key, str) for key in value):
+            keys = sorted(value)
+            return Node(
+                [value[key] for key in keys],
+                lambda types: DictType(tuple(zip(keys, types, strict=True))),
+                lambda items: dict(zip(keys, items, strict=True)),
             )
         if isinstance(value, VectorValue):
             return Node(value.items, VectorType, lambda items: VectorValue(tuple(items)))

@@ -592,11 +592,16 @@ def lengths_differ(column: Sequence[Any]) -> tuple[str, str] | None:
                 return keys_of(first), keys_of(other)
         elif isinstance(first, set):
             if first != other:
-                return f"a set of {len(first)} items", f"another of {len(other)}"
+                return f"a set of {counted(len(first))}", f"another of {len(other)}"
         elif len(first) != len(other):
             kind = first.__class__.__name__
-            return f"a {kind} of {len(first)} items", f"one of {len(other)}"
+            return f"a {kind} of {counted(len(first))}", f"one of {len(other)}"
     return None
+
+
+def counted(number: int) -> str:
+    """A number of items in words."""
+    return f"{number} item" if number == 1 else f"{number} items"
 
 
 def keys_of(value: dict[Any, Any]) -> str:

@@ -288,7 +288,8 @@ def _followed(
     elif isinstance(result, Iterated):
         freeze(session, args, Frozen("is gone through beside an array", frame.span(node)))
     elif function.name in NEW_CONTAINERS:
-        adopt(session, own(session, result))
+        why = Frozen("comes from what is not followed", frame.span(node))
+        return adopt(session, own(session, result, why))
     return result
 
 

@@ -199,7 +199,8 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
         if type(node) in MAKING:
             value = session.made(value)
         if type(node) in CONTAINERS and session.program is not None:
-            value = adopt(session, own(session, value))
+            unknown = Frozen(_UNFOLLOWED, frame.span(node))
+            value = adopt(session, own(session, value, unknown))
         if not isinstance(value, Poison):
             ledger.settle(node, due(node), began)
     except Failure as failure:

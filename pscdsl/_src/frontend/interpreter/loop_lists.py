@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pscdsl._src.frontend.interpreter.branches import CARRIERS, default_dtype, keys_of
+from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, default_dtype, keys_of
 from pscdsl._src.frontend.interpreter.containers import Container, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of
@@ -21,7 +21,6 @@ from pscdsl._src.frontend.interpreter.stores import numpys
 from pscdsl._src.frontend.trees import at, flatten
 from pscdsl._src.frontend.values import describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.control import LoopChangesType
@@ -46,7 +45,7 @@ def sized(content: Any) -> str:
     if is_dict(content):
         return keys_of(content)
     kind = content.__class__.__name__
-    return f"a {kind} of {len(content)} items"
+    return f"a {kind} of {counted(len(content))}"
 
 
 def appended_name(frame: Frame, loop: ast.stmt, container: Container) -> str | None:
@@ -133,8 +132,8 @@ class Appended:
         raise Failure(
             LoopChangesType(
                 name=f"an item of {self.name}",
-                before=f"a {wanted}" if self.kind is None else "a number of Python's",
-                after=f"a {item.type}",
+                before=str(wanted) if self.kind is None else "a number of Python's",
+                after="a number of Python's" if number else str(item.type),
                 why="a list that a loop appends to has items of one type",
             )
         )

@@ -31,6 +31,7 @@ from pscdsl._src.frontend.interpreter.branches import (
     lengths_differ,
     named_container,
     of_kind,
+    silence,
     zero_of,
 )
 from pscdsl._src.frontend.interpreter.containers import Container, adopt_all, same_order
@@ -70,7 +71,14 @@ from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.while_loop import While
-from pscdsl.typing.array_types import NONE, ArrayType, TupleType, Type, same_structure
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    DictType,
+    TupleType,
+    Type,
+    same_structure,
+)
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import EndlessLoop, LoopChangesType, UnboundAfterLoop
 from pscdsl.typing.codes.language import NotStatic
@@ -95,6 +103,10 @@ def rebuilt(value: Any, tree: Type, leaves: Iterator[Any], array: Callable[[Any]
         assert isinstance(tree, TupleType)
         parts = zip(value, tree.items, strict=True)
         return type(value)([rebuilt(each, item, leaves, array) for each, item in parts])
+    if is_dict(value):  # whose leaves are in the order of the keys
+        assert isinstance(tree, DictType)
+        found = {key: rebuilt(value[key], item, leaves, array) for key, item in tree.items}
+        return {key: found[key] for key in value}
     return unflatten(tree, leaves)
 
 
@@ -417,6 +429,19 @@ class Rolled:
                     raise Mistaken
                 cell = cells[place]
                 self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+        try:
+            return self._settled()
+        except Failure:
+            self._silence()
+            raise
+
+    def _silence(self) -> None:
+        """Take the lists and dicts that a step changes for what is wrong: it is reported."""
+        for container in (*self.contents, *self.appended):
+            silence(self.session, container)
+
+    def _settled(self) -> Outcome:
+        """Elaborate the body until it teaches nothing new, and bind the loop."""
         for _ in range(MOST_ROUNDS):
             attempt = Attempt(self.program)
             known = len(self.here.equations)
@@ -440,6 +465,7 @@ class Rolled:
 
     def _poisoned(self) -> Outcome:
         """What is left of a loop in whose body something is wrong."""
+        self._silence()
         for frame, name in self.slots:
             frame.names[name] = POISON
         return Return(POISON, self.node) if RETURN in self.kinds else None
@@ -531,7 +557,7 @@ class Rolled:
         local: dict[Key, None] = {}
         again = False
         for key, value in self.state.renamed().items():
-            if key in self.slots or self._is_hidden(key):
+            if key in self.slots or self._is_hidden(key) or isinstance(value, Poison):
                 continue
             if isinstance(self.state.before(key), Missing):
                 local[key] = None
@@ -548,12 +574,16 @@ class Rolled:
         self.local = local
         if new or cells or containers:
             self.state.restore()
-            for key in new:
-                self._add(key)
-            for cell in cells:
-                self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
-            for container in containers:
-                self._add_container(container)
+            inner, self.program.current = self.program.current, self.here
+            try:  # what is read now is read before the loop
+                for key in new:
+                    self._add(key)
+                for cell in cells:
+                    self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+                for container in containers:
+                    self._add_container(container)
+            finally:
+                self.program.current = inner
         if new or cells or containers or again:
             raise Again
 
@@ -563,8 +593,6 @@ class Rolled:
         held = None if self.held is None else self.held[container]
         found = appended_name(self.frame, self.node, container)
         if held == 1 and found is not None:
-            if self.count is None or isinstance(self.count, Value) or self.exits:
-                raise self._another_length(name, container.value, "another number of items")
             before = container.content()
             assert isinstance(before, list)
             self.appended[container] = Appended(found, name, before=before)
@@ -573,9 +601,17 @@ class Rolled:
         self.contents[container] = Items.of(self.session, self.here, name, container, self._span)
         self._share(container.content(), self._snapshot("an item"))
 
+    @property
+    def _is_counted(self) -> bool:
+        """Whether it is known how many steps there are, which all are taken."""
+        return not (self.count is None or isinstance(self.count, Value) or self.exits)
+
     def _another_length(self, name: str, before: Any, after: str) -> Failure:
         why = "each step changes how many items there are"
-        rewrite = "each step may append to a list that it does not read otherwise"
+        rewrite = (
+            "a loop over an array or a `range`, without `break`, may append to a list that it does "
+            "not read; else store into an array, `np.zeros(…)`"
+        )
         return Failure(
             LoopChangesType(
                 name=name, before=sized(before), after=after, why=why, rewrite=rewrite
@@ -617,8 +653,12 @@ class Rolled:
         return found
 
     def _rows(self) -> list[Value]:
-        """What a step appends to each list."""
+        """What a step appends to each list; a Failure if the number of steps is not known."""
         here = self.program.current
+        for container, appended in self.appended.items():
+            if not self._is_counted:
+                after = "another number of items"
+                raise self._another_length(appended.name, container.value, after)
         return [
             row
             for container, appended in self.appended.items()
@@ -702,6 +742,8 @@ class Rolled:
         assert slot.tree is not None
         if not same_structure(tree, slot.tree):
             self._drop(slot, [self._changed(name, slot.tree, tree)])
+        if not same_order(slot.form, value):
+            self._drop(slot, [self._changed(name, "a dict", "one of another order")])
         changed = [
             leaf.learn(each, wanted.get(id(leaf)))
             for leaf, each in zip(slot.leaves, found, strict=True)
