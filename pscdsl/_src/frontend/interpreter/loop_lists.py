@@ -21,6 +21,7 @@ from pscdsl._src.frontend.interpreter.stores import numpys
 from pscdsl._src.frontend.trees import at, flatten
 from pscdsl._src.frontend.values import describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.control import LoopChangesType
@@ -191,10 +192,9 @@ class Stacked(Long):
     def item(self, index: Any) -> Any:
         """`items[index]`; a slice is another list."""
         if is_slice(index):
-            kept = numpys(self.rows.load().builder.program.current, "copy", self.rows.load()[index])
-            return Stacked(
-                Ref(Cell(self.rows.cell.session, kept, self.rows.cell.frozen)), self.kind
-            )
+            cell = self.rows.cell
+            rows: Array = getitem(self.rows.load(), index)
+            return Stacked(Ref(Cell(cell.session, rows, cell.frozen)), self.kind)
         if not isinstance(index, int) or isinstance(index, bool):
             reason = "which item of a list it is has to be known while checking"
             rewrite = "`np.array(items)` makes an array, which takes computed indices"

@@ -395,12 +395,14 @@ class Rolled:
                 for name in before
                 if name not in names and any(cell in self.cells for cell in _cells_of(own[name]))
             ]
+        names += [items.name.strip("`") for items in self.contents.values()]
         carried = ", ".join(f"`{name}`" for name in names if not name.startswith(" ")) or "nothing"
         place = self.frame.span(self.node).head(len("for"))
         self.session.loops[place] = f"rolled{steps}, carries {carried}"
 
     def _forget(self) -> None:
         self.slots, self.cells, self.frozen, self.heads = {}, {}, {}, {}
+        self.contents, self.appended = {}, {}
         self.kinds, self.returned, self.local = frozenset((ON,)), [], {}
         self.returned_form, self.returned_tree = MISSING, NONE
 
