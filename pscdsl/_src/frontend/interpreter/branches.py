@@ -444,6 +444,7 @@ class _Join:
             each is not None
             and each.frozen is None
             and not self.state.existed(each)
+            and not isinstance(path.outcome, Gives)
             and path.held is not None
             and path.held[each] == 1
             and all(each is not frozen for frozen, _ in path.frozen)

@@ -44,6 +44,7 @@ from pscdsl._src.frontend.interpreter.places import (
     located_in,
     named_store,
     own,
+    parts_of,
     shared,
 )
 from pscdsl._src.frontend.interpreter.stores import (
@@ -252,7 +253,11 @@ def applied(
         return function.change(here, args, kwargs)
     if isinstance(function, Builtin) and function.name in FOLLOWED:
         return _followed(frame, node, here, function, args, kwargs)
-    if isinstance(function, Builtin) and function.name in READING and "key" not in kwargs:
+    if isinstance(function, Builtin) and function.name == "builtins.sorted" and args:
+        # The function that is the key may hold the items, not the list.
+        freeze(session, tuple(parts_of(args[0])), Frozen("`sorted` is given", frame.span(node)))
+    reads = isinstance(function, Builtin) and function.name in READING
+    if reads and ("key" not in kwargs or function.name == "builtins.sorted"):
         result = own(session, invoke(frame, here, function, load(args), load(kwargs)))
         if function.name in NEW_CONTAINERS:
             return adopt(session, result)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pscdsl._src.frontend.interpreter.places import Froze, Frozen, parts_of
+from pscdsl._src.frontend.interpreter.places import Froze, Frozen, own, parts_of
 from pscdsl._src.frontend.values import Builtin, Once, is_traced
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
@@ -76,7 +76,7 @@ class Walk:
 class Container:
     """A list, a dict or a set: where it was made, and whether it may be changed."""
 
-    __slots__ = ("depth", "frozen", "serial", "session", "stamp", "value")
+    __slots__ = ("frozen", "serial", "session", "stamp", "value")
 
     def __init__(self, session: Session, value: Content, frozen: Frozen | None = None) -> None:
         assert session.program is not None
@@ -87,8 +87,6 @@ class Container:
         session.cells += 1
         self.serial = session.cells
         """Which one it is, of all cells and containers."""
-        self.depth = session.program.current.depth
-        """How deep the block lies in which it was made."""
         self.stamp = session.stores
         """When it was changed last."""
 
@@ -108,7 +106,7 @@ class Container:
         session.journal.append(Changed(self, self.content(), self.stamp))
         session.stores += 1
         self.stamp = session.stores
-        self.fill(content)
+        self.fill(own(session, content, UNFOLLOWED))
 
     def extend(self, items: Sequence[Any]) -> None:
         """Let a list hold more items behind those that it has."""
@@ -117,7 +115,7 @@ class Container:
         session.journal.append(Extended(self, len(value), self.stamp))
         session.stores += 1
         self.stamp = session.stores
-        value.extend(items)
+        value.extend(own(session, [*items], UNFOLLOWED))
 
     def freeze(self, frozen: Frozen) -> None:
         """Refuse changes from here on."""
@@ -129,7 +127,7 @@ class Container:
         """A Failure if it may not be changed here."""
         if self.frozen is not None:
             raise refusal(self.value, self.frozen)
-        if self.depth < self.session.barrier:
+        if self.serial <= self.session.outside:
             why = "is made outside of the function that a combinator is given"
             raise refusal(self.value, Frozen(why, rewrite="return the new items from the function"))
 
@@ -168,6 +166,9 @@ def shared_by(failure: Failure, container: Container | None) -> Failure:
     return Failure(*map(named, failure.diagnostics))
 
 
+UNFOLLOWED: Final = Frozen("comes from what is not followed")
+"""Why arrays take no stores that are put into a container as they are."""
+
 CHANGE: Final = "a change"
 """What a change is called until its text is known."""
 
@@ -185,6 +186,7 @@ def container_of(session: Session, value: Any) -> Container | None:
 def adopt(session: Session, value: Any, frozen: Frozen | None = None) -> Any:
     """Follow a list, a dict or a set that was made just now, or is known to be held by others."""
     if session.program is not None and is_container(value) and id(value) not in session.containers:
+        value = own(session, value, frozen or UNFOLLOWED)
         session.containers[id(value)] = Container(session, value, frozen)
     return value
 

@@ -415,7 +415,10 @@ def _compare(
             if index > 1:
                 _require_no_binding(each)  # it may be that Python does not come to it
             within = index > 0 and isinstance(ops[index - 1], ast.In | ast.NotIn)
+            written = frame.session.stores
             value = (locate_in_place if within else locate)(frame, each)
+            if index > 1:
+                _require_no_store(frame, written)
             if is_poisoned(value):
                 raise Poisoned
             values.append(value.seen() if isinstance(value, Located) else value)
@@ -425,6 +428,13 @@ def _compare(
         return operators.comparison(frame, node, [type(op).__name__ for op in ops], operands())
     except Failure as failure:
         raise with_origins(failure, values) from None
+
+
+def _require_no_store(frame: Frame, written: int) -> None:
+    """Refuse a store where it is not known whether it is executed."""
+    if frame.session.stores != written:
+        what = "a store, or a change of a list, in this place"
+        raise Failure(Unsupported(what=what, rewrite="do it in a statement before"))
 
 
 def _require_no_binding(node: ast.expr) -> None:
@@ -440,7 +450,10 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
     for index, each in enumerate(values):
         if pending:
             _require_no_binding(each)
+        written = frame.session.stores
         found = locate(frame, each)
+        if pending:
+            _require_no_store(frame, written)
         if isinstance(found, Poison):
             return POISON
         if index == len(values) - 1 and not pending:

@@ -278,10 +278,12 @@ def inner_block(here: Builder) -> Generator[Builder]:
     session.step(BLOCK_STEPS)
     with here.program.inside() as inner:
         barrier, session.barrier = session.barrier, inner.depth
+        outside, session.outside = session.outside, session.cells
         try:
             yield inner
         finally:
             session.barrier = barrier
+            session.outside = outside
 
 
 class Session:
@@ -316,7 +318,9 @@ class Session:
         self.barrier = 0
         """How deep the block lies outside of which no array is written."""
         self.cells = 0
-        """How many cells were made."""
+        """How many cells and containers were made."""
+        self.outside = 0
+        """How many there were outside of that block: no container of those is changed."""
         self.journal: list[Change] = []
         """What was changed in its place, in order."""
         self.caller_holds: tuple[Cell, ...] = ()

@@ -157,6 +157,10 @@ class Long(Open):
         """How many items there are."""
         raise NotImplementedError
 
+    def sized(self) -> str:
+        """What it is in words."""
+        return f"a list of {self.length} items"
+
     def item(self, index: Any) -> Any:
         """`items[index]`."""
         raise NotImplementedError

@@ -37,7 +37,7 @@ from pscdsl._src.frontend.interpreter.branches import (
 from pscdsl._src.frontend.interpreter.containers import Container, adopt_all, same_order
 from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.functions import number_of_steps
-from pscdsl._src.frontend.interpreter.iteration import Count
+from pscdsl._src.frontend.interpreter.iteration import Count, Long
 from pscdsl._src.frontend.interpreter.loop_lists import (
     Appended,
     appended_name,
@@ -65,7 +65,7 @@ from pscdsl._src.frontend.interpreter.state import (
     is_held_once,
 )
 from pscdsl._src.frontend.trees import Attempt, at, flatten, unflatten
-from pscdsl._src.frontend.values import POISON, Poison, Poisoned, is_poisoned
+from pscdsl._src.frontend.values import POISON, Poison, Poisoned, describe, is_poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
@@ -309,6 +309,10 @@ class Learnt:
     """The arrays that it writes: names, and which of the cells that each of them shows."""
     leaves: Mapping[str, Sequence[tuple[DType | None, Kind, bool]]]
     """Of names that begin without a dtype of their own: dtypes, kinds, and what is given."""
+
+
+def _sized(value: Any) -> str:
+    return sized(value) if is_sequence(value) or is_dict(value) else describe(value)
 
 
 def _cells_of(value: Any) -> list[Cell]:
@@ -564,6 +568,8 @@ class Rolled:
             if isinstance(self.state.before(key), Missing):
                 local[key] = None
                 again |= self._carry_out(key, value)
+            elif isinstance(value, Long):
+                raise self._another_length(f"`{key[1]}`", self.state.before(key), value.sized())
             else:
                 new.append(key)
         cells = [
@@ -611,12 +617,12 @@ class Rolled:
     def _another_length(self, name: str, before: Any, after: str) -> Failure:
         why = "each step changes how many items there are"
         rewrite = (
-            "a loop over an array or a `range`, without `break`, may append to a list that it does "
-            "not read; else store into an array, `np.zeros(…)`"
+            "one loop over an array or a `range`, without `break`, may append to a list that it "
+            "does not read; else store into an array, `np.zeros(…)`"
         )
         return Failure(
             LoopChangesType(
-                name=name, before=sized(before), after=after, why=why, rewrite=rewrite
+                name=name, before=_sized(before), after=after, why=why, rewrite=rewrite
             ).at(self._span)
         )
 

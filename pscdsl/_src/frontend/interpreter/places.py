@@ -527,8 +527,10 @@ def own(
             if scalars and not each.ndim:
                 return each
             return Ref(Cell(session, each, frozen, c_order))
-        if not (is_sequence(each) or is_dict(each)) or not _holds_values(each):
+        if not (is_sequence(each) or is_dict(each)) or id(each) in session.containers:
             return each  # the very object: others may know it
+        if not _holds_values(each):
+            return each
         if is_dict(each):
             items = {key: made(item) for key, item in each.items()}
             return each if all(items[key] is each[key] for key in each) else items
