@@ -14,7 +14,7 @@ from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import evaluate
 from pscdsl.typing.diagnostics import Failure
-from tests.fuzz.container_programs import container_program
+from tests.fuzz.container_programs import generate
 from tests.fuzz.numpy_differences import PROBLEMS, tried
 
 SEEDS = 40
@@ -124,7 +124,9 @@ def by_kernel(body: str) -> str | None:
     source = Source("k.py", f"import pscdsl as psc\nfrom pscdsl import f32\n\n\n{text}")
     definition: Definition = dict(find_kernels(Project().add(source, None), []))["kernel"]
     try:
-        (choice,) = definition.signature.choices() or ()
+        choices = definition.signature.choices()
+        assert choices is not None
+        (choice,) = choices
         function = definition.instance(choice)
     except Failure as failure:
         return "PSC999" if any(each.code == "PSC999" for each in failure.diagnostics) else None
@@ -154,7 +156,7 @@ REFUSED: set[str] = set()
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_programs_are_refused_or_have_pythons_results(seed: int) -> None:
     with deep_stack():
-        verdict = tried(container_program(seed), seed)
+        verdict = tried(generate(seed), seed)
     assert verdict.kind not in PROBLEMS, verdict.detail
 
 

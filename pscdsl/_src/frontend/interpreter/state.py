@@ -183,10 +183,10 @@ def is_held_once(value: Any, held: Counter[Cell | Container] | None) -> bool:
     return is_whole(value) and held is not None and held[value.cell] == 1
 
 
-def may_hold(value: Any, cells: set[Cell]) -> bool:
+def may_hold(session: Session, value: Any, cells: set[Cell]) -> bool:
     """Whether a value may refer to one of some cells."""
     try:
-        return not cells.isdisjoint(held(value, set()))
+        return not cells.isdisjoint(held(value, set(), session))
     except _Unknown:
         return True
 

@@ -163,7 +163,7 @@ class WritingKernel:
                     )
                 )
             targets[name] = given
-        self._refuse_overlap(bound, targets)
+        self._refuse_overlap(session_of(here), bound, targets)
         found, shows = definition.called(here, load(args), load(kwargs))
         result, contents = split(found, len(names))
         for target, content in zip(targets.values(), contents, strict=True):
@@ -173,15 +173,17 @@ class WritingKernel:
             why = f"is given to `{self.name}`, which returns it or a part of it"
             frozen = Frozen(why, here.program.span)
             for each in bound.values():
-                freeze(each, frozen)
+                freeze(session_of(here), each, frozen)
         return own(session_of(here), result, frozen)
 
-    def _refuse_overlap(self, bound: Mapping[str, Any], targets: Mapping[str, Located]) -> None:
+    def _refuse_overlap(
+        self, session: Session, bound: Mapping[str, Any], targets: Mapping[str, Located]
+    ) -> None:
         """A Failure if an array that is written may be, or show, that of another argument."""
         for name, target in targets.items():
             cells = set(target.cells())
             for other, value in bound.items():
-                if other != name and may_hold(value, cells):
+                if other != name and may_hold(session, value, cells):
                     raise Failure(
                         Mutation(
                             what=f"`{self.name}` writes to `{name}`, and",
