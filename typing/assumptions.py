@@ -745,7 +745,7 @@ def sufficient_bound(facts: Assumptions, claims: Sequence[Fact]) -> Fact | None:
 
 def _bound(facts: Assumptions, name: str, claims: Sequence[Fact]) -> Fact | None:
     def enough(least: int) -> Fact | None:
-        bound = Fact("<=", least, dims.parse(name))
+        bound = Fact("<=", least, dims.variable(name))
         known = facts.assume(bound)
         return bound if all(map(known.proves, claims)) else None
 

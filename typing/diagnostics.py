@@ -7,8 +7,10 @@ the facts, the methods word them.  Rendering is done elsewhere.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import wraps
 from inspect import cleandoc, get_annotations
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, dataclass_transform
 
@@ -117,6 +119,30 @@ _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _SIZED = re.compile(r"`(?:assert |\.reshape\(|np\.broadcast_to\()[^`]*`")
 """Code that a help proposes in which names are sizes."""
 _REGISTRY: dict[str, type[Diagnostic]] = {}
+UNWRITABLE = "\N{WORD JOINER}"
+"""What stands in names that no program can write: texts show them without, and what follows."""
+_HIDDEN = re.compile(f"{UNWRITABLE}\\d+")
+
+
+def plainly(text: str) -> str:
+    """A text in which names are shown as programs write them."""
+    return _HIDDEN.sub("", text) if UNWRITABLE in text else text
+
+
+def _shown(word: Callable[[Diagnostic], str | None]) -> Callable[[Diagnostic], str | None]:
+    """A text of a finding, with the counters of loops as they are written.
+
+    No `assert` is advised of what only a loop names.
+    """
+
+    @wraps(word)
+    def shown(self: Diagnostic) -> str | None:
+        text = word(self)
+        if text is None or UNWRITABLE not in text:
+            return text
+        return None if word.__name__ == "help" and "`assert " in text else plainly(text)
+
+    return shown
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -195,6 +221,9 @@ class Diagnostic(_Facts):
 
     def __init_subclass__(cls, code: str = "", severity: Severity | None = None) -> None:
         super().__init_subclass__()
+        for name in ("message", "label", "help"):
+            if name in cls.__dict__:
+                setattr(cls, name, _shown(cls.__dict__[name]))
         if not code:
             return
         if code in _REGISTRY and _REGISTRY[code].__qualname__ != cls.__qualname__:

@@ -90,8 +90,9 @@ class Loops:
         self._work = 0
 
     def scan(self, at: Equation, primitive: Scan, order: Order, operands: Ranges) -> Ranges:
-        """The results of a loop over a known number of steps."""
+        """The results of a loop over a known number of steps, or of so many at most."""
         captured, init, arrays = primitive.roles(operands)
+        captured = unreached(captured) if primitive.counted else captured
         body, count, length = primitive.body, primitive.carried, primitive.length
         inside = order
         if not order.at_most(1, length):
@@ -106,6 +107,11 @@ class Loops:
                 start[position] = during
             self.run(body, inside, [*captured, *start, *rows])
             accumulated = self._accumulated(at, primitive, inside, init)
+            if primitive.counted:  # which of the steps is the last one, nobody knows
+                accumulated = {
+                    k: (during.unreached(), order.join([during, after], dtypes[k]).unreached())
+                    for k, (during, after) in accumulated.items()
+                }
             if len(accumulated) <= len(bounded):
                 break
             bounded = accumulated
@@ -118,6 +124,16 @@ class Loops:
         ended = unreached(carry)  # what was reached need not be so in the last step
         final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
         stacks = [_stacked(result, at) for result in results[count:]]
+        if primitive.counted:  # the rows of steps that are not taken are zero
+            stacks = [
+                each and order.join([each, Range(0, 0)], dtype).unreached()
+                for each, dtype in zip(stacks, dtypes[count:], strict=True)
+            ]
+            steps = captured[0].along if captured[0] is not None else frozenset[object]()
+            final, stacks = (
+                [each and each.varying(each.along | steps) for each in part]
+                for part in (final, stacks)
+            )
         return [*(interval and _left(interval, at) for interval in final), *stacks]
 
     def _accumulated(
@@ -532,10 +548,8 @@ class Intervals:
             match primitive:
                 case e.Select():
                     return [self._select(at, order)]
-                case Scan(counted=False):
+                case Scan():
                     return self._loops.scan(at, primitive, order, self._operands(at))
-                case Scan():  # it ends early, nobody knows when
-                    return self._ending(at, primitive, order)
                 case AssociativeScan():
                     operands = self._operands(at)
                     return self._combinations.prefixes(at, primitive, order, operands)
@@ -561,15 +575,6 @@ class Intervals:
         """Nothing of the results, nor of what the blocks of an equation are given."""
         for block in at.primitive.blocks():
             self.block(block, order, _unknown_of(block.params))
-        return _unknown_of(at.outputs)
-
-    def _ending(self, at: Equation, primitive: Scan, order: Order) -> Ranges:
-        """Nothing of what a loop carries, but what its body is given besides."""
-        captured, _, arrays = primitive.roles(self._operands(at))
-        carry = _unknown_of(primitive.body.params[primitive.captured :][: primitive.carried])
-        rows = [row_of(array, at) for array in arrays]
-        operands = [*unreached(captured), *carry, *unreached(rows)]
-        self.block(primitive.body, order, operands)
         return _unknown_of(at.outputs)
 
     def _operands(self, at: Equation) -> Ranges:
