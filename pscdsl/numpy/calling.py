@@ -121,6 +121,22 @@ class Counted(Weak):
         self.size = size
 
 
+class OfCounter(Counted):
+    """An integer that is made of the counters of loops: a number that is known as a size, too."""
+
+    __slots__ = ()
+
+    def __init__(self, here: Builder, size: Size, number: Weak | None = None) -> None:
+        super().__init__(here, size)
+        if number is not None:
+            self._at = number.at
+
+
+def size_of_counter(value: Any) -> Any:
+    """The size that a number made of counters is; anything else is what it was."""
+    return value.size if isinstance(value, OfCounter) else value
+
+
 def counted(here: Builder | None, sizes: object) -> Counted | None:
     """The product of a tuple of sizes, as `np.prod` gives it; None if it is something else."""
     if here is None or not is_tuple(sizes) or not sizes:

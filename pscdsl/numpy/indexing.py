@@ -16,6 +16,7 @@ from pscdsl._src.primitives.indexing import DynamicSlice, Gather
 from pscdsl._src.primitives.shaping import Constant, Slice
 from pscdsl.numpy.calling import (
     Known,
+    OfCounter,
     as_count,
     as_items,
     as_known_integer,
@@ -43,6 +44,7 @@ from pscdsl.typing.codes.shapes import (
     TooManyIndices,
     UnprovenSize,
 )
+from pscdsl.typing.counters import counters_in
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, I32, I64, Kind
@@ -99,6 +101,8 @@ def cut_between(facts: Assumptions, start: Size, stop: Size, size: Size) -> Cut:
 
 
 def _bound(x: object) -> Size:
+    if isinstance(x, OfCounter):
+        return x.size
     if isinstance(x, Value | Weak) and not (isinstance(x, Weak) and x.made_of_sizes):
         raise Failure(
             DataDependentShape(
@@ -240,20 +244,41 @@ def selection(x: Value, index: Any) -> Selection:
 
 def _parts(x: Value, items: Sequence[Any]) -> Iterator[Part]:
     facts = x.builder.facts
-    axis = 0
+    axis, sliced = 0, any(map(_names_counters, items))
     for item in items:
         if item is None or item is Ellipsis:
             yield New() if item is None else Dots()
             continue
         size = x.shape[axis]
         index = as_known_integer(item)
+        counted = _at_counter(x, item, axis, sliced) if isinstance(item, OfCounter) else None
         if is_slice(item):
             yield Along(axis, cut(facts, item, size))
         elif index is not None:
             yield At(axis, place(facts, index, size, axis))
+        elif counted is not None:
+            yield counted
         else:
             yield Picked(axis, _places(x, item, axis))
         axis += 1
+
+
+def _at_counter(x: Value, item: OfCounter, axis: int, sliced: bool) -> At | Picked | None:
+    """The place that a loop's counter says, if it is proven to be on the axis.
+
+    Beside slices that end at counters it is one place of them; alone it is a number.
+    """
+    facts, size = x.builder.facts, x.shape[axis]
+    if not (facts.proves(Fact("<=", 0, item.size)) and facts.proves(Fact("<", item.size, size))):
+        return None
+    if sliced or counters_in(size) or not facts.proves(Fact("<=", 1, size)):
+        return At(axis, item.size)
+    return Picked(axis, item.default())
+
+
+def _names_counters(item: object) -> bool:
+    """Whether an index is a slice with a bound that is made of counters."""
+    return is_slice(item) and any(isinstance(each, OfCounter) for each in (item.start, item.stop))
 
 
 def _places(x: Value, item: Any, axis: int) -> Value:

@@ -21,8 +21,9 @@ from pscdsl._src.ir import numpy_dtypes
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Origin, Scalar, Var, fit, kind_of
 from pscdsl.typing.array_types import ArrayType, Shape
-from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, DEFAULT, I64, PYTHON, DType, Kind, accepts_weak
@@ -84,6 +85,12 @@ class Program:
         """The place of what the function returns."""
         self.transformed = 0
         """How many transformed functions have been called so far."""
+        self.counters: dict[Var, Counter] = {}
+        """The counters of loops that are sizes, by what a body takes for them."""
+        self.loops = 0
+        """How many counters there were."""
+        self.conditions: dict[Var, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
+        """What truth values say of counters: if they hold, and if not."""
         self.session: object = None
         """Whatever the front end keeps for this program."""
         self.current = Builder(self, None)

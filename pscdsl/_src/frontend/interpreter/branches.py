@@ -23,6 +23,7 @@ from pscdsl._src.frontend.interpreter.containers import (
     adopt,
     container_of,
 )
+from pscdsl._src.frontend.interpreter.counters import note_truth, said
 from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.places import (
     Array,
@@ -148,11 +149,13 @@ def predicate_of(here: Builder, value: Any, construct: str) -> Value:
         return condition(here, value)
     if isinstance(value, bool):
         return here.literal(value, BOOL)
+    number = value
     if isinstance(value, Weak):
         value = value.default()
     if isinstance(value, Value) and not value.ndim and value.dtype.is_number:
         found = here.program.current.elementwise(e.not_equal, [value, 0])
         assert isinstance(found, Value)
+        note_truth(here.program, number, found)
         return found
     return bool_scalar(here, value, construct)
 
@@ -225,10 +228,11 @@ def fork(
     here, known, span = program.current, program.facts, frame.span(node)
     state = State(session)
     paths: list[Path] = []
-    for thunk in thunks:
+    for thunk, facts in zip(thunks, said(program, predicate), strict=True):
         try:
             with program.inside() as block:
                 session.step(BLOCK_STEPS)
+                program.facts = known.assume(*facts)
                 outcome = thunk()
             paths.append(
                 Path(

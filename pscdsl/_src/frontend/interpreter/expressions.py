@@ -40,6 +40,7 @@ from pscdsl._src.frontend.interpreter.containers import (
     shared_by,
     walking,
 )
+from pscdsl._src.frontend.interpreter.counters import as_number, note_either
 from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, due, fields
 from pscdsl._src.frontend.interpreter.functions import Closure, elements, unrolling
@@ -192,7 +193,7 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
         if handler is None:
             what, rewrite = REFUSED.get(type(node), (type(node).__name__, ""))
             raise Failure(Unsupported(what=what, rewrite=rewrite))
-        value = handler(frame, node, **fields(node))
+        value = as_number(session.program, handler(frame, node, **fields(node)))
         if session.program is not None and is_traced(value) and value.ndim:
             known = isinstance(node, NEW)
             value = own(session, value, None if known else Frozen(_UNFOLLOWED, frame.span(node)))
@@ -503,11 +504,19 @@ def _short_circuited(
     if len(rest) > 1:
         more = ast.copy_location(ast.BoolOp(node.op, rest), node)
 
+    second: list[Any] = []
+
     def same() -> Gives:
         return Gives(first, more)
 
-    other = partial(_given, frame, more)
-    return joined(fork(frame, node, predicate, (other, same) if is_and else (same, other)))
+    def other() -> Gives:
+        given = _given(frame, more)
+        second.append(given.value)
+        return given
+
+    found = joined(fork(frame, node, predicate, (other, same) if is_and else (same, other)))
+    note_either(frame.program, first, second, found, is_and=is_and)
+    return found
 
 
 def _elementwise(is_and: bool, of_truths: bool, texts: list[str]) -> str:

@@ -16,6 +16,7 @@ from pscdsl._src.frontend.values import Open, describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy import indexing
+from pscdsl.numpy.calling import OfCounter, size_of_counter
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import LoopLengthsDiffer
@@ -31,17 +32,45 @@ Count: TypeAlias = "Size | Value"
 
 
 @dataclass(frozen=True, eq=False)
+class Position:
+    """Which step of a rolled loop it is, from 0: as a number, and as a size if it is one."""
+
+    number: Value
+    size: Size | None = None
+
+    def times(self, step: int) -> Value:
+        """The number multiplied."""
+        return self.number if step == 1 else _times(self.number, step)
+
+    def before(self, last: Size) -> Position:
+        """The step that is as far from the last one."""
+        now = self.number.builder.program.current
+        high = now.size(last, self.number.dtype)
+        (number,) = now.bind(e.subtract, (high, self.number))
+        return Position(number, None if self.size is None else last - self.size)
+
+
+def as_counter(number: Weak, size: Size | None) -> Weak:
+    """A number of Python's, which is a size, too."""
+    if size is None:
+        return number
+    return OfCounter(number.builder.program.current, size, number)
+
+
+@dataclass(frozen=True, eq=False)
 class Iterated(Walked):
     """What a loop goes through whose items are made of a counter from 0."""
 
     kind: str
     count: Count
     item: Callable[[Any], Any]
-    """What the loop's target is bound to in a step, of the counter: an int, or a number."""
+    """What the loop's target is bound to in a step, of the counter: an int, or a `Position`."""
     located: tuple[Any, ...] = ()
     """The arrays of which it gives rows."""
     once: bool = False
     """Whether it can be gone through once: it is used up where it stands."""
+    line: tuple[Size, int] | None = None
+    """The first item and the step, where the items are a range of sizes."""
 
     def description(self) -> str:
         """How messages speak of it."""
@@ -56,7 +85,7 @@ class Iterated(Walked):
 
 def counted_range(here: Builder, bounds: Sequence[Any]) -> Iterated | None:
     """`range(…)` of sizes and computed integers; None if the bounds are no such."""
-    start, limit, step = _bounds(bounds)
+    start, limit, step = map(size_of_counter, _bounds(bounds))
     if isinstance(step, bool) or not isinstance(step, int) or step == 0:
         raise Failure(NotStatic(what="the step of a `range`", rewrite="give a number other than 0"))
     ends = (start, limit)
@@ -74,14 +103,17 @@ def counted_range(here: Builder, bounds: Sequence[Any]) -> Iterated | None:
         if isinstance(counter, int):
             assert isinstance(start, int | Dim)
             return start + step * counter
-        scaled = counter if step == 1 else _times(counter, step)
+        scaled, size = counter.times(step), None
+        if counter.size is not None and isinstance(start, int | Dim):
+            size = start + step * counter.size
         if isinstance(start, int) and start == 0:
-            return computed(scaled, Kind.INT)
+            return as_counter(computed(scaled, Kind.INT), size)
         now = scaled.builder.program.current
-        base = now.size(start, counter.dtype) if isinstance(start, int | Dim) else start
-        return computed(now.bind(e.add, (base, scaled))[0], Kind.INT)
+        base = now.size(start, scaled.dtype) if isinstance(start, int | Dim) else start
+        return as_counter(computed(now.bind(e.add, (base, scaled))[0], Kind.INT), size)
 
-    return Iterated("a `range`", count, item)
+    line = (start, step) if isinstance(start, int | Dim) else None
+    return Iterated("a `range`", count, item, line=line)
 
 
 def _bounds(bounds: Sequence[Any]) -> tuple[Any, Any, Any]:
@@ -126,6 +158,10 @@ def _computed_count(here: Builder, low: Value, high: Value, step: int) -> Value:
     return found
 
 
+def _number(counter: Position) -> Weak:
+    return as_counter(computed(counter.number, Kind.INT), counter.size)
+
+
 def row_of(array: Any, index: Any) -> Any:
     """One row of an array: a view, or a scalar."""
     row = indexing.getitem(array.load() if isinstance(array, Located) else array, index)
@@ -143,7 +179,7 @@ def rows_of(array: Located) -> Iterated:
         raise Failure(NotStatic(what=f"a loop over {describe(seen)}, which has no axes,"))
 
     def item(counter: Any) -> Any:
-        index = counter if isinstance(counter, int) else computed(counter, Kind.INT)
+        index = counter if isinstance(counter, int) else _number(counter)
         return row_of(array, index)
 
     return Iterated("the rows of an array", seen.shape[0], item, (array,))
@@ -189,8 +225,11 @@ def numbered(source: Iterated, start: Any) -> Iterated:
     def item(counter: Any) -> Any:
         if isinstance(counter, int):
             return counter + start, source.item(counter)
-        number = computed(counter, Kind.INT)
-        return (number if start == 0 else number + start), source.item(counter)
+        number = _number(counter)
+        if start != 0:
+            size = None if counter.size is None else counter.size + start
+            number = as_counter(number + start, size)
+        return number, source.item(counter)
 
     return Iterated("an enumeration", source.count, item, source.located, once=True)
 
@@ -235,8 +274,13 @@ def backwards(source: Iterated) -> Iterated:
         if isinstance(counter, int):
             assert isinstance(count, int)
             return source.item(count - 1 - counter)
-        here = counter.builder.program.current
-        last = here.size(count - 1, counter.dtype) if isinstance(count, int | Dim) else count - 1
-        return source.item(here.bind(e.subtract, (last, counter))[0])
+        if isinstance(count, int | Dim):
+            return source.item(counter.before(count - 1))
+        here = counter.number.builder.program.current
+        return source.item(Position(here.bind(e.subtract, (count - 1, counter.number))[0]))
 
-    return Iterated("what `reversed` gives", count, item, source.located, once=True)
+    line = None
+    if source.line is not None and isinstance(count, int | Dim):
+        first, step = source.line
+        line = first + step * (count - 1), -step
+    return Iterated("what `reversed` gives", count, item, source.located, once=True, line=line)

@@ -12,7 +12,7 @@ one that nobody else holds at the end of a step, too.  What else is carried is a
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter as Counts
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
@@ -35,15 +35,17 @@ from pscdsl._src.frontend.interpreter.branches import (
     zero_of,
 )
 from pscdsl._src.frontend.interpreter.containers import Container, adopt_all, same_order
+from pscdsl._src.frontend.interpreter.counters import depends_on_counter, new_counter
 from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.functions import number_of_steps
-from pscdsl._src.frontend.interpreter.iteration import Count, Long
+from pscdsl._src.frontend.interpreter.iteration import Count, Long, Position
 from pscdsl._src.frontend.interpreter.loop_lists import (
     Appended,
     appended_name,
     sized,
     values_of,
 )
+from pscdsl._src.frontend.interpreter.padding import padded
 from pscdsl._src.frontend.interpreter.places import (
     Array,
     Cell,
@@ -67,7 +69,7 @@ from pscdsl._src.frontend.interpreter.state import (
 from pscdsl._src.frontend.trees import Attempt, at, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Poison, Poisoned, describe, is_poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
-from pscdsl._src.ir.program import Block
+from pscdsl._src.ir.program import Block, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.while_loop import While
@@ -82,8 +84,9 @@ from pscdsl.typing.array_types import (
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import EndlessLoop, LoopChangesType, UnboundAfterLoop
 from pscdsl.typing.codes.language import NotStatic
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.counters import Counter, InLoop, in_loop
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span, plainly
+from pscdsl.typing.dims import Dim, Size, names
 from pscdsl.typing.dtypes import I32, I64, DType, Kind, accepts_weak
 from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.unify import array_difference
@@ -325,7 +328,7 @@ class Rolled:
 
     frame: Frame
     node: ast.For | ast.While
-    enter: Callable[[Value], None]
+    enter: Callable[[Position], None]
     """Binds what a step of a counter begins with."""
     body: Callable[[], Outcome]
     count: Count | None
@@ -334,6 +337,8 @@ class Rolled:
     """Whether there is another step."""
     read_later: Callable[[str], bool] = lambda name: False
     """Whether a name may be read after the loop."""
+    line: tuple[Size, int] | None = None
+    """The first item and the step, where it goes through a range of sizes."""
     slots: dict[Key, Slot] = field(default_factory=dict[Any, Slot])
     cells: dict[Cell, Leaf] = field(default_factory=dict[Cell, Leaf])
     contents: dict[Container, Items] = field(default_factory=dict[Container, Items])
@@ -370,6 +375,10 @@ class Rolled:
         self.here = self.program.current
         self.held = holders(self.session)
         self.heads: dict[Cell, Slot] = {}
+        self.outside = self.program.facts
+        self.counter = self._as_size()
+        if self.counter is not None:
+            self.inside = in_loop(self.outside, self.counter, self.session.barrier)
         place = self.frame.span(self.node)
         self.expected = self.session.learnt.get(place)
         if self.expected is not None:
@@ -402,7 +411,7 @@ class Rolled:
         names += [items.name.strip("`") for items in self.contents.values()]
         carried = ", ".join(f"`{name}`" for name in names if not name.startswith(" ")) or "nothing"
         place = self.frame.span(self.node).head(len("for"))
-        self.session.loops[place] = f"rolled{steps}, carries {carried}"
+        self.session.loops[place] = plainly(f"rolled{steps}, carries {carried}")
 
     def _forget(self) -> None:
         self.slots, self.cells, self.frozen, self.heads = {}, {}, {}, {}
@@ -469,6 +478,13 @@ class Rolled:
             LoopChangesType(name="what the loop carries", before="of one type", after="another")
         )
 
+    def _as_size(self) -> Counter | None:
+        """The counter as a size; None if it is a number only."""
+        if self.count is None or isinstance(self.count, Value):
+            return None
+        name = self.node.target if isinstance(self.node, ast.For) else None
+        return new_counter(self.program, self.session.barrier, name, self.count, self.line)
+
     def _poisoned(self) -> Outcome:
         """What is left of a loop in whose body something is wrong."""
         self._silence()
@@ -487,7 +503,7 @@ class Rolled:
             try:
                 params = self._begin(block, wanted)
                 if self.count is not None:
-                    self.enter(self._counter)
+                    self.enter(self._position())
                 outcome = after_step(self.frame, self.body())
                 self._learn_changes()
                 ends = [each for slot in self.slots.values() for each in self._end(slot, wanted)]
@@ -498,6 +514,8 @@ class Rolled:
                 rows = self._rows()
             except Poisoned:
                 return None
+            finally:
+                self._leave()
             if attempt.failed():
                 return None
             if self.count is not None:
@@ -545,6 +563,40 @@ class Rolled:
             self._counter = block.parameter(ArrayType(dtype, ()), "step")
             params.append(self._counter)
         return params
+
+    def _position(self) -> Position:
+        """Which step it is; while it is elaborated, what is known of the counter is known."""
+        counter = self.counter
+        if counter is None:
+            return Position(self._counter)
+        assert isinstance(self._counter.atom, Var)
+        self.program.counters[self._counter.atom] = counter
+        self.program.facts = self.inside
+        return Position(self._counter, counter.position)
+
+    def _leave(self) -> None:
+        facts = self.program.facts
+        if self.counter is not None and isinstance(facts, InLoop):
+            if self.counter.name in facts.counters:
+                self.program.facts = facts.without(self.counter)
+
+    def _names_counter(self, arrays: Sequence[Array]) -> bool:
+        """Whether a size of arrays names the counter."""
+        counter = self.counter
+        return counter is not None and any(
+            counter.name in names(size) for each in arrays for size in each.shape
+        )
+
+    def _require_fixed(self, name: str, found: Sequence[Array]) -> bool:
+        """Whether arrays have sizes that name the counter: they do not outlive the step.
+
+        A loop of known many steps is unrolled where they are read later.
+        """
+        if not self._names_counter(found):
+            return True
+        if isinstance(self.count, int) and self.read_later(name):
+            raise Failure(depends_on_counter(f"`{name}` after the loop"))
+        return False
 
     def _snapshot(self, name: str) -> Frozen:
         why = f"is what a step of the loop left as `{name}`, which others may hold"
@@ -667,11 +719,13 @@ class Rolled:
             if not self._is_counted:
                 after = "another number of items"
                 raise self._another_length(appended.name, container.value, after)
-        return [
-            row
-            for container, appended in self.appended.items()
-            for row in appended.rows(here, container.value, self.session.working_float)
-        ]
+        found: list[Value] = []
+        for container, appended in self.appended.items():
+            rows = appended.rows(here, container.value, self.session.working_float)
+            if self._names_counter(rows):
+                raise Failure(depends_on_counter(f"an item of {appended.name}"))
+            found += rows
+        return found
 
     def _is_hidden(self, key: Key) -> bool:
         return key[1].startswith(" ")
@@ -718,13 +772,15 @@ class Rolled:
         """Carry a name that only the body binds, if it is read later, and a step is certain."""
         if isinstance(value, Missing | Poison | Unjoined) or not self.read_later(key[1]):
             return False
-        count = self.count
-        certain = isinstance(count, int | Dim) and self.program.facts.proves(Fact("<=", 1, count))
-        if not certain or self.exits:
-            return False
         try:
             found, tree = flatten(self.program.current, load(value), f"`{key[1]}`")
         except (Failure, Poisoned):
+            return False
+        if not self._require_fixed(key[1], found):
+            return False
+        count = self.count
+        certain = isinstance(count, int | Dim) and self.outside.proves(Fact("<=", 1, count))
+        if not certain or self.exits:
             return False
         slot = Slot(key, MISSING, [], tree, owned=False, form=value)
         slot.leaves = [Leaf.from_zeros(each, self.session.working_float) for each in found]
@@ -747,6 +803,7 @@ class Rolled:
             found, tree = flatten(self.program.current, load(value), f"`{name}`")
         except Failure as failure:
             self._drop(slot, failure.at(self._span).diagnostics)
+        self._require_fixed(name, found)
         assert slot.tree is not None
         if not same_structure(tree, slot.tree):
             self._drop(slot, [self._changed(name, slot.tree, tree)])
@@ -831,7 +888,7 @@ class Rolled:
         if again:
             raise Again
 
-    def _held_at_end(self) -> Counter[Cell | Container] | None:
+    def _held_at_end(self) -> Counts[Cell | Container] | None:
         """How often names refer to each cell, those that end with the step left out."""
         gone = {
             key: value
@@ -857,6 +914,8 @@ class Rolled:
             if is_poisoned(outcome.value):
                 raise Poisoned
             found, tree = flatten(here, load(outcome.value), "what is returned")
+            if self._names_counter(found):
+                raise Failure(depends_on_counter("what is returned"))
             if isinstance(self.returned_form, Missing):
                 self.returned_form, self.returned_tree, again = outcome.value, tree, True
                 for each in found:
@@ -903,6 +962,9 @@ class Rolled:
 
     def _bound(self, step: Step, test: Step | None) -> Outcome:
         """The equation, and what the loop leaves."""
+        if self.counter is not None and not isinstance(self.outside, InLoop):
+            self.program.span = self._span
+            step = Step(*padded(self.program, step.block, step.captured))
         leaves = [leaf for slot in self.slots.values() for leaf in slot.leaves]
         leaves += self.cells.values()
         leaves += [leaf for items in self.contents.values() for leaf in items.leaves]

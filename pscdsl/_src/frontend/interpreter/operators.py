@@ -12,7 +12,7 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend.interpreter import python_numbers
+from pscdsl._src.frontend.interpreter import counters, python_numbers
 from pscdsl._src.frontend.interpreter.equality import (
     MISSING,
     Decide,
@@ -128,10 +128,12 @@ def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
     """`left name right`, neither an error."""
     left, right = _asked(left), _asked(right)
     traced = is_traced(left) or is_traced(right)
+    operands = left, right
     if traced:
         left, right = _as_array(frame, node, left, right), _as_array(frame, node, right, left)
     if frame.program is not None and (traced or is_constant(left) or is_constant(right)):
-        return _traced(frame, node, name, left, right)
+        result = _traced(frame, node, name, left, right)
+        return counters.calculated(frame.program, name, *operands, result)
     return frame.session.made(_static(frame, node, name, left, right))
 
 
@@ -386,7 +388,8 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
         result = table.UNARY[name].apply(frame.here(node), (operand,), {})
         return _bounded(result, _UNARY_BOUNDS[name](operand.bounds))
     if is_traced(operand):
-        return table.UNARY[name].apply(frame.here(node), (operand,), {})
+        result = table.UNARY[name].apply(frame.here(node), (operand,), {})
+        return counters.negative(frame.program, name, operand, result)
     if is_constant(operand) and frame.program is not None:
         here = frame.here(node)
         return table.UNARY[name].apply(here, (here.constant(operand),), {})
@@ -430,7 +433,9 @@ def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
     if frame.program is not None and is_traced(operand) and not operand.ndim:
         number = operand.default() if isinstance(operand, Weak) else operand
         if not isinstance(operand, Number) and (is_truth(number) or number.dtype.is_number):
-            return table.COMPARE["Eq"].apply(frame.here(node), (number, _zero(number)), {})
+            found = table.COMPARE["Eq"].apply(frame.here(node), (number, _zero(number)), {})
+            counters.note_negation(frame.program, operand, found)
+            return found
     if is_traced(operand) or is_known_array(operand):
         text = frame.source.text_of(node.operand)
         rewrite = f"~({text})" if is_truth(operand) else f"np.logical_not({text})"
@@ -487,7 +492,9 @@ def comparison(
     if truths and facts:
         truths.append(condition(frame.here(node), Undecided(tuple(facts))))
     if truths:
-        return functools.reduce(lambda one, other: one & other, truths)
+        found = functools.reduce(lambda one, other: one & other, truths)
+        counters.note_chain(frame.program, truths, found)
+        return found
     return Undecided(tuple(facts)) if facts else True
 
 
@@ -512,13 +519,14 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
         return _unless(found, name == "NotIn")
     left, right = meant(left), meant(right)
     if is_traced(left) or is_traced(right):
+        numbers = left, right
         left, right = _as_array(frame, node, left, right), _as_array(frame, node, right, left)
         if not is_number(left) or not is_number(right):
             reason = "`is None` asks whether something is None" if None in _own(left, right) else ""
             raise _bad(name, left, right, reason)
-        return _truth_of_numbers(
-            table.COMPARE[name].apply(frame.here(node), (left, right), {}), left, right
-        )
+        result = table.COMPARE[name].apply(frame.here(node), (left, right), {})
+        counters.note_comparison(frame.program, name, *numbers, result)
+        return _truth_of_numbers(result, left, right)
     if is_constant(left) or is_constant(right):
         return _compared_constants(frame, node, name, left, right)
     if name in ("Eq", "NotEq"):

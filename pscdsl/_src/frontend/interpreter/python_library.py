@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pscdsl._src.frontend.interpreter import operators, python_numbers
+from pscdsl._src.frontend.interpreter import counters, operators, python_numbers
 from pscdsl._src.frontend.interpreter.calls import invoke
 from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_, meant
 from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram, require_program, session_of
@@ -338,7 +338,8 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
         if found is not None:
             return found
         if key is None and len(values) > 1 and _are_scalars(values):
-            return python_numbers.furthest(here, name, values)
+            furthest = python_numbers.furthest(here, name, values)
+            return counters.extremum(here.program, name, values, furthest)
         if key is None:
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             _refuse_arrays(name, rewrite, list(items))

@@ -42,7 +42,13 @@ from pscdsl._src.frontend.interpreter.frames import (
     fields,
 )
 from pscdsl._src.frontend.interpreter.functions import MAX_UNROLL, elements, unrolling
-from pscdsl._src.frontend.interpreter.iteration import FEW_STEPS, Iterated, counted_range, iterated
+from pscdsl._src.frontend.interpreter.iteration import (
+    FEW_STEPS,
+    Iterated,
+    Position,
+    counted_range,
+    iterated,
+)
 from pscdsl._src.frontend.interpreter.loops import Rolled, TestChanges
 from pscdsl._src.frontend.interpreter.places import Located
 from pscdsl._src.frontend.interpreter.state import State, Trial
@@ -507,9 +513,9 @@ def _rolled_or_unrolled(
 def _rolled(
     frame: Frame, node: ast.For, target: ast.expr, source: Iterated, body: list[ast.stmt]
 ) -> Outcome:
-    def enter(counter: Value) -> None:
+    def enter(position: Position) -> None:
         frame.here(node.target)
-        assign(frame, target, source.item(counter))
+        assign(frame, target, source.item(position))
 
     hidden = f" {id(node)}"  # no name that programs can write; what is gone through is held
     frame.names[hidden] = source.located
@@ -521,6 +527,7 @@ def _rolled(
             partial(run, frame, body),
             source.count,
             read_later=partial(_is_read_outside, frame, node),
+            line=source.line,
         )
         return loop.run(_bound_in(frame, body, target))
     finally:

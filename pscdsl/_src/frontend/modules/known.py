@@ -48,7 +48,7 @@ from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, plainly
 from pscdsl.typing.signatures import DTypeClass
 
 # The combinators by name, and the few functions that ask the checker something.
@@ -59,7 +59,7 @@ def reveal_type(here: Builder, value: Any) -> Any:
     leaves, tree = flatten(here, value, "the argument of `reveal_type`")
     del leaves
     program = here.program
-    program.revealed.append((program.span.line, str(tree)))
+    program.revealed.append((program.span.line, plainly(str(tree))))
     return value
 
 
