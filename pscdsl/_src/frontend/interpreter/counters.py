@@ -8,7 +8,7 @@ the end of a range.  What a comparison says of it is known in the branch that it
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -140,7 +140,7 @@ def size_of(value: Any) -> Size | None:
 
 # What truth values say of counters.
 
-_FACTS: Final = {
+_FACTS: Final[dict[str, Callable[[Size, Size], Fact]]] = {
     "Lt": lambda a, b: Fact("<", a, b),
     "LtE": lambda a, b: Fact("<=", a, b),
     "Gt": lambda a, b: Fact("<", b, a),
@@ -157,7 +157,7 @@ def note_comparison(program: Program | None, name: str, left: Any, right: Any, f
     one, other = size_of(left), size_of(right)
     if one is None or other is None or name not in _FACTS:
         return
-    fact: Fact = _FACTS[name](one, other)
+    fact = _FACTS[name](one, other)
     _note(program, found, (fact,), (fact.negated(),))
 
 

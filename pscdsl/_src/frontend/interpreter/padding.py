@@ -49,6 +49,7 @@ from pscdsl.typing.counters import Counter, InLoop, bound, counters_in
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, maximum
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
+from pscdsl.typing.python_containers import is_sequence
 
 
 def padded(
@@ -81,7 +82,7 @@ def names_counters(thing: Any) -> bool:
         return bool(counters_in(thing))
     if isinstance(thing, ArrayType):
         return any(isinstance(size, Dim) and counters_in(size) for size in thing.shape)
-    if isinstance(thing, tuple | list):
+    if is_sequence(thing):
         return any(map(names_counters, thing))
     if isinstance(thing, Block):
         return any(names_counters(var.type) for var in thing.params) or any(
