@@ -9,6 +9,9 @@ import pytest
 
 from pscdsl._src.analysis.intervals import Intervals, intervals
 from pscdsl._src.analysis.verify import verify
+from pscdsl._src.frontend.modules.kernels import find_kernels
+from pscdsl._src.frontend.modules.scope import Project
+from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Atom, Block, Evaluator, Function, Var
@@ -28,8 +31,10 @@ from pscdsl._src.primitives.shaping import (
 from pscdsl._src.primitives.sorting import Sort, TopK
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, I8, I32, U8, U32
+from tests.fuzz import counted_programs, numpy_differences
 from tests.support.random_programs import DTYPES, N, RandomProgram, operands
 
 NARROW = (I8, U8, I32, U32)
@@ -258,3 +263,21 @@ def test_ranges_do_not_depend_on_the_order_of_runs() -> None:
         function = IntegerProgram(seed, 18).function()
         first, second = Intervals(function), Intervals(function)
         assert first.ranges == second.ranges
+
+
+@pytest.mark.parametrize("start", [0, 10])
+def test_every_value_of_a_counted_loop_lies_in_its_range(start: int) -> None:
+    for seed in range(start, start + 10):
+        module = Project().add(Source("program.py", counted_programs.generate(seed)), None)
+        definition = dict(find_kernels(module, []))["main"]
+        try:
+            (function,) = map(definition.instance, definition.signature.choices() or ())
+        except Failure:
+            continue
+        found = Intervals(function)
+        for size in (1, 2, 5):
+            sizes = {"n": size}
+            given = numpy_differences.arguments(function, sizes, seed)
+            run = Recorder(sizes, {})
+            run.block(function.body, [*given.values()])
+            check(found, sizes, run.seen)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import pscdsl as psc
 from pscdsl import f64
 from pscdsl._src.checker.check import check_source, deep_stack
-from tests.fuzz.numpy_differences import tried
+from tests.fuzz.numpy_differences import tried, try_seeds
+
+pytestmark = pytest.mark.quick_code
 
 HEAD = """\
 import numpy as np
@@ -333,6 +338,12 @@ def test_what_is_wrong_for_some_step_is_refused(body: str) -> None:
     assert "assert" not in (errors[0].help() or "")
 
 
+def test_random_programs_are_what_numpy_has() -> None:
+    figures = try_seeds(range(70000, 70012), counted=True)
+    assert not figures.problems, figures.problems[0]
+    assert figures.counts["equal"] >= 9
+
+
 # Derivatives: those of a padded loop are those of the loop unrolled.
 
 
@@ -379,7 +390,7 @@ def places(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("function", [lower, growing, factors, windows])
-def test_derivatives_are_those_of_differences(function) -> None:  # type: ignore[no-untyped-def]
+def test_derivatives_are_those_of_differences(function: Callable[[Any, Any], Any]) -> None:
     kernel = psc.kernel(function)
     backward = psc.grad(kernel, argnums=(0, 1))
     for n in (1, 2, 5):
@@ -397,7 +408,7 @@ def test_derivatives_are_those_of_differences(function) -> None:  # type: ignore
 
 
 @pytest.mark.parametrize("function", [lower, growing, factors])
-def test_a_batch_is_a_loop(function) -> None:  # type: ignore[no-untyped-def]
+def test_a_batch_is_a_loop(function: Callable[[Any, Any], Any]) -> None:
     pairs = [places(4) for _ in range(3)]
     xs, matrices = (np.stack(part) for part in zip(*pairs, strict=True))
     xs = xs + np.arange(3.0)[:, None]
