@@ -339,7 +339,7 @@ def test_what_is_wrong_for_some_step_is_refused(body: str) -> None:
 
 
 def test_random_programs_are_what_numpy_has() -> None:
-    figures = try_seeds(range(70000, 70012), counted=True)
+    figures = try_seeds(range(70000, 70012), grammar="counters")
     assert not figures.problems, figures.problems[0]
     assert figures.counts["equal"] >= 9
 

@@ -39,11 +39,7 @@ from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType, Type, children
 from pscdsl.typing.diagnostics import Failure
-<<<<<<< HEAD
-from tests.fuzz import container_programs, numpy_programs, numpy_writes, reference
-=======
-from tests.fuzz import counted_programs, numpy_programs, numpy_writes, reference
->>>>>>> ea4b4ec (tests: compare parts that grow with NumPy, and describe them)
+from tests.fuzz import container_programs, counted_programs, numpy_programs, numpy_writes, reference
 from tests.fuzz.laws import compiled
 
 PATH = "numpy_program.py"
@@ -435,6 +431,7 @@ GRAMMARS: dict[str, Callable[[int, bool], str]] = {
     "arrays": numpy_programs.generate,
     "writes": numpy_writes.generate,
     "containers": container_programs.generate,
+    "counters": lambda seed, _: counted_programs.generate(seed),
 }
 """The programs of a seed, by what they are about; they may write to what others hold."""
 
@@ -444,12 +441,7 @@ def try_seeds(
     shared: bool = False,
     xla: int = 0,
     folder: Path | None = None,
-<<<<<<< HEAD
     grammar: str = "arrays",
-=======
-    writes: bool = False,
-    counted: bool = False,
->>>>>>> ea4b4ec (tests: compare parts that grow with NumPy, and describe them)
 ) -> NumpyFigures:
     """The programs of some seeds; one of `xla` compiled, and problems written to a folder."""
     generate = GRAMMARS[grammar]
@@ -457,7 +449,7 @@ def try_seeds(
     with deep_stack(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in seeds:
-            text = counted_programs.generate(seed) if counted else generate(seed, shared)
+            text = generate(seed, shared)
             through_xla = bool(xla) and seed % xla == 0
             verdict = tried(text, seed, seed % WHOLE == 0, through_xla)
             figures.add(seed, verdict, text)
@@ -489,24 +481,13 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--shared", action="store_true", help="write to parameters, too")
-<<<<<<< HEAD
     parser.add_argument("--grammar", choices=GRAMMARS, default="arrays", help="what is written")
-=======
-    parser.add_argument("--writes", action="store_true", help="declare writes to parameters")
-    parser.add_argument("--counted", action="store_true", help="with parts of a counter's size")
->>>>>>> ea4b4ec (tests: compare parts that grow with NumPy, and describe them)
     parser.add_argument("--folder", type=Path, help="for the programs that show a problem")
     parser.add_argument("--xla", type=int, default=0, help="compile one program of so many")
     given = parser.parse_args()
     start = time.process_time()
     seeds = range(given.seed, given.seed + given.programs)
-<<<<<<< HEAD
     figures = try_seeds(seeds, given.shared, given.xla, given.folder, given.grammar)
-=======
-    figures = try_seeds(
-        seeds, given.shared, given.xla, given.folder, given.writes, counted=given.counted
-    )
->>>>>>> ea4b4ec (tests: compare parts that grow with NumPy, and describe them)
     for seed, verdict, text in figures.problems[:20]:
         print(f"seed {seed}: {verdict.kind}: {verdict.detail}\n{text}")
     spent = time.process_time() - start
