@@ -325,9 +325,9 @@ def mean_square(x):
     return np.mean(x**2)
 
 
-def fill(x):
-    x[0] = 1
-    return x
+def fill(items, x):
+    items.append(x)
+    return items
 
 
 class Model:

@@ -59,7 +59,7 @@ class Writing(Program):
     def kernel(self) -> None:
         """A kernel of the module that writes to one or both of its arguments."""
         rng, name = self.rng, self.name("k")
-        lines = rng.sample(BODIES, rng.choice((1, 1, 2)))
+        lines: list[str] = rng.sample(BODIES, rng.choice((1, 1, 2)))
         both = self.chance(0.25)
         if both:
             lines.append(rng.choice(("r[0] = p[-1]", "r -= p", "p, r = r, p\n    p[0] = 2.0")))
