@@ -366,8 +366,14 @@ def test_options_and_pickles() -> None:
     assert np.array_equal(a, matrix() * 2)
     assert pickle.loads(pickle.dumps(scale)) is scale
     assert pickle.loads(pickle.dumps(scale.functional)) is scale.functional
+    pickle.loads(pickle.dumps(quick))(a, 2.0)
+    assert np.array_equal(a, matrix() * 4)
+    again = pickle.loads(pickle.dumps(scale.functional.with_options(fast_math=True)))
+    assert np.array_equal(np.asarray(again(a, 1.0)), a)
+    assert again.writes == ()
+    assert again.functional is again
     with pytest.raises(TypeError, match="writes"):
-        psc.kernel(scale, writes="a")
+        psc.kernel(scale, writes="s")
 
 
 def test_signatures_say_what_is_written() -> None:

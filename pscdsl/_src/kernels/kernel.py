@@ -139,6 +139,11 @@ class Kernel(Called[P, R]):
             return ()
         return (writes,) if isinstance(writes, str) else tuple(writes)
 
+    @property
+    def declared_writes(self) -> Writes | None:
+        """What was declared, also of the functional form."""
+        return self._writes
+
     @functools.cached_property
     def functional(self) -> Kernel[P, Any]:
         """The kernel as a pure function, which leaves its arguments as they are.
@@ -226,8 +231,12 @@ class Kernel(Called[P, R]):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By its name, as functions are pickled; a PicklingError if another process has none."""
-        if self._is_functional and self._made_of is not None and self._made_of.writes:
-            return getattr, (self._made_of, "functional")
+        if self._is_functional:
+            base = self._made_of
+            if base is None or not base.writes:  # one with other options
+                base = self._variant()
+                base._is_functional = False
+            return getattr, (base, "functional")
         from pscdsl._src.language.pickling import by_name
 
         heir = None if self._heir is None else self._heir()
@@ -707,7 +716,7 @@ def kernel(
         )
     if isinstance(function, Kernel):
         known: Kernel[..., Any] = function  # pyright: ignore[reportUnknownVariableType]
-        if writes is not None:
+        if writes is not None and writes != known.declared_writes:
             raise TypeError("psc.kernel takes `writes` where it makes a kernel of a function")
         if donate is None and budget is None and fast_math is None:
             return known
