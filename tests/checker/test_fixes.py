@@ -73,15 +73,6 @@ SAFE = {
     "return np.where(x > 0 or not y > 0, x, y)": "return np.where((x > 0) | (~(y > 0)), x, y)",
     "return np.where(not x, x, y)": "return np.where(x == 0, x, y)",
     "return np.where(0 < x < 1, x, y)": "return np.where((0 < x) & (x < 1), x, y)",
-    "rows = []\nfor i in range(3):\n    rows.append(i * x)\nreturn np.stack(rows)": (
-        "rows = [i * x for i in range(3)]\nreturn np.stack(rows)"
-    ),
-    "rows = [x]\nrows.append(y)\nreturn np.stack(rows)": (
-        "rows = [x]\nrows = [*rows, y]\nreturn np.stack(rows)"
-    ),
-    "rows = [x]\nrows.extend([y])\nreturn np.stack(rows)": (
-        "rows = [x]\nrows = [*rows, *[y]]\nreturn np.stack(rows)"
-    ),
     "return math.sin(a)": "return np.sin(a)",
     "return max(x)": "return np.max(x)",
     "return sorted(x)": "return np.sort(x)",

@@ -177,6 +177,15 @@ def first(x: f64["n"]):
 
 
 @psc.kernel
+def viewed(x: f64["n"]):
+    items = [x.copy()[::-1]]
+    items[0][::-1] = x.sum()
+    for v in x:
+        items[0] = items[0] - x
+    return items[0]
+
+
+@psc.kernel
 def other(x: f64["n"]):
     y = np.ones(len(x))
     t = 0

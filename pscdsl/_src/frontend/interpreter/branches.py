@@ -46,6 +46,7 @@ from pscdsl._src.frontend.interpreter.state import (
     is_whole,
     live_frames,
 )
+from pscdsl._src.frontend.purity import is_set
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, reachable
@@ -591,11 +592,11 @@ def _at_end(session: Session, value: Any, path: Path) -> Any:
 def lengths_differ(column: Sequence[Any]) -> tuple[str, str] | None:
     """How contents differ that cannot be one, in words; None if they can be."""
     for other in column[1:]:
-        first = column[0]
-        if isinstance(first, dict):
+        first: Any = column[0]
+        if is_dict(first):
             if [*first] != [*other]:
                 return keys_of(first), keys_of(other)
-        elif isinstance(first, set):
+        elif is_set(first):
             if first != other:
                 return f"a set of {counted(len(first))}", f"another of {len(other)}"
         elif len(first) != len(other):

@@ -110,8 +110,8 @@ class Container:
 
     def extend(self, items: Sequence[Any]) -> None:
         """Let a list hold more items behind those that it has."""
-        session, value = self.session, self.value
-        assert isinstance(value, list)
+        session = self.session
+        value: Any = self.value
         session.journal.append(Extended(self, len(value), self.stamp))
         session.stores += 1
         self.stamp = session.stores

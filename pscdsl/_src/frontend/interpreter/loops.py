@@ -353,6 +353,8 @@ class Rolled:
     """Names that only the body binds."""
     returned_form: Any = MISSING
     returned_tree: Type = NONE
+    _pending: tuple[list[Key], list[Cell], list[Container]] = ([], [], [])
+    """What a step was found to change besides."""
 
     @property
     def session(self) -> Session:
@@ -466,6 +468,7 @@ class Rolled:
             except Again:
                 attempt.forget()
                 self.here.forget(known)
+                self._take_pending()
                 continue
             finally:
                 self.state.restore()
@@ -632,20 +635,21 @@ class Rolled:
         known = (*self.contents, *self.appended)
         containers = [each for each in self.state.changed() if each not in known]
         self.local = local
-        if new or cells or containers:
-            self.state.restore()
-            inner, self.program.current = self.program.current, self.here
-            try:  # what is read now is read before the loop
-                for key in new:
-                    self._add(key)
-                for cell in cells:
-                    self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
-                for container in containers:
-                    self._add_container(container)
-            finally:
-                self.program.current = inner
+        self._pending = (new, cells, containers)
         if new or cells or containers or again:
             raise Again
+
+    def _take_pending(self) -> None:
+        """Carry what the step was found to change, as it is before the loop."""
+        self.state.restore()
+        new, cells, containers = self._pending
+        self._pending = ([], [], [])
+        for key in new:
+            self._add(key)
+        for cell in cells:
+            self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+        for container in containers:
+            self._add_container(container)
 
     def _add_container(self, container: Container) -> None:
         """Carry the items of a list or a dict, or collect those that a list gets in each step."""
