@@ -1,7 +1,8 @@
-"""Element types, their classes, and strict promotion.
+"""Element types, their classes, and promotion.
 
-Arrays never promote each other.  A *weak* operand (a Python scalar, a size, a creation function
-without a dtype) has only a kind and takes the dtype of the arrays it meets.
+Arrays never promote each other.  A scalar takes the dtype of what it meets if that holds it
+(`widens`).  A *weak* operand (a Python scalar, a size, a creation function without a dtype) has
+only a kind and takes the dtype of the arrays it meets.
 """
 
 from __future__ import annotations
@@ -132,6 +133,32 @@ def becomes(given: DType, number: DType) -> bool:
     if given is BOOL or number is BOOL:
         return given is number
     return given.kind <= number.kind and not (given is U64 and number.is_integer)
+
+
+_DIGITS: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
+"""How many bits the integers have that are all numbers of a floating-point type."""
+
+
+def widens(narrow: DType, wide: DType, scalar: bool) -> bool:
+    """Whether NumPy promotes two dtypes to `wide`, and a `narrow` scalar says the same in it.
+
+    That is so of numbers whose dtype has no value but those of `wide`, and of 64-bit integers
+    beside f64 and c128, as of Python's integers.  Numbers of one floating-point kind stay apart: a
+    mixed precision is rarely meant.  So do arrays, which are not scalars.
+    """
+    if narrow is wide:
+        return True
+    if not scalar or Kind.KEY in (narrow.kind, wide.kind) or narrow.kind > wide.kind:
+        return False
+    if narrow is BOOL:
+        return True
+    if wide.is_integer:
+        (low, high), (least, most) = narrow.range, wide.range
+        return least <= low and high <= most
+    if narrow.is_integer:
+        holds = narrow.bits - narrow.signed <= _DIGITS[wide.real.name]
+        return wide is not BF16 and (holds or wide.real is F64)
+    return narrow.kind < wide.kind and wide.real is narrow
 
 
 def inexact(given: DType) -> DType:

@@ -204,10 +204,6 @@ def apply_over_axes(here: Builder, func: Any, a: Any, axes: Any) -> Value:
 # Python's operators on traced arrays, by the names of their classes in `ast`.
 
 
-def _matmul(here: Builder, left: Any, right: Any, /) -> Any:
-    return matmul.apply(here, (left, right), {})
-
-
 BINARY: Final[dict[str, Meaning]] = {
     "Add": e.add,
     "Sub": e.subtract,
@@ -216,7 +212,7 @@ BINARY: Final[dict[str, Meaning]] = {
     "FloorDiv": e.floor_divide,
     "Mod": e.remainder,
     "Pow": power,
-    "MatMult": Meaning("numpy.matmul", _matmul),
+    "MatMult": matmul,
     "LShift": e.left_shift,
     "RShift": e.right_shift,
     "BitAnd": e.bitwise_and,

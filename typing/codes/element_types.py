@@ -17,8 +17,9 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
     """Two arrays of different dtypes meet.
 
     Arrays never promote each other, because a silent promotion changes accuracy and speed far
-    from where it happens.  Python scalars and creation functions without a dtype adapt by
-    themselves.
+    from where it happens.  A scalar takes the dtype of what it meets if NumPy's result has that
+    dtype and it says the same in it.  Python scalars and creation functions without a dtype adapt
+    by themselves.
 
     ## Example
 

@@ -26,7 +26,7 @@ from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import BOOL, DEFAULT, I64, PYTHON, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import BOOL, DEFAULT, I64, PYTHON, DType, Kind, accepts_weak, widens
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
@@ -483,16 +483,18 @@ def builder_of(operands: Sequence[object]) -> Builder:
 
 
 def promote(
-    *operands: Operand, weak_ok: bool = False, raising: bool = False
+    *operands: Operand, weak_ok: bool = False, raising: bool = False, widening: bool = False
 ) -> tuple[Value, ...] | None:
     """The operands as values of one dtype.
 
     Arrays must agree; weak operands take the arrays' dtype.  If all are weak the result is None
     with `weak_ok`, else they meet at the default dtype of the highest kind.  With `raising`, a
-    number of a higher kind raises the arrays' dtype, as it does in NumPy's ufuncs.
+    number of a higher kind raises the arrays' dtype, as it does in NumPy's ufuncs.  With
+    `widening`, arrays may also have a dtype in which one of them says the same.
     """
     here = builder_of(operands)
     strong: Value | None = None
+    mixed = False
     values: list[Value | Weak | int | float] = []
     for operand in operands:
         if type(operand) is float or type(operand) is int:
@@ -506,17 +508,47 @@ def promote(
             if strong is None:
                 strong = operand
             elif strong.dtype is not operand.dtype:
-                raise Failure(DtypesDiffer(left=strong.type, right=operand.type))
+                mixed = True
+                if not widening:
+                    raise Failure(DtypesDiffer(left=strong.type, right=operand.type))
         values.append(operand)
     if strong is not None:
-        dtype = strong.dtype
-        if raising and (dtype is BOOL or dtype.is_float):
-            dtype = _raised(here, dtype, values)
+        dtype = _widest(values) if mixed else strong.dtype
+        if raising:
+            number = _number_meeting(values) if widening and not dtype.is_inexact else None
+            if number is not None:
+                dtype = number
+            elif dtype is BOOL or dtype.is_float:
+                dtype = _raised(here, dtype, values)
     elif weak_ok:
         return None
     else:
         dtype = meeting([x if isinstance(x, Weak) else here.weak(x) for x in values])  # type: ignore[arg-type]
     return tuple([_in_dtype(here, value, dtype) for value in values])
+
+
+def _widest(operands: Sequence[object]) -> DType:
+    """The dtype of one array in which the others say the same; a Failure if there is none."""
+    arrays = [each for each in operands if isinstance(each, Value)]
+    for wide in arrays:
+        if all(widens(each.dtype, wide.dtype, not each.shape) for each in arrays):
+            return wide.dtype
+    right = next(each for each in arrays if each.dtype is not arrays[0].dtype)
+    raise Failure(DtypesDiffer(left=arrays[0].type, right=right.type))
+
+
+def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | None:
+    """What NumPy makes of scalars of integers or truth values, and Python's floats or complexes."""
+    kind = Kind.BOOL
+    for each in operands:
+        if isinstance(each, Value | Weak):
+            if each.shape or each.dtype.kind is Kind.KEY:
+                return None
+            if isinstance(each, Weak):
+                kind = max(kind, each.kind)
+        else:
+            kind = max(kind, kind_of(each))
+    return PYTHON[kind] if kind in (Kind.FLOAT, Kind.COMPLEX) else None
 
 
 def _raised(here: Builder, dtype: DType, operands: Sequence[Value | Weak | int | float]) -> DType:

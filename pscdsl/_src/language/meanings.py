@@ -222,6 +222,22 @@ class Meaning:
 
     def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to the arguments of a call in a kernel."""
+        return self._applied(here, args, kwargs, widening=False)
+
+    def of_mixed(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Apply to what a kernel says, whose dtypes meet as NumPy promotes them, if it is exact."""
+        if self.name in WIDENING:
+            return self._applied(here, args, kwargs, widening=True)
+        return self.apply(here, args, kwargs)
+
+    def _applied(
+        self,
+        here: Builder | None,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        widening: bool,
+    ) -> Any:
         if self.wants_builder:
             args = (here, *args)
         arguments = self._bind(args, kwargs)
@@ -244,7 +260,8 @@ class Meaning:
                 here.constant(x) if isinstance(x, np.ndarray | np.generic) else here.weak(x)
                 for x in operands
             ]
-        values = promote(*operands, weak_ok=True, raising=bool(self.weak))
+        raising = bool(self.weak)
+        values = promote(*operands, weak_ok=True, raising=raising, widening=widening)
         if values is not None:
             dtype = values[0].dtype
             self._require_kinds(arguments, dtype)
@@ -346,6 +363,19 @@ class Meaning:
             if name in changed:
                 changed[name] = _map_operands(lambda _: next(remaining), changed[name])
         return self._call(changed)
+
+
+WIDENING: Final = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "add subtract multiply divide floor_divide remainder fmod power divmod arctan2 copysign "
+        "bitwise_and bitwise_or bitwise_xor left_shift right_shift equal not_equal less less_equal "
+        "greater greater_equal maximum minimum fmax fmin hypot logaddexp logaddexp2 heaviside gcd "
+        "lcm where clip concatenate stack vstack hstack dstack "
+        "column_stack append matmul vecdot dot vdot inner outer tensordot kron cross"
+    ).split()
+)
+"""Functions whose result has the dtype of NumPy's `result_type` of the operands, computed in it."""
 
 
 def function(

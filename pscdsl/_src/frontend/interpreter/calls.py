@@ -439,7 +439,7 @@ def invoke(
         folded = fold(function, args, kwargs)
         if folded is not None:
             return folded
-        result = function.apply(here, args, kwargs)
+        result = function.of_mixed(here, args, kwargs)
         if isinstance(result, Number | PythonNumber) and function.name.startswith("numpy."):
             return result.as_array()
         return result

@@ -185,7 +185,8 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
             raise _bad(name, left, right, "division by zero")
     if not is_traced(left) and not is_traced(right):
         left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
-    found = python_numbers.result(meaning.apply(here, (left, right), {}), left, right)
+    result = meaning.of_mixed(here, (left, right), {})
+    found = python_numbers.result(result, left, right)
     return _bounded(found, bounds)
 
 
@@ -524,7 +525,7 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
         if not is_number(left) or not is_number(right):
             reason = "`is None` asks whether something is None" if None in _own(left, right) else ""
             raise _bad(name, left, right, reason)
-        result = table.COMPARE[name].apply(frame.here(node), (left, right), {})
+        result = table.COMPARE[name].of_mixed(frame.here(node), (left, right), {})
         counters.note_comparison(frame.program, name, *numbers, result)
         return _truth_of_numbers(result, left, right)
     if is_constant(left) or is_constant(right):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pscdsl._src.frontend.values import Number
-from pscdsl._src.ir.builder import PythonNumber, Value, Weak
+from pscdsl._src.ir.builder import PythonNumber, Value, Weak, promote
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.dims import Dim
@@ -122,6 +122,7 @@ def extremum(here: Any, name: str, items: Sequence[Any]) -> Any:
 def furthest(here: Any, name: str, items: Sequence[Any]) -> Any:
     """`min` or `max` as Python finds it: a later item only if it lies further."""
     found, *rest = items
+    promote(*items, weak_ok=True)  # a Failure for other dtypes: it is not known which one is taken
     for each in rest:
         precedes = _numpy("less" if name == "min" else "greater", here, each, found)
         found = _numpy("where", here, precedes, each, found)

@@ -1,0 +1,185 @@
+"""Numbers and arrays of different dtypes meet as NumPy promotes them, or are refused."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
+from pscdsl._src.language.meanings import MEANINGS, WIDENING
+from pscdsl.typing import dtypes
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import BF16, BOOL, I32, I64, DType, widens
+from tests.support.numpy_differential import meaning, theirs
+from tests.support.numpy_harness import run
+
+pytestmark = pytest.mark.quick_code
+
+DTYPES = [each for each in dtypes.ALL if each is not BF16]
+"""Those that NumPy's promotion knows."""
+
+
+def values(dtype: DType) -> Any:
+    """Numbers of a dtype, its ends among them."""
+    found = to_numpy(dtype)
+    if dtype is BOOL:
+        return np.array([True, False, True])
+    if dtype.is_integer:
+        low, high = dtype.range
+        return np.array([low, 3, high], found)
+    return np.array([-2.5, 3.0, float(np.finfo(found).max)], found)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("wide", DTYPES, ids=str)
+@pytest.mark.parametrize("narrow", DTYPES, ids=str)
+def test_what_widens_is_exact_and_numpys(narrow: DType, wide: DType) -> None:
+    for scalar in (False, True):
+        if not widens(narrow, wide, scalar):
+            continue
+        assert np.result_type(to_numpy(narrow), to_numpy(wide)) == to_numpy(wide)
+        x = values(narrow)
+        if not (scalar and narrow.is_integer and narrow.bits == 64):
+            assert x.astype(to_numpy(wide)).astype(to_numpy(narrow)).tolist() == x.tolist()
+
+
+def test_arrays_and_precisions_stay_apart() -> None:
+    for narrow in dtypes.ALL:
+        for wide in dtypes.ALL:
+            if narrow is not wide:
+                assert not widens(narrow, wide, False)
+            if narrow is not wide and narrow.kind is wide.kind and not narrow.is_integer:
+                assert not widens(narrow, wide, True)
+    assert widens(I32, I64, True)
+    assert not widens(I64, I32, True)
+
+
+LISTS = {"concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"}
+CALLS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
+    **{f"numpy.{name}": lambda x, y: ([x, y],) for name in LISTS},
+    "numpy.where": lambda x, y: (np.array([True, False, True]), x, y),
+    "numpy.clip": lambda x, y: (x, y, None),
+    "numpy.tensordot": lambda x, y: (x, y, 0),
+}
+OF_ARRAYS_ALONE = {"numpy.concatenate", "numpy.cross", "numpy.matmul", "numpy.vecdot"}
+RANKS = (((3,), (3,)), ((3,), ()), ((), (3,)), ((), ()))
+
+
+def small(dtype: DType, shape: tuple[int, ...], from_: int) -> Any:
+    return np.resize(np.arange(from_, from_ + 3), shape).astype(to_numpy(dtype))
+
+
+def same_dtype(wanted: Any, found: Any, given: DType) -> bool:
+    """Whether a dtype is NumPy's; functions like `/` make f32 of integers of less than 64 bits."""
+    if given.is_inexact or wanted.kind not in "fc":
+        return bool(wanted == found)
+    return from_numpy(found) is dtypes.inexact(given)
+
+
+@pytest.mark.parametrize("name", sorted(WIDENING))
+@pytest.mark.filterwarnings("ignore")
+def test_functions_of_mixed_dtypes_are_numpys(name: str) -> None:
+    accepted = 0
+    for left in DTYPES:
+        for right in DTYPES:
+            for ranks in RANKS:
+                if left is right:
+                    continue
+                x, y = small(left, ranks[0], 1), small(right, ranks[1], 2)
+                args = CALLS.get(name, lambda x, y: (x, y))(x, y)
+                try:
+                    found = mixed(name, args)
+                except Failure:
+                    continue
+                wanted = theirs(name, *args)  # which raises where NumPy refuses
+                accepted += 1
+                for one, other in zip(results(wanted), results(found), strict=True):
+                    met = left if widens(right, left, not ranks[1]) else right
+                    told = f"{name} of {left}{ranks[0]} and {right}{ranks[1]}"
+                    assert one.shape == other.shape, told
+                    assert same_dtype(one.dtype, other.dtype, met), f"{told}: {other.dtype}"
+                    tolerance = 1e-2 if met.bits == 16 or one.dtype == np.float16 else 1e-5
+                    np.testing.assert_allclose(
+                        other.astype(complex), one.astype(complex), rtol=tolerance, err_msg=told
+                    )
+    assert accepted > 10 or name in OF_ARRAYS_ALONE
+
+
+def mixed(name: str, args: tuple[Any, ...]) -> Any:
+    """What a kernel gets that calls a function."""
+    return run(lambda *given: meaning(name).of_mixed(None, given, {}), *args)
+
+
+def results(value: Any) -> list[Any]:
+    return [np.asarray(each) for each in (value if isinstance(value, tuple) else (value,))]
+
+
+def test_all_names_are_functions() -> None:
+    assert WIDENING <= MEANINGS.keys()
+
+
+HEAD = """import numpy as np
+import pscdsl as psc
+from pscdsl import bool_, c64, c128, f32, f64, i8, i32, i64, u8, u64
+
+@psc.kernel
+def f(x: {x}, y: {y}):
+    return {expression}
+"""
+
+
+def codes(x: str, y: str, expression: str) -> list[str]:
+    text = HEAD.format(x=x, y=y, expression=expression)
+    return [each.code for each in check_source(text, "mixed.py").diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expression"),
+    [
+        ("i64", "u8", "(x & 1) ^ (y & 1)"),
+        ('i64["n"]', "u8", "x + y"),
+        ('f64["n"]', "i64", "1.0 / y * x"),
+        ("i32", 'f64["n"]', "x * 0.5 + y"),
+        ("i64", "f64", "x < y"),
+        ("f32", 'c64["n"]', "x * y"),
+        ("bool_", 'f32["n"]', "x * y"),
+    ],
+)
+def test_kernels_with_mixed_dtypes(x: str, y: str, expression: str) -> None:
+    assert codes(x, y, expression) == []
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expression"),
+    [
+        ('f32["n"]', 'f64["n"]', "x * y"),
+        ('f64["n"]', 'i32["n"]', "x * y"),
+        ('f64["n"]', 'c128["n"]', "x * y"),
+        ('f32["n"]', 'bool_["n"]', "x * y"),
+        ('f32["n"]', "f64", "x * y"),
+        ('f32["n"]', 'i32["n"]', "x * y"),
+        ('f32["n"]', "i32", "x * y"),
+        ('f64["n"]', 'i64["n"]', "x * y"),
+        ('i64["n"]', 'i32["n"]', "x * y"),
+        ('u8["n"]', "i64", "x + y"),
+        ('u64["n"]', 'i8["n"]', "x + y"),
+        ('f64["n"]', 'c64["n"]', "x * y"),
+        ("i32", 'f32["n"]', "x * 0.5 + y"),
+        ("i64", "f64", "max(x, y)"),  # Python gives either, as it is
+        ("i64", "f64", "[x, y][0] if x > 0 else y"),
+    ],
+)
+def test_what_would_change_precision_is_refused(x: str, y: str, expression: str) -> None:
+    assert codes(x, y, expression) != []
+
+
+def test_an_array_of_numbers_is_not_raised_by_a_float() -> None:
+    assert codes('i32["n"]', 'i32["n"]', "x * 0.5") == ["PSC402"]
+    assert codes('i64["n"]', 'i64["n"]', "x * 0.5") == ["PSC402"]
