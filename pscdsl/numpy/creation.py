@@ -70,7 +70,7 @@ from pscdsl.typing.codes.shapes import (
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, F64, I32, I64, DType, Kind
-from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.python_containers import is_sequence, is_slice, is_tuple
 
 # New arrays: filled, from numbers and lists, evenly spaced, of indices and coordinates.
 
@@ -636,6 +636,50 @@ def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = Fa
         tuple([s if a == axis else 1 for a, s in enumerate(shape)]) for axis in range(len(shape))
     ]
     return tuple([made(own, partial(counted, axis)) for axis, own in enumerate(lone)])
+
+
+def grid(here: Builder, index: Any, name: str) -> Any:
+    """`np.mgrid[index]` and `np.ogrid[index]` of slices of integers: counters along each axis."""
+    slices = index if is_tuple(index) else (index,)
+    counters = [_counter(here, each, name) for each in slices]
+    if not is_tuple(index):
+        return counters[0]
+    rank = len(counters)
+    shape = tuple([each.shape[0] for each in counters])
+
+    def lone(axis: int, wanted: DType) -> Value:
+        own = [1] * rank
+        return reshaped(counters[axis].at(wanted), (*own[:axis], shape[axis], *own[axis + 1 :]))
+
+    if name == "numpy.ogrid":
+        shapes = [
+            tuple([s if a == axis else 1 for a, s in enumerate(shape)]) for axis in range(rank)
+        ]
+        return tuple([Weak(here, Kind.INT, own, partial(lone, a)) for a, own in enumerate(shapes)])
+
+    def stacked(wanted: DType) -> Value:
+        whole = [broadcast_to(lone(axis, wanted), shape) for axis in range(rank)]
+        return joined([reshaped(each, (1, *shape)) for each in whole], 0)
+
+    if not rank:
+        raise Failure(BadArguments(function=name, problem="takes at least one slice"))
+    return Weak(here, Kind.INT, (rank, *shape), stacked)
+
+
+def _counter(here: Builder, given: Any, name: str) -> Weak:
+    """The integers of a slice."""
+    if not is_slice(given) or given.stop is None:
+        problem = f"takes slices with a stop, `0:n`, not {describe(given)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    bounds = [0 if given.start is None else given.start, given.stop]
+    bounds.append(1 if given.step is None else given.step)
+    if any(isinstance(each, float | complex | np.inexact) for each in bounds):
+        instead = '`np.linspace(start, stop, n)`, and `np.meshgrid(…, indexing="ij")`'
+        problem = "takes slices of integers here"
+        raise Failure(BadArguments(function=name, problem=problem, instead=instead))
+    found = arange.apply(here, bounds, {})
+    assert isinstance(found, Weak)
+    return found
 
 
 @function("numpy.diag_indices")

@@ -161,8 +161,8 @@ REFUSED = (
         "i = np.argmax(x); np.where(np.arange(x.shape[0]) < i, x, 0)",
     ),
     (
-        *("x[x > 0] = x[x > 0] ** -1.5; x", "PSC317", "an array indexed by a mask"),
-        "`np.where(mask, x, 0)` keeps the shape",
+        *("x = x.copy(); x[x > 0] = x[x < 0]; x", "PSC317", "elements that two masks select"),
+        "`np.where(mask, …, …)` takes values for all places",
         "x = np.where(x > 0, np.where(x > 0, x, 1) ** -1.5, x); x",
     ),
     (
@@ -174,10 +174,6 @@ REFUSED = (
         *("a = {'u': x}; R(a, x); a['u'] = -x; a['u']", "PSC205", "a store into `a['u']`"),
         "a = {**a, 'u': …}",
         "a = {'u': x}; R(a, x); a = {**a, 'u': -x}; a['u']",
-    ),
-    (
-        *("a = np.ndarray(x.shape); a[:] = x; a", "PSC111", "`numpy.ndarray` cannot be called"),
-        *("`np.zeros(shape, dtype)`", None),
     ),
     (
         *("R(x, x) + R(x, x)", "PSC110", "`+` has no meaning for a record"),

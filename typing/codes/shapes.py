@@ -452,6 +452,7 @@ class DataDependentShape(Diagnostic, code="PSC317"):
 
     Shapes are known before the program runs, as functions of the sizes of its arguments.  What
     is selected by a mask keeps its place instead: `np.where` puts a neutral value elsewhere.
+    Functions of single elements and sums of `x[mask]` do not need to know how many there are.
 
     ## Example
 
@@ -463,7 +464,7 @@ class DataDependentShape(Diagnostic, code="PSC317"):
 
     @psc.kernel
     def f(x: f32["n"]) -> f32:
-        return np.sum(x[x > 0])
+        return np.median(x[x > 0])
     ```
 
     ## Fix
@@ -476,7 +477,7 @@ class DataDependentShape(Diagnostic, code="PSC317"):
 
     @psc.kernel
     def f(x: f32["n"]) -> f32:
-        return np.sum(np.where(x > 0, x, 0))
+        return np.nanmedian(np.where(x > 0, x, np.nan))
     ```
     """
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl._src.frontend import purity
+from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.container_methods import Changing
 from pscdsl._src.frontend.interpreter.containers import (
     adopt,
@@ -235,6 +236,9 @@ def applied(
     session = frame.session
     if frame.program is None:
         return invoke(frame, here, function, args, kwargs)
+    of_mask = masks.called(here, function, args, kwargs)
+    if of_mask is not NotImplemented:
+        return of_mask
     if isinstance(function, Closure):
         return function.enter(session, function.bind(args, kwargs))
     if isinstance(function, External):
@@ -243,6 +247,8 @@ def applied(
         return function.store(here, *args, **kwargs)
     if isinstance(function, Bound):
         return _method(frame, here, function, args, kwargs)
+    if isinstance(function, Marker) and function.name == "numpy.ndarray":
+        function = MEANINGS["numpy.empty"]  # which makes what is left in memory zeros, too
     if isinstance(function, Meaning):
         return _library(frame, here, function, args, kwargs)
     if isinstance(function, Method) and isinstance(function.function, WritingKernel):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter import masks, operators
 from pscdsl._src.frontend.interpreter.attributes import attribute, attribute_of
 from pscdsl._src.frontend.interpreter.branches import (
     Gives,
@@ -314,6 +314,8 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
     owner = locate_used(frame, value)
     if isinstance(owner, Poison):
         return POISON
+    if isinstance(owner, masks.Selected):
+        return masks.attribute(owner, attr)
     if isinstance(owner, Located):
         return attribute_of(frame, node, owner, attr)
     if attr == "at" and isinstance(owner, Meaning) and frame.program is not None:
@@ -349,7 +351,16 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
         found = subscript(frame, node, owner, known)
         sliced = isinstance(owner, list) and is_slice(known)
         return adopt(frame.session, found) if sliced else found
-    found = subscript(frame, node, owner.load(), known)
+    try:
+        found = subscript(frame, node, owner.load(), known)
+    except Failure as failure:
+        if isinstance(owner, masks.Selected):
+            raise
+        refusal = failure.at(frame.span(node))
+        chosen = masks.selected(frame.here(node), owner.load(), known, refusal)
+        if chosen is None:
+            raise
+        return chosen
     if not found.ndim and not keeps_an_axis(known):
         return found
     if not is_basic(known) or holds_references(index):
@@ -377,6 +388,8 @@ def _binary(
     frame: Frame, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr
 ) -> Any:
     values: Sequence[Any] = (locate(frame, left), locate(frame, right))
+    if masks.among(*values) is not None and not is_poisoned(values):
+        return _of_selected(frame, node, type(op).__name__, values)
     if any(isinstance(value, Located) or is_traced(value) for value in values):
         values = load(values)  # both were evaluated before either is read
     if is_poisoned(values):
@@ -394,8 +407,25 @@ def _binary(
         raise with_origins(found, values) from None
 
 
+def _of_selected(frame: Frame, node: ast.BinOp, name: str, values: Sequence[Any]) -> Any:
+    """An operator on what a mask selects."""
+    here = frame.here(node)
+
+    def apply(left: Any, right: Any) -> Any:
+        return operators.binary(frame, node, name, left, right)
+
+    if name == "MatMult":
+        return masks.product(here, apply, *values)
+    return masks.elementwise(here, apply, values)
+
+
 def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) -> Any:
-    value = read(frame, operand)
+    value = locate(frame, operand)
+    if isinstance(value, masks.Selected) and not isinstance(op, ast.Not):
+        name = type(op).__name__
+        apply = partial(operators.unary, frame, node, name)
+        return masks.elementwise(frame.here(node), apply, (value,))
+    value = _loaded(frame, operand, value)
     if is_poisoned(value):
         return POISON
     return operators.unary(frame, node, type(op).__name__, value)
@@ -822,7 +852,10 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     if isinstance(index, Undecided):
         index = condition(here, index)
     try:
-        owner.store(here, index, load(value))
+        if isinstance(value, masks.Selected):
+            masks.store(here, owner, index, value)
+        else:
+            owner.store(here, index, load(value))
     except Failure as failure:
         several = isinstance(value, Located) and value.ndim > 0 and is_mask(index)
         raise _of_store(frame, target, failure, several).at(frame.span(target)) from None
@@ -1033,7 +1066,9 @@ def _update_item(
     if isinstance(known, Undecided):
         known = condition(here, known)
     part = None if is_mask(known) else item_of(frame, target, owner, index)
-    right = read(frame, value)
+    right = locate(frame, value)
+    if not (is_mask(known) and isinstance(right, masks.Selected)):
+        right = _loaded(frame, value, right)
     if is_poisoned(right):
         raise Poisoned
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend.interpreter import counters, python_numbers
+from pscdsl._src.frontend.interpreter import counters, masks, python_numbers
 from pscdsl._src.frontend.interpreter.equality import (
     MISSING,
     Decide,
@@ -69,7 +69,7 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.ir.builder import PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import Meaning
-from pscdsl.numpy import indexing
+from pscdsl.numpy import creation, indexing
 from pscdsl.numpy import methods as table
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -473,6 +473,9 @@ def comparison(
         if truths and frame.session.stores != written:  # it may be that Python does not come to it
             what = "a store in a chained comparison"
             raise Failure(Unsupported(what=what, rewrite="write two comparisons, with `and`"))
+        if len(names) == 1 and masks.among(left, right) is not None and name in table.COMPARE:
+            apply = functools.partial(compared, frame, node, name)
+            return masks.elementwise(frame.here(node), apply, (left, right))
         # Both were evaluated before either is read.
         found = compared(frame, node, name, load(left), load(right))
         if len(names) == 1:
@@ -864,6 +867,10 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         return value[index]
     if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
         return index
+    if isinstance(value, Marker) and value.name in ("numpy.mgrid", "numpy.ogrid"):
+        if frame.program is None:
+            raise Failure(NotStatic(what=f"`{value.name}` outside of a kernel"))
+        return creation.grid(frame.here(node), index, value.name)
     if isinstance(value, RecordClass) and value.enumeration:
         return value.enum_member(index)
     if _is_applied(frame, value, index):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.new_memory import inputs_of_ufunc
 from pscdsl._src.frontend.interpreter.places import (
     WHOLE,
@@ -198,14 +199,15 @@ def update_item(
         return
     whole = owner.load()
     mask = index[0] if is_tuple(index) else index
-    if as_stored(here, value).ndim > whole.ndim - mask.ndim:
+    chosen = isinstance(value, masks.Selected)
+    if not chosen and as_stored(here, value).ndim > whole.ndim - mask.ndim:
         raise Failure(
             DataDependentShape(
                 what="the part that a mask selects",
                 instead="`np.where(mask, x + y, x)` takes values for all places",
             )
         )
-    changed = fitted(here, whole, combine(whole, value))
+    changed = fitted(here, whole, masks.updated(here, whole, mask, value, combine))
     shape = (*mask.shape, *(1 for _ in whole.shape[mask.ndim :]))
     spread = numpys(here, "reshape", mask, shape)
     update_whole(here, owner, "", numpys(here, "where", spread, changed, whole))

@@ -215,6 +215,8 @@ _MARKERS = frozenset(
         "numpy.ndarray",
         "numpy.s_",
         "numpy.index_exp",
+        "numpy.mgrid",
+        "numpy.ogrid",
         "builtins.tuple",
         "builtins.float",
         "builtins.int",
