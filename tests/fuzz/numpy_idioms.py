@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tests.fuzz.numpy_containers import Containers
 from tests.fuzz.numpy_loops import LOOPS
+from tests.fuzz.numpy_masks import Masks
 from tests.fuzz.numpy_templates import MAYBE_VIEWS, STRAIGHT
 from tests.fuzz.numpy_values import Array
 
 
-class Idioms(Containers):
+class Idioms(Masks):
     """Writes statements from templates, too."""
 
     def enable(self) -> None:
