@@ -1,8 +1,8 @@
 """Element types, their classes, and promotion.
 
-Arrays never promote each other.  A scalar takes the dtype of what it meets if that holds it
-(`widens`).  A *weak* operand (a Python scalar, a size, a creation function without a dtype) has
-only a kind and takes the dtype of the arrays it meets.
+Arrays of one kind never promote each other.  Integers, truth values and scalars take the dtype of
+what they meet if that holds them (`widens`).  A *weak* operand (a Python scalar, a size, a
+creation function without a dtype) has only a kind and takes the dtype of the arrays it meets.
 """
 
 from __future__ import annotations
@@ -140,25 +140,26 @@ _DIGITS: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
 
 
 def widens(narrow: DType, wide: DType, scalar: bool) -> bool:
-    """Whether NumPy promotes two dtypes to `wide`, and a `narrow` scalar says the same in it.
+    """Whether NumPy promotes two dtypes to `wide`, and what is `narrow` says the same in it.
 
-    That is so of numbers whose dtype has no value but those of `wide`, and of 64-bit integers
-    beside f64 and c128, as of Python's integers.  Numbers of one floating-point kind stay apart: a
-    mixed precision is rarely meant.  So do arrays, which are not scalars.
+    That is so of truth values, and of integers beside floats and complex numbers that hold them.
+    A `scalar` may also be an integer of fewer bits, a real number beside complex ones of its
+    precision, and a 64-bit integer beside f64 and c128, as Python's integers are.  Numbers of one
+    floating-point kind stay apart: a mixed precision is rarely meant.
     """
     if narrow is wide:
         return True
-    if not scalar or Kind.KEY in (narrow.kind, wide.kind) or narrow.kind > wide.kind:
+    if Kind.KEY in (narrow.kind, wide.kind) or narrow.kind > wide.kind:
         return False
     if narrow is BOOL:
         return True
     if wide.is_integer:
         (low, high), (least, most) = narrow.range, wide.range
-        return least <= low and high <= most
+        return scalar and least <= low and high <= most
     if narrow.is_integer:
         holds = narrow.bits - narrow.signed <= _DIGITS[wide.real.name]
-        return wide is not BF16 and (holds or wide.real is F64)
-    return narrow.kind < wide.kind and wide.real is narrow
+        return wide is not BF16 and (holds or (scalar and wide.real is F64))
+    return scalar and narrow.kind < wide.kind and wide.real is narrow
 
 
 def inexact(given: DType) -> DType:

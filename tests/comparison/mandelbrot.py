@@ -44,7 +44,7 @@ PROGRAM = Program(
         ),
         Mistake(
             "a carry's counts become floats",
-            "PSC401",
+            "PSC405",
             [("at.count + inside.astype(np.int32)", "at.count + inside.astype(np.float64)")],
             [("at.counts + inside.astype(jnp.int32)", "at.counts + inside.astype(jnp.float64)")],
         ),

@@ -16,10 +16,10 @@ _DIGITS = 20
 class DtypesDiffer(Diagnostic, code="PSC401"):
     """Two arrays of different dtypes meet.
 
-    Arrays never promote each other, because a silent promotion changes accuracy and speed far
-    from where it happens.  A scalar takes the dtype of what it meets if NumPy's result has that
-    dtype and it says the same in it.  Python scalars and creation functions without a dtype adapt
-    by themselves.
+    Arrays never promote each other, because a silent promotion changes accuracy and speed far from
+    where it happens.  Only integers beside floats, truth values, and scalars take the dtype of
+    what they meet, if NumPy's result has that dtype and they say the same in it.  Python scalars
+    and creation functions without a dtype adapt by themselves.
 
     ## Example
 
