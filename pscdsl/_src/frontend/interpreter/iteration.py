@@ -42,6 +42,10 @@ class Position:
         """The number multiplied."""
         return self.number if step == 1 else _times(self.number, step)
 
+    def as_number(self) -> Weak:
+        """A number of Python's, which is a size, too."""
+        return as_counter(computed(self.number, Kind.INT), self.size)
+
     def before(self, last: Size) -> Position:
         """The step that is as far from the last one."""
         now = self.number.builder.program.current
@@ -158,10 +162,6 @@ def _computed_count(here: Builder, low: Value, high: Value, step: int) -> Value:
     return found
 
 
-def _number(counter: Position) -> Weak:
-    return as_counter(computed(counter.number, Kind.INT), counter.size)
-
-
 def row_of(array: Any, index: Any) -> Any:
     """One row of an array: a view, or a scalar."""
     row = indexing.getitem(array.load() if isinstance(array, Located) else array, index)
@@ -179,7 +179,7 @@ def rows_of(array: Located) -> Iterated:
         raise Failure(NotStatic(what=f"a loop over {describe(seen)}, which has no axes,"))
 
     def item(counter: Any) -> Any:
-        index = counter if isinstance(counter, int) else _number(counter)
+        index = counter if isinstance(counter, int) else counter.as_number()
         return row_of(array, index)
 
     return Iterated("the rows of an array", seen.shape[0], item, (array,))
@@ -225,7 +225,7 @@ def numbered(source: Iterated, start: Any) -> Iterated:
     def item(counter: Any) -> Any:
         if isinstance(counter, int):
             return counter + start, source.item(counter)
-        number = _number(counter)
+        number = counter.as_number()
         if start != 0:
             size = None if counter.size is None else counter.size + start
             number = as_counter(number + start, size)

@@ -219,7 +219,7 @@ class Stacked(Long):
         rows = self.rows
 
         def item(counter: Any) -> Any:
-            index = counter if isinstance(counter, int) else computed(counter, Kind.INT)
+            index = counter if isinstance(counter, int) else counter.as_number()
             return self._of(row_of(rows, index))
 
         return Iterated("a list", self.length, item, (rows,))
