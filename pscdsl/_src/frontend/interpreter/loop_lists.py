@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, default_dtype, keys_of
 from pscdsl._src.frontend.interpreter.containers import Container, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
-from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of
+from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of, rows_of
 from pscdsl._src.frontend.interpreter.places import Array, Cell, Frozen, Ref, load
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.stores import numpys
@@ -216,10 +216,5 @@ class Stacked(Long):
 
     def iterated(self) -> Iterated:
         """What a loop over it goes through."""
-        rows = self.rows
-
-        def item(counter: Any) -> Any:
-            index = counter if isinstance(counter, int) else counter.as_number()
-            return self._of(row_of(rows, index))
-
-        return Iterated("a list", self.length, item, (rows,))
+        rows = rows_of(self.rows)
+        return replace(rows, kind="a list", item=lambda counter: self._of(rows.item(counter)))

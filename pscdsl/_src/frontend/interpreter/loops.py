@@ -851,7 +851,11 @@ class Rolled:
 
     def _changed(self, name: str, before: Any, after: Any, why: str = "") -> Diagnostic:
         return LoopChangesType(
-            name=f"`{name}`", before=str(before), after=str(after), why=why, span=self._span
+            name=name if "`" in name else f"`{name}`",
+            before=str(before),
+            after=str(after),
+            why=why,
+            span=self._span,
         )
 
     def _drop(self, slot: Slot, why: Sequence[Diagnostic]) -> NoReturn:
