@@ -33,7 +33,7 @@ class Masks(Containers):
         options += [f"np.minimum({number}, {text})", f"{text}.copy()", f"{text} * 2"]
         return self.rng.choice(options)
 
-    def target(self) -> tuple[Array, str] | None:
+    def masked_array(self) -> tuple[Array, str] | None:
         """An array, and a mask of its shape, which may have a name."""
         of = self.pick(self.vectors())
         if of is None or "?" in of.shape:
@@ -47,7 +47,7 @@ class Masks(Containers):
 
     def selected(self) -> bool:
         """A store at a mask, of what the mask selects."""
-        found = self.target()
+        found = self.masked_array()
         if found is None:
             return False
         of, mask = found
@@ -62,7 +62,7 @@ class Masks(Containers):
 
     def summed(self) -> bool:
         """A number of what a mask selects."""
-        found = self.target()
+        found = self.masked_array()
         if found is None:
             return False
         of, mask = found
