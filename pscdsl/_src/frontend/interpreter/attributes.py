@@ -15,7 +15,7 @@ from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place,
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.new_memory import arrangement
-from pscdsl._src.frontend.interpreter.places import Bound, Located, Ref, shared
+from pscdsl._src.frontend.interpreter.places import Bound, Located, Part, Ref, shared
 from pscdsl._src.frontend.interpreter.python_numbers import is_number
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
@@ -38,7 +38,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     require_short,
 )
-from pscdsl._src.ir.builder import Builder
+from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import methods
@@ -119,6 +119,9 @@ def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -
     if name == "real" and not owner.type.dtype.is_complex:
         return owner
     found = attribute(frame, node, owner.load(), name)
+    if isinstance(owner, Ref) and name in ("real", "imag") and isinstance(found, Value):
+        if owner.type.dtype.is_complex:
+            return owner.view(Part(name), found)
     if isinstance(owner, Ref) and name in ("T", "mT"):
         function = "numpy.transpose" if name == "T" else "numpy.matrix_transpose"
         step = arrangement(function, owner.ndim, (), {})

@@ -228,6 +228,32 @@ class Reshaped:
         return _changed(part, lambda x: reshaped(x, shape))
 
 
+@dataclass(frozen=True)
+class Part:
+    """The real or the imaginary parts of complex numbers."""
+
+    name: str
+    """`real` or `imag`."""
+
+    def read(self, whole: Array) -> Array:
+        """The parts."""
+        found: Array = _numpys(f"numpy.{self.name}").apply(whole.builder, (whole,), {})
+        return found
+
+    def write(self, here: Builder, whole: Array, part: Array) -> Array:
+        """The numbers with these parts."""
+        other = Part("imag" if self.name == "real" else "real").read(whole)
+        pair = (part, other) if self.name == "real" else (other, part)
+        found: Array = _numpys("pscdsl.complex").apply(here, pair, {})
+        return found
+
+
+def _numpys(name: str) -> Meaning:
+    function = MEANINGS[name]
+    assert isinstance(function, Meaning)
+    return function
+
+
 def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
     """What a function makes of a value, in whatever dtype that is taken."""
     if isinstance(x, Value):
