@@ -114,6 +114,7 @@ HOLDING = (
     "def g(c, v):\n        c[0] = v[0]\n        return c, None\n    seen = psc.scan(g, a[0], x)[0]",
     "seen = list(map(same, [a]))[0]", "seen = [*filter(len, (a,))][0]",
     "seen = functools.reduce(lambda p, q: p + q, [a, a])", "seen = sorted([a], key=len)[0]",
+    "seen = sum([], a)",
     "seen = dict(u=a)['u']", "seen = list(zip([a], [x]))[0][0]", "seen = (v for v in [a])",
     "seen = psc.tree.map(lambda v: v, [a])[0]", "seen = psc.cond(x[0, 0] > 9, plus, same, a) + 0",
 )  # fmt: skip

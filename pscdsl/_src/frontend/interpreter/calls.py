@@ -262,11 +262,12 @@ def applied(
     if isinstance(function, Builtin) and function.name == "builtins.sorted" and args:
         # The function that is the key may hold the items, not the list.
         freeze(session, tuple(parts_of(args[0])), Frozen("`sorted` is given", frame.span(node)))
-    reads = isinstance(function, Builtin) and function.name in READING
-    if reads and ("key" not in kwargs or function.name == "builtins.sorted"):
-        result = own(session, invoke(frame, here, function, load(args), load(kwargs)))
+    if isinstance(function, Builtin) and _reads(function.name, args, kwargs):
+        result = invoke(frame, here, function, load(args), load(kwargs))
         if function.name in NEW_CONTAINERS:
-            return adopt(session, result)
+            why = Frozen("comes from what is not followed", frame.span(node))
+            return adopt(session, own(session, result, why))
+        result = own(session, result)
         if is_container(result) and container_of(session, result) is None:
             # It may be a container that is held, of which it is a copy here.
             freeze(session, (args, dict(kwargs)), Frozen("others hold", frame.span(node)))
@@ -283,6 +284,13 @@ def applied(
     return result
 
 
+def _reads(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a function of Python's reads what it is given, and hands none of it on."""
+    if name == "builtins.sum" and (len(args) != 1 or kwargs):
+        return False  # of no items it returns what it starts with
+    return name in READING and ("key" not in kwargs or name == "builtins.sorted")
+
+
 def _followed(
     frame: Frame,
     node: ast.Call,
@@ -297,7 +305,8 @@ def _followed(
     if isinstance(result, Once):
         note_sources(session, function, args, result)
     elif isinstance(result, Iterated):
-        freeze(session, args, Frozen("is gone through beside an array", frame.span(node)))
+        beside = [each for each in args if is_container(each)]
+        freeze(session, beside, Frozen("is gone through beside an array", frame.span(node)))
     elif function.name in NEW_CONTAINERS:
         why = Frozen("comes from what is not followed", frame.span(node))
         return adopt(session, own(session, result, why))
