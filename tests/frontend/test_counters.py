@@ -277,7 +277,10 @@ for i in range(n):
     y[i] = x[:i // 2].sum() + x[i % 2:].sum()
 """
 
-BODIES = dict(text.split("\n", 1) for text in TEXTS.strip().split("\n---\n"))
+BODIES: dict[str, str] = {
+    name: body
+    for name, _, body in (text.partition("\n") for text in TEXTS.strip().split("\n---\n"))
+}
 """Loops, by what they are about."""
 
 

@@ -115,7 +115,8 @@ KERNELS = (
 
 
 def leaves(value: Any) -> list[Any]:
-    return [np.asarray(each) for each in (value if isinstance(value, tuple) else (value,))]
+    items: Any = value if type(value) is tuple else (value,)
+    return [np.asarray(each) for each in items]
 
 
 @pytest.mark.parametrize("function", KERNELS, ids=lambda each: each.__name__)

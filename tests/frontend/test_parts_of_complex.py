@@ -43,7 +43,8 @@ def test_as_under_numpy(function: Callable[..., Any]) -> None:
     c = np.array([1 + 2j, -3 + 0.5j, 2 - 4j, -0.0 + 1j])
     kernel: Any = psc.kernel(function)
     wanted, found = function(c.copy()), kernel(c)
-    pairs = zip(wanted, found, strict=True) if isinstance(wanted, tuple) else [(wanted, found)]
-    for one, other in pairs:
+    if isinstance(wanted, np.ndarray):
+        wanted, found = (wanted,), (found,)
+    for one, other in zip(wanted, found, strict=True):
         assert np.asarray(other).dtype == one.dtype
         np.testing.assert_array_equal(np.asarray(other), one)

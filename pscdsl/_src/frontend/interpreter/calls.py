@@ -265,8 +265,8 @@ def applied(
     if isinstance(function, Builtin) and _reads(function.name, args, kwargs):
         result = invoke(frame, here, function, load(args), load(kwargs))
         if function.name in NEW_CONTAINERS:
-            why = Frozen("comes from what is not followed", frame.span(node))
-            return adopt(session, own(session, result, why))
+            others = Frozen("comes from what is not followed", frame.span(node))
+            return adopt(session, own(session, result, others))
         result = own(session, result)
         if is_container(result) and container_of(session, result) is None:
             # It may be a container that is held, of which it is a copy here.

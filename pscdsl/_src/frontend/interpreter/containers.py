@@ -98,7 +98,8 @@ class Container:
         """Let it hold something else, of which nobody knows."""
         value: Any = self.value
         value.clear()
-        (value.extend if isinstance(value, list) else value.update)(content)
+        change: Any = getattr(value, "extend", None) or value.update
+        change(content)
 
     def replace(self, content: Content) -> None:
         """Let it hold something else, also if it is shared: what a branch or a loop left there."""

@@ -1056,7 +1056,7 @@ def _update_item(
     index = locate(frame, target.slice)
     if is_poisoned(owner) or is_poisoned(index):
         raise Poisoned
-    if frame.program is not None and isinstance(owner, list | dict):
+    if frame.program is not None and type(owner) in (list, dict):
         _update_item_of(frame, node, target, operator, value, (owner, load(index)))
         return
     if not isinstance(owner, Located):

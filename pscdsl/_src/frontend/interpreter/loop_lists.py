@@ -217,4 +217,8 @@ class Stacked(Long):
     def iterated(self) -> Iterated:
         """What a loop over it goes through."""
         rows = rows_of(self.rows)
-        return replace(rows, kind="a list", item=lambda counter: self._of(rows.item(counter)))
+
+        def item(counter: Any) -> Any:
+            return self._of(rows.item(counter))
+
+        return replace(rows, kind="a list", item=item)

@@ -351,6 +351,8 @@ class Rolled:
     returned: list[Leaf] = field(default_factory=list[Leaf])
     local: dict[Key, None] = field(default_factory=dict[Key, None])
     """Names that only the body binds."""
+    expected: Learnt | None = None
+    """What it did when it was elaborated before, as long as nothing speaks against it."""
     returned_form: Any = MISSING
     returned_tree: Type = NONE
     _pending: tuple[list[Key], list[Cell], list[Container]] = ([], [], [])

@@ -353,7 +353,12 @@ class Method(Applicable):
         if self.name == "astype" and len(args) == 1 and not kwargs:
             astype = MEANINGS["numpy.astype"]
             assert isinstance(astype, Meaning)
-            return elementwise(here, lambda x: astype.apply(here, (x, *args), {}), (self.owner,))
+            dtype: Any = args[0]
+
+            def cast_to(x: Any) -> Any:
+                return astype.apply(here, (x, dtype), {})
+
+            return elementwise(here, cast_to, (self.owner,))
         if args or kwargs or self.name not in REDUCTIONS:
             self.owner.load()
         return REDUCTIONS[self.name](here, self.owner)
