@@ -134,17 +134,12 @@ UNSAFE = {
         "assert x.shape[0] >= 2\n"
         "return psc.fori_loop(0, 3, lambda i, v: np.pad(v[2:] + v[:-2], 1), x)"
     ),
-    "return x[x > a].mean() * 2": (
-        "return (np.sum(np.where(x > a, x, 0)) / np.sum(x > a).astype(x.dtype)) * 2"
-    ),
-    "return np.max(x[y < 0]) - x": "return np.max(np.where(y < 0, x, -np.inf)) - x",
     "return k * k[k > 1].min()": ("return k * np.min(np.where(k > 1, k, np.iinfo(k.dtype).max))"),
     "return np.diff(k, prepend=0)": "return np.diff(k, prepend=np.int32(0))",
     "return np.append(k, -3)": "return np.append(k, np.int32(-3))",
     "return x * np.mean(x, axes=0)": "return x * np.mean(x, axis=0)",
     "z = 2 * x\nz += x[:, None]\nreturn z": "z = 2 * x\nz = z + x[:, None]\nreturn z",
     "return psc.cond(a > b, x + 1, x - 1)": "return psc.cond(a > b, lambda: x + 1, lambda: x - 1)",
-    "return k * len(x[x > 1])": "return k * np.count_nonzero(x > 1)",
     "return np.zeros(x.shape[0] - 2)": ("assert x.shape[0] >= 2\nreturn np.zeros(x.shape[0] - 2)"),
     "return x[3]": "assert x.shape[0] >= 4\nreturn x[3]",
     "return x.reshape(2, -1)": "assert x.shape[0] % 2 == 0\nreturn x.reshape(2, -1)",

@@ -75,7 +75,7 @@ def test_what_is_written_to_arguments_is_what_numpy_writes(shared: bool) -> None
 
 
 def test_programs_are_those_that_numpy_programmers_write() -> None:
-    texts = [generate(seed) for seed in range(300)]
+    texts = [generate(seed) for seed in range(600)]
     for text in texts:
         ast.parse(text)
     joined = "\n".join(texts)

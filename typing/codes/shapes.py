@@ -459,12 +459,12 @@ class DataDependentShape(Diagnostic, code="PSC317"):
     ```py
     import numpy as np
     import pscdsl as psc
-    from pscdsl import f32
+    from pscdsl import i32
 
 
     @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return np.median(x[x > 0])
+    def f(k: i32["n"]) -> i32:
+        return np.max(k[k > 0])
     ```
 
     ## Fix
@@ -472,12 +472,12 @@ class DataDependentShape(Diagnostic, code="PSC317"):
     ```py
     import numpy as np
     import pscdsl as psc
-    from pscdsl import f32
+    from pscdsl import i32
 
 
     @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return np.nanmedian(np.where(x > 0, x, np.nan))
+    def f(k: i32["n"]) -> i32:
+        return np.max(np.where(k > 0, k, np.iinfo(k.dtype).min))
     ```
     """
 
