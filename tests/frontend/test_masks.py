@@ -3,6 +3,8 @@
 # Python numbers become arrays.
 # mypy: disable-error-code="assignment"
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -115,8 +117,8 @@ KERNELS = (
 
 
 def leaves(value: Any) -> list[Any]:
-    items: Any = value if type(value) is tuple else (value,)
-    return [np.asarray(each) for each in items]
+    alone = type(value) is not tuple
+    return [np.asarray(each) for each in ([value] if alone else value)]
 
 
 @pytest.mark.parametrize("function", KERNELS, ids=lambda each: each.__name__)

@@ -43,8 +43,8 @@ def test_as_under_numpy(function: Callable[..., Any]) -> None:
     c = np.array([1 + 2j, -3 + 0.5j, 2 - 4j, -0.0 + 1j])
     kernel: Any = psc.kernel(function)
     wanted, found = function(c.copy()), kernel(c)
-    if type(wanted) is not tuple:
-        wanted, found = (wanted,), (found,)
-    for one, other in zip(wanted, found, strict=True):
+    alone = type(wanted) is not tuple
+    columns: list[Any] = [(wanted,), (found,)] if alone else [wanted, found]
+    for one, other in zip(*columns, strict=True):
         assert np.asarray(other).dtype == one.dtype
         np.testing.assert_array_equal(np.asarray(other), one)
