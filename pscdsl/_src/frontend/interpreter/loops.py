@@ -255,7 +255,7 @@ class Items:
     def of(
         cls, session: Session, here: Builder, name: str, container: Container, span: Span
     ) -> Items:
-        """Those of a container; a Failure if they cannot be carried."""
+        """The items of a container; a Failure if they cannot be carried."""
         form = container.content()
         if isinstance(form, set):
             raise Failure(NotStatic(what=f"{name}, a set that a step changes,")).at(span)
