@@ -414,3 +414,46 @@ class DonatedInVain(Diagnostic, code="PSC806"):
     def help(self) -> str:
         """What to do."""
         return "leave it out of `donate`, or return the new value as an array of the same type"
+
+
+class WritesNothing(Diagnostic, code="PSC808"):
+    """A parameter is declared in `writes`, and the kernel never writes to it.
+
+    `@psc.kernel(writes=...)` names the parameters that a kernel stores into.  The arrays that are
+    passed for them must take stores, share no memory with others, and are copied to after the call:
+    all of that is for nothing here.  `x = x + 1` binds a name and writes to no array.
+
+    ## Example
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel(writes="x")
+    def increment(x: f32["n"]) -> None:
+        x = x + 1
+    ```
+
+    ## Fix
+
+    ```py
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel(writes="x")
+    def increment(x: f32["n"]) -> None:
+        x += 1
+    ```
+    """
+
+    parameter: str
+
+    def message(self) -> str:
+        """Which parameter."""
+        return f"`{self.parameter}` is declared in `writes`, and never written"
+
+    def help(self) -> str:
+        """What to do."""
+        return "leave it out of `writes`, or store into it: `x[...] = value`"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl.typing.diagnostics import Diagnostic, Severity, Span
+from pscdsl.typing.diagnostics import Diagnostic, Span
 
 
 class SideEffect(Diagnostic, code="PSC201"):
@@ -306,49 +306,6 @@ class StaleView(Diagnostic, code="PSC210"):
         if self.items:
             return "make it again after the change, or a `list(…)` of it before"
         return "take it again after the store, or a `.copy()` of it before"
-
-
-class WritesNothing(Diagnostic, code="PSC211", severity=Severity.WARNING):
-    """A parameter is declared in `writes`, and the kernel never writes to it.
-
-    `@psc.kernel(writes=...)` names the parameters that a kernel stores into.  The arrays that are
-    passed for them must take stores, share no memory with others, and are copied to after the call:
-    all of that is for nothing here.  `x = x + 1` binds a name and writes to no array.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel(writes="x")
-    def increment(x: f32["n"]) -> None:
-        x = x + 1
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel(writes="x")
-    def increment(x: f32["n"]) -> None:
-        x += 1
-    ```
-    """
-
-    parameter: str
-
-    def message(self) -> str:
-        """Which parameter."""
-        return f"`{self.parameter}` is declared in `writes`, and never written"
-
-    def help(self) -> str:
-        """What to do."""
-        return "leave it out of `writes`, or store into it: `x[...] = value`"
 
 
 class MutableCapture(Diagnostic, code="PSC206"):

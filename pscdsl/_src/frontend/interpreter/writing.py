@@ -34,7 +34,8 @@ from pscdsl._src.language.writes import split
 from pscdsl.typing.array_types import ArrayType, TupleType, Type, leaves
 from pscdsl.typing.codes.language import NoSuchAttribute, Unsupported
 from pscdsl.typing.codes.limits import InternalError
-from pscdsl.typing.codes.purity import Mutation, WritesNothing
+from pscdsl.typing.codes.performance import WritesNothing
+from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure
 from pscdsl.typing.signatures import Signature
 
