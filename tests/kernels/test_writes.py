@@ -27,11 +27,11 @@ import numpy as np
 import pscdsl as psc
 from pscdsl import f64
 
-TABLE = np.arange(3.0)
+HELD_BY_WRITES = np.arange(3.0)
 
 @psc.kernel(writes="x")
 def kernel(x: f64["n"]) -> None:
-    x[0] = TABLE.sum()
+    x[0] = HELD_BY_WRITES.sum()
 """
 
 
@@ -215,7 +215,7 @@ def test_captured_arrays_are_not_written(tmp_path: Path) -> None:
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    table, view = module.TABLE, module.TABLE[:]
+    table, view = module.HELD_BY_WRITES, module.HELD_BY_WRITES[:]
     x = np.zeros(2)
     module.kernel(x)
     assert x.tolist() == [3.0, 0.0]

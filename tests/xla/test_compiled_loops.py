@@ -51,14 +51,14 @@ def columns(p: Weights, xs: f64["t d n"], h0: f64["h n"]) -> f64:
 
 
 @psc.kernel
-def cell(p: Weights, x: f64["n d"], h: f64["n h"]) -> f64["n h"]:
+def recurrent(p: Weights, x: f64["n d"], h: f64["n h"]) -> f64["n h"]:
     return np.tanh(h @ p.w + x @ p.u.T + p.b)
 
 
 @psc.kernel
 def called(p: Weights, xs: f64["t n d"], h0: f64["n h"]) -> f64:
     def step(h: Any, x: Any) -> Any:
-        return cell(p, x, cell(p, x, h)), None
+        return recurrent(p, x, recurrent(p, x, h)), None
 
     return np.sum(psc.scan(step, h0, xs)[0])
 
