@@ -432,11 +432,8 @@ class PythonNumber(Weak):
         kind = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
         if self.is_array:
             return str(self.type)
-        return (
-            f"a computed `{kind[self.kind]}`"
-            if self.adapts
-            else f"a `{kind[self.kind]}` of the arguments"
-        )
+        name = kind[self.kind]
+        return f"a computed `{name}`" if self.adapts else f"a `{name}` of the arguments"
 
     def as_array(self) -> PythonNumber:
         """The scalar that NumPy makes of the number."""

@@ -265,8 +265,7 @@ def applied(
     if isinstance(function, Builtin) and _reads(function.name, args, kwargs):
         result = invoke(frame, here, function, load(args), load(kwargs))
         if function.name in NEW_CONTAINERS:
-            others = Frozen("comes from what is not followed", frame.span(node))
-            return adopt(session, own(session, result, others))
+            return _new_container(frame, node, result)
         result = own(session, result)
         if is_container(result) and container_of(session, result) is None:
             # It may be a container that is held, of which it is a copy here.
@@ -308,9 +307,14 @@ def _followed(
         beside = [each for each in args if is_container(each)]
         freeze(session, beside, Frozen("is gone through beside an array", frame.span(node)))
     elif function.name in NEW_CONTAINERS:
-        why = Frozen("comes from what is not followed", frame.span(node))
-        return adopt(session, own(session, result, why))
+        return _new_container(frame, node, result)
     return result
+
+
+def _new_container(frame: Frame, node: ast.Call, made: Any) -> Any:
+    """A list, a dict or a set that a function made of items which others may hold."""
+    others = Frozen("comes from what is not followed", frame.span(node))
+    return adopt(frame.session, own(frame.session, made, others))
 
 
 NEW_CONTAINERS: Final = frozenset(

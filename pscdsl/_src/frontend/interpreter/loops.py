@@ -388,32 +388,23 @@ class Rolled:
         if self.expected is not None:
             trial = Trial(self.session, self.program)
             try:
-                outcome = self._learnt_from(names)
+                return self._learnt_from(names)
             except (Mistaken, Failure):
                 trial.forget()
                 self.expected = None
                 self._forget()
-            else:
-                self._describe()
-                return outcome
         outcome = self._learnt_from(names)
         self.session.learnt[place] = self._learnt()
-        self._describe()
         return outcome
 
     def _describe(self) -> None:
         count = self.count
         steps = f", {number_of_steps(count)}" if isinstance(count, int | Dim) else ""
-        names = [name for (_, name), slot in self.slots.items() if slot.dropped is None]
-        for frame, before in self.state.names:
-            own = self.state.names_of(frame)
-            names += [
-                name
-                for name in before
-                if name not in names and any(cell in self.cells for cell in _cells_of(own[name]))
-            ]
-        names += [items.name.strip("`") for items in self.contents.values()]
-        carried = ", ".join(f"`{name}`" for name in names if not name.startswith(" ")) or "nothing"
+        bound = [name for (_, name), slot in self.slots.items() if slot.dropped is None]
+        bound += [name for _, name, _ in self._written()]
+        bound += [items.name.strip("`") for items in self.contents.values()]
+        shown = [name for name in dict.fromkeys(bound) if not name.startswith(" ")]
+        carried = ", ".join(f"`{name}`" for name in shown) or "nothing"
         place = self.frame.span(self.node).head(len("for"))
         self.session.loops[place] = plainly(f"rolled{steps}, carries {carried}")
 
@@ -423,13 +414,16 @@ class Rolled:
         self.kinds, self.returned, self.local = frozenset((ON,)), [], {}
         self.returned_form, self.returned_tree = MISSING, NONE
 
+    def _written(self) -> Iterator[tuple[Frame, str, int]]:
+        """The names whose arrays the loop writes, and which of the cells that each shows."""
+        for frame, before in self.state.names:
+            for name, value in before.items():
+                for place, cell in enumerate(_cells_of(value)):
+                    if cell in self.cells:
+                        yield frame, name, place
+
     def _learnt(self) -> Learnt:
-        written = [
-            (name, place)
-            for name, value in self.state.names_of(self.frame).items()
-            for place, cell in enumerate(_cells_of(value))
-            if cell in self.cells
-        ]
+        written = [(name, place) for frame, name, place in self._written() if frame is self.frame]
         leaves = {
             name: [(leaf.dtype, leaf.kind, leaf.given) for leaf in slot.leaves]
             for (frame, name), slot in self.slots.items()
@@ -449,10 +443,12 @@ class Rolled:
                 cell = cells[place]
                 self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
         try:
-            return self._settled()
+            outcome = self._settled()
         except Failure:
             self._silence()
             raise
+        self._describe()
+        return outcome
 
     def _silence(self) -> None:
         """Take the lists and dicts that a step changes for what is wrong: it is reported."""

@@ -63,10 +63,6 @@ class State:
         frame, name = key
         return self._before[frame].get(name, MISSING)
 
-    def names_of(self, frame: Frame) -> dict[str, Any]:
-        """What the names of a function stood for."""
-        return self._before[frame]
-
     def renamed(self) -> dict[Key, Any]:
         """The names that stand for something else now, and what; MISSING if they are unbound."""
         found: dict[Key, Any] = {}
