@@ -10,6 +10,7 @@ from typing import Any, Final
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter import matching, operators
+from pscdsl._src.frontend.interpreter.assignments import assign, augment, delete_item_of
 from pscdsl._src.frontend.interpreter.branches import (
     ON,
     Jump,
@@ -25,10 +26,7 @@ from pscdsl._src.frontend.interpreter.branches import (
 )
 from pscdsl._src.frontend.interpreter.containers import walking
 from pscdsl._src.frontend.interpreter.expressions import (
-    assign,
-    augment,
     closure,
-    delete_item_of,
     evaluate,
     locate,
     locate_iterable,

@@ -16,7 +16,8 @@ from typing import Any, Final
 from pscdsl._src.frontend.captures.captured import Captures, Guard
 from pscdsl._src.frontend.captures.resolution import Module
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.interpreter.expressions import assign, closure, evaluate, known_or_why
+from pscdsl._src.frontend.interpreter.assignments import assign
+from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.writing import WritingKernel, as_called, definition_in

@@ -1,0 +1,373 @@
+"""What binds names to values and stores into arrays and containers: patterns, `=`, `+=`, `del`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl._src.frontend import purity
+from pscdsl._src.frontend.interpreter import masks, operators
+from pscdsl._src.frontend.interpreter.container_methods import (
+    OPERATORS,
+    changed,
+    delete_item,
+    named,
+    set_item,
+)
+from pscdsl._src.frontend.interpreter.containers import (
+    adopt,
+    adopt_all,
+    container_of,
+    shared_by,
+)
+from pscdsl._src.frontend.interpreter.expressions import UNFOLLOWED, item_of, loaded, locate, read
+from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.functions import elements
+from pscdsl._src.frontend.interpreter.iteration import row_of
+from pscdsl._src.frontend.interpreter.operators import subscript
+from pscdsl._src.frontend.interpreter.places import (
+    Frozen,
+    Located,
+    load,
+    named_store,
+    own,
+)
+from pscdsl._src.frontend.interpreter.stores import (
+    is_mask,
+    require_place,
+    update_item,
+    update_whole,
+)
+from pscdsl._src.frontend.text.bindings import is_lost
+from pscdsl._src.frontend.trees import condition
+from pscdsl._src.frontend.values import (
+    POISON,
+    Poison,
+    Poisoned,
+    Undecided,
+    is_poisoned,
+    is_traced,
+)
+from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.codes.language_evaluation import WrongUnpacking
+from pscdsl.typing.codes.purity import Mutation
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
+
+
+def assign(frame: Frame, target: ast.expr, value: Any) -> None:
+    """Bind a pattern of names, or store into places."""
+    if isinstance(target, ast.Name):
+        if frame.program is not None:
+            value = own(frame.session, value, Frozen(UNFOLLOWED))
+            adopt_all(frame.session, value, Frozen("this call did not make"))
+            frame.program.named(target.id, value.seen() if isinstance(value, Located) else value)
+        frame.names[target.id] = value
+    elif isinstance(target, ast.Tuple | ast.List):
+        _unpack(frame, target, value)
+    elif isinstance(target, ast.Starred):
+        assign(frame, target.value, value)
+    elif isinstance(target, ast.Subscript):
+        _store(frame, target, value)
+    elif isinstance(target, ast.Attribute):
+        raise _attribute_store(frame, target)
+    else:
+        raise Failure(Unsupported(what="this assignment", rewrite=""))
+
+
+def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
+    """`owner[index] = value`, where the value has been evaluated, and is read now."""
+    owner = locate(frame, target.value)
+    index = read(frame, target.slice)
+    if is_poisoned(owner) or is_poisoned(index) or is_poisoned(value):
+        raise Poisoned
+    if frame.program is not None and isinstance(owner, list | dict):
+        set_item_of(frame, target, owner, index, value)
+        return
+    if not isinstance(owner, Located):
+        raise _subscript_store(frame, target)
+    here = frame.here(target)
+    if isinstance(index, Undecided):
+        index = condition(here, index)
+    try:
+        if isinstance(value, masks.Selected):
+            masks.store(here, owner, index, value)
+        else:
+            owner.store(here, index, load(value))
+    except Failure as failure:
+        several = isinstance(value, Located) and value.ndim > 0 and is_mask(index)
+        raise _of_store(frame, target, failure, several).at(frame.span(target)) from None
+
+
+def set_item_of(frame: Frame, target: ast.Subscript, owner: Any, index: Any, value: Any) -> None:
+    """`owner[index] = value` of a list or a dict."""
+    what = f"a store into `{frame.source.text_of(target)}`"
+    try:
+        changed(frame.session, owner, set_item, index, value)
+    except Failure as failure:
+        rewrite = _changed_copy(frame, target, "…")
+        raise named(failure, what, rewrite).at(frame.span(target)) from None
+
+
+def delete_item_of(frame: Frame, target: ast.Subscript) -> None:
+    """`del owner[index]` of a list or a dict."""
+    text = f"`del {frame.source.text_of(target)}`"
+    owner, index = locate(frame, target.value), read(frame, target.slice)
+    if is_poisoned(owner) or is_poisoned(index):
+        raise Poisoned
+    if not isinstance(owner, list | dict) or frame.program is None:
+        raise Failure(Mutation(what=text, rewrite="make a copy without it"))
+    try:
+        changed(frame.session, owner, delete_item, index)
+    except Failure as failure:
+        raise named(failure, text).at(frame.span(target)) from None
+
+
+def _of_store(frame: Frame, target: ast.expr, failure: Failure, several: bool) -> Failure:
+    """Why a store is refused, in terms of its text, with what to write instead."""
+    text = frame.source.text_of
+
+    def instead(known: str) -> str:
+        if not (isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)):
+            return known
+        changed = _changed_copy(frame, target, "…")
+        if several:  # of which it is not known how many there are
+            name, mask = text(target.value), text(target.slice)
+            changed = f"{name} = np.where({mask}, …, {name}), with values for all places"
+            changed += _returned(frame, target)
+        return f"{known}; or write {changed}"
+
+    return named_store(failure, f"a store into `{text(target)}`", instead)
+
+
+def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
+    text = frame.source.text_of(target)
+    rewrite = _changed_copy(frame, target, "…")
+    return Failure(
+        Mutation(what=f"a store into `{text}`", rewrite=rewrite, span=frame.span(target))
+    )
+
+
+def _returned(frame: Frame, target: ast.Subscript) -> str:
+    """What else to write where nobody would see the new array."""
+    node = None if frame.closure is None else frame.closure.node
+    if isinstance(target.value, ast.Name) and is_lost(node, target.value.id):
+        return f", and `return {target.value.id}` at the end"
+    return ""
+
+
+def _is_array(frame: Frame, node: ast.expr) -> bool:
+    """Whether what stands here is an array, or would have been one."""
+    value = read(frame, node)
+    return is_traced(value) or is_known_array(value) or isinstance(value, Poison)
+
+
+def _changed_copy(frame: Frame, target: ast.Subscript, item: str) -> str:
+    """What makes a changed copy of what a store changes, with another item at one place."""
+    text = frame.source.text_of
+    owner, index = text(target.value), text(target.slice)
+    if _is_array(frame, target.value):
+        index = purity.index_text(index, target.slice)
+        update = f"{owner} = psc.update({owner}, {index}, {item})"
+        return update + _returned(frame, target)
+    value = read(frame, target.value)
+    if is_dict(value):
+        return f"{owner} = {{**{owner}, {index}: {item}}}"
+    if is_sequence(value):
+        return f"{owner} = [{item} if i == {index} else each for i, each in enumerate({owner})]"
+    return f"`{owner}.set({index}, {item})` of a PMap or a PVector is a changed copy"
+
+
+def _attribute_store(frame: Frame, target: ast.Attribute) -> Failure:
+    text = frame.source.text_of
+    rewrite = f"make a changed copy: `{text(target.value)}.replace({target.attr}=…)` of a record"
+    what = f"a write to the attribute `{text(target)}`"
+    return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
+
+
+def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
+    names = target.elts
+    if isinstance(value, Poison):
+        for name in names:
+            assign(frame, name, POISON)
+        return
+    found = value.load() if isinstance(value, Located) else value
+    count: Any = found.shape[0] if is_traced(found) and found.ndim else None
+    if isinstance(count, int):
+        frame.here(target)
+        items: Sequence[Any] = [row_of(value, i) for i in range(count)]
+    elif is_traced(found):
+        raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {found.type}"))
+    else:
+        items = list(elements(value))
+    stars = [i for i, name in enumerate(names) if isinstance(name, ast.Starred)]
+    if not stars:
+        if len(items) != len(names):
+            raise Failure(WrongUnpacking(expected=len(names), found=f"{len(items)} items"))
+        for name, item in zip(names, items, strict=True):
+            assign(frame, name, item)
+        return
+    star = stars[0]
+    after = len(names) - star - 1
+    if len(items) < star + after:
+        raise Failure(WrongUnpacking(expected=star + after, found=f"{len(items)} items"))
+    for name, item in zip(names[:star], items[:star], strict=True):
+        assign(frame, name, item)
+    rest = adopt(frame.session, list(items[star : len(items) - after]))
+    assign(frame, names[star], rest)
+    for name, item in zip(names[star + 1 :], items[len(items) - after :], strict=True):
+        assign(frame, name, item)
+
+
+def augment(
+    frame: Frame, node: ast.AugAssign, target: ast.expr, operator: str, value: ast.expr
+) -> None:
+    """`target += value`: an array is written in its place, and a name of another value bound."""
+    if isinstance(target, ast.Subscript):
+        _update_item(frame, node, target, operator, value)
+        return
+    if not isinstance(target, ast.Name):
+        assert isinstance(target, ast.Attribute)
+        raise _attribute_store(frame, target)
+    name = target.id
+    if name not in frame.assigned and name not in frame.names:
+        raise Poisoned  # declared global or nonlocal, and reported there
+    left = frame.lookup(name)
+    given = locate(frame, value)
+    if (left.__class__, operator) in OPERATORS and container_of(frame.session, left) is not None:
+        if is_poisoned(given):
+            raise Poisoned
+        _change(frame, node, left, operator, given, name)
+        return
+    right = loaded(frame, value, given)
+    if is_poisoned(left) or is_poisoned(right):
+        frame.names[name] = POISON
+        return
+    sign = operators.SIGNS[operator]
+    if isinstance(left, Located):
+        result = operators.binary(frame, node, operator, left.load(), right)
+        try:
+            update_whole(frame.here(node), left, sign, result, name)
+        except Failure as failure:
+            raise _of_update(frame, node, name, failure).at(frame.span(node)) from None
+        return
+    if is_known_array(left):
+        frozen = Frozen("is captured, or a constant", rewrite=f"{name} = {name} {sign} …")
+        raise _of_update(frame, node, name, frozen.refusal())
+    if isinstance(left, list | dict | set):
+        kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
+        text = frame.source.text_of(value)
+        rewrite = f"{name} = {name} {sign} {text}"
+        if isinstance(left, list) and sign == "+":
+            rewrite = f"{name} = [*{name}, *{text}]"  # it may be any collection
+        raise Failure(purity.made_anew(f"`{sign}=` on the {kind} `{name}`", rewrite))
+    frame.names[name] = POISON
+    assign(frame, target, operators.binary(frame, node, operator, left, right))
+
+
+def _change(
+    frame: Frame, node: ast.AugAssign, left: Any, operator: str, right: Any, text: str
+) -> None:
+    """`left += right` of a list, a dict or a set, which all its names show."""
+    sign = operators.SIGNS[operator]
+    try:
+        changed(frame.session, left, OPERATORS[left.__class__, operator], right)
+    except Failure as failure:
+        raise named(failure, f"`{text} {sign}=`").at(frame.span(node)) from None
+
+
+def _of_update(frame: Frame, node: ast.AugAssign, name: str, failure: Failure) -> Failure:
+    """Why `name += value` is refused, with what to write instead."""
+    sign = operators.SIGNS[type(node.op).__name__]
+    text = _operand(frame.source.text_of(node.value), node.value)
+    rewrite = f"{name} = {name} {sign} {text}"
+    if frame.closure is not None and is_lost(frame.closure.node, name):
+        rewrite += f", and `return {name}` at the end"
+    return named_store(failure, f"`{name} {sign}=`", lambda known: rewrite)
+
+
+def _update_item(
+    frame: Frame, node: ast.AugAssign, target: ast.Subscript, operator: str, value: ast.expr
+) -> None:
+    """`owner[index] += value`: owner and index once; the item is read before a scalar changes."""
+    owner = locate(frame, target.value)
+    index = locate(frame, target.slice)
+    if is_poisoned(owner) or is_poisoned(index):
+        raise Poisoned
+    if frame.program is not None and type(owner) in (list, dict):
+        _update_item_of(frame, node, target, operator, value, (owner, load(index)))
+        return
+    if not isinstance(owner, Located):
+        raise _updated_part(frame, target, operator, value)
+    here = frame.here(target)
+    known = load(index)
+    if isinstance(known, Undecided):
+        known = condition(here, known)
+    part = None if is_mask(known) else item_of(frame, target, owner, index)
+    right = locate(frame, value)
+    if not (is_mask(known) and isinstance(right, masks.Selected)):
+        right = loaded(frame, value, right)
+    if is_poisoned(right):
+        raise Poisoned
+
+    def combined(left: Any, right: Any) -> Any:
+        result = operators.binary(frame, node, operator, left, right)
+        if is_traced(left) and left.ndim:
+            sign = operators.SIGNS[operator]
+            require_place(frame.here(node), left, sign, result, frame.source.text_of(target))
+        return result
+
+    try:
+        update_item(frame.here(node), owner, known, part, right, combined)
+    except Failure as failure:
+        raise _of_store(frame, target, failure, False).at(frame.span(target)) from None
+
+
+def _update_item_of(
+    frame: Frame,
+    node: ast.AugAssign,
+    target: ast.Subscript,
+    operator: str,
+    value: ast.expr,
+    place: tuple[Any, Any],
+) -> None:
+    """`owner[index] += value` of a list or a dict: an array in it is written in its place."""
+    owner, index = place
+    found = container_of(frame.session, owner)
+    if found is None or found.frozen is not None:
+        failure = Failure(*_updated_part(frame, target, operator, value).diagnostics)
+        raise shared_by(failure, found)
+    left = subscript(frame, target, owner, index)
+    given = locate(frame, value)
+    if is_poisoned(left) or is_poisoned(given):
+        raise Poisoned
+    text = frame.source.text_of(target)
+    if (left.__class__, operator) in OPERATORS:
+        _change(frame, node, left, operator, given, text)
+        return  # the item is the same as before
+    right = loaded(frame, value, given)
+    if isinstance(left, Located):
+        sign = operators.SIGNS[operator]
+        result = operators.binary(frame, node, operator, left.load(), right)
+        try:
+            update_whole(frame.here(node), left, sign, result, text)
+        except Failure as failure:
+            raise named_store(failure, f"`{text} {sign}=`").at(frame.span(node)) from None
+        return
+    set_item_of(frame, target, owner, index, operators.binary(frame, node, operator, left, right))
+
+
+def _updated_part(frame: Frame, target: ast.Subscript, operator: str, value: ast.expr) -> Failure:
+    text = frame.source.text_of
+    sign = operators.SIGNS[operator]
+    item = f"{text(target)} {sign} {_operand(text(value), value)}"
+    rewrite = _changed_copy(frame, target, item)
+    what = f"an in-place update of `{text(target)}`"
+    return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
+
+
+def _operand(text: str, node: ast.expr) -> str:
+    """A node as it is written behind an operator."""
+    loose = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Tuple)
+    return f"({text})" if isinstance(node, loose) else text
