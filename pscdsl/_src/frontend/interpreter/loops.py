@@ -13,28 +13,33 @@ from __future__ import annotations
 
 import ast
 from collections import Counter as Counts
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from pscdsl._src.frontend.interpreter.branches import (
-    CARRIERS,
     ON,
     RETURN,
     Maybe,
     Outcome,
     Return,
     after_step,
-    are_given,
-    default_dtype,
     kinds_of,
     lengths_differ,
     named_container,
     of_kind,
     silence,
-    zero_of,
 )
-from pscdsl._src.frontend.interpreter.containers import Container, adopt_all, same_order
+from pscdsl._src.frontend.interpreter.carries import (
+    Carry,
+    Items,
+    Leaf,
+    Learnt,
+    Mistaken,
+    Slot,
+    rebuilt,
+)
+from pscdsl._src.frontend.interpreter.containers import Container, same_order
 from pscdsl._src.frontend.interpreter.counters import depends_on_counter, new_counter
 from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.functions import number_of_steps
@@ -50,7 +55,6 @@ from pscdsl._src.frontend.interpreter.places import (
     Array,
     Cell,
     Frozen,
-    Located,
     Ref,
     held_in,
     load,
@@ -66,7 +70,7 @@ from pscdsl._src.frontend.interpreter.state import (
     holders,
     is_held_once,
 )
-from pscdsl._src.frontend.trees import Attempt, at, flatten, unflatten
+from pscdsl._src.frontend.trees import Attempt, at, flatten
 from pscdsl._src.frontend.values import POISON, Poison, Poisoned, describe, is_poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl._src.ir.program import Block, Var
@@ -74,210 +78,20 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.while_loop import While
 from pscdsl.typing.array_types import (
-    NONE,
     ArrayType,
-    DictType,
-    TupleType,
-    Type,
     same_structure,
 )
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import EndlessLoop, LoopChangesType, UnboundAfterLoop
-from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.counters import Counter, InLoop, in_loop
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span, plainly
 from pscdsl.typing.dims import Dim, Size, names
-from pscdsl.typing.dtypes import I32, I64, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import I32, I64, DType, accepts_weak
 from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.unify import array_difference
 
 MOST_ROUNDS: Final = 40
 """What a loop learns of its body it has learnt after so many rounds, if it ever will."""
-
-
-# What is carried: values leaf by leaf, and how they are put together again.
-
-
-def rebuilt(value: Any, tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any]) -> Any:
-    """A value of the structure of another one, of other leaves; `array` makes its references."""
-    if isinstance(value, Located):
-        return array(next(leaves))
-    if is_sequence(value):
-        assert isinstance(tree, TupleType)
-        parts = zip(value, tree.items, strict=True)
-        return type(value)([rebuilt(each, item, leaves, array) for each, item in parts])
-    if is_dict(value):  # whose leaves are in the order of the keys
-        assert isinstance(tree, DictType)
-        found = {key: rebuilt(value[key], item, leaves, array) for key, item in tree.items}
-        return {key: found[key] for key in value}
-    return unflatten(tree, leaves)
-
-
-@dataclass(eq=False)
-class Leaf:
-    """One array that is carried, and in which dtype."""
-
-    start: Array
-    """What it is before the loop."""
-    dtype: DType | None
-    """Its dtype; None for a number of Python's own, which adapts to what it meets."""
-    kind: Kind
-    settled: bool = True
-    """Whether its dtype is known, and not only the one that it starts with."""
-    expected: bool = False
-    """Whether it is known from before, and not seen yet."""
-    given: bool = False
-    """Whether it is made of numbers that the kernel is given."""
-
-    @classmethod
-    def of(cls, start: Array, working_float: DType | None) -> Leaf:
-        """The leaf that starts as this."""
-        if isinstance(start, Value):
-            return cls(start, start.dtype, start.dtype.kind)
-        if not start.ndim:
-            return cls(start, None, start.kind, given=are_given([start]))
-        return cls(start, default_dtype(start.kind, working_float), start.kind, settled=False)
-
-    @classmethod
-    def from_zeros(cls, end: Array, working_float: DType | None) -> Leaf:
-        """The leaf of the type of what a step leaves, which nobody reads before that."""
-        leaf = cls.of(end, working_float)
-        builder, kind, shape = end.builder, leaf.kind, end.type.shape
-
-        def at(dtype: DType) -> Value:
-            return builder.program.current.full(zero_of(dtype), shape, dtype)
-
-        leaf.start = Weak(builder, kind, shape, at, scalar=True)
-        return leaf
-
-    @property
-    def carrier(self) -> DType:
-        """The dtype in which it is carried."""
-        return CARRIERS[self.kind] if self.dtype is None else self.dtype
-
-    @property
-    def type(self) -> ArrayType:
-        """The type of what is carried."""
-        return ArrayType(self.carrier, self.start.type.shape)
-
-    def initial(self) -> Value:
-        """What is carried first."""
-        return at(self.start, self.carrier)
-
-    def shown(self, param: Value, wanted: dict[int, DType]) -> Array:
-        """How the body sees it; an array whose dtype is open notes in which it is wanted."""
-        if self.dtype is None:
-            return computed(param, self.kind, given=self.given)
-        if self.settled:
-            return param
-        block, own, shape = param.builder, self.dtype, self.start.type.shape
-
-        def at(dtype: DType) -> Value:
-            if dtype is own:
-                return param
-            wanted[id(self)] = dtype
-            return block.parameter(ArrayType(dtype, shape))  # of a round that is forgotten
-
-        return Weak(block, self.kind, shape, at, whole=I64)
-
-    def learn(self, end: Array, wanted: DType | None) -> bool:
-        """Take the dtype that a step gives it; whether that is another one."""
-        if isinstance(self.start, Value):
-            return False
-        if self.expected:
-            self._confirm(end)
-        if self.dtype is None and isinstance(end, Weak):
-            before = self.kind, self.given
-            self.kind, self.given = max(self.kind, end.kind), self.given or are_given([end])
-            return (self.kind, self.given) != before
-        if self.settled and self.dtype is not None:
-            return False
-        found = end.dtype if isinstance(end, Value) else wanted
-        if found is None or not accepts_weak(found, self.kind):
-            found = self.dtype
-        changed = found is not self.dtype or not self.settled
-        self.dtype, self.settled = found, True
-        return changed
-
-    def expect(self, dtype: DType | None, kind: Kind, given: bool) -> None:
-        """Begin with what it came to before."""
-        if not isinstance(self.start, Value):
-            self.expected = (self.dtype, self.kind, self.given) != (dtype, kind, given)
-            self.dtype, self.kind, self.given, self.settled = dtype, kind, given, True
-
-    def _confirm(self, end: Array) -> None:
-        """See that a step gives it what is expected; Mistaken if not."""
-        same = isinstance(end, Weak) and end.kind is self.kind and are_given([end]) == self.given
-        if end.dtype is not self.dtype if isinstance(end, Value) else self.dtype or not same:
-            raise Mistaken
-
-
-@dataclass(eq=False)
-class Slot:
-    """A name that is carried."""
-
-    key: Key
-    before: Any
-    """What it stands for before the loop; MISSING if it is carried out of it only."""
-    leaves: list[Leaf]
-    tree: Type | None
-    owned: bool
-    """Whether the body may write its array."""
-    dropped: Sequence[Diagnostic] | None = None
-    """Why it is not carried, if it is not: steps leave other types than they begin with."""
-    form: Any = None
-    """A value of its structure."""
-
-    def value(self, leaves: Iterator[Any], session: Session, frozen: Frozen | None) -> Any:
-        """What the name stands for, of these leaves."""
-        assert self.tree is not None
-        value = rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, frozen)))
-        adopt_all(session, value, frozen or Frozen("is what a step of the loop left"))
-        return value
-
-    def left_out(self) -> Any:
-        """What the name stands for if it is not carried."""
-        return Unjoined(self.dropped) if self.dropped else POISON
-
-
-@dataclass(eq=False)
-class Items:
-    """The items of a list or a dict that is carried."""
-
-    name: str
-    session: Session
-    form: Any
-    """What it holds before the loop."""
-    leaves: list[Leaf]
-    tree: Type
-
-    @classmethod
-    def of(
-        cls, session: Session, here: Builder, name: str, container: Container, span: Span
-    ) -> Items:
-        """The items of a container; a Failure if they cannot be carried."""
-        form = container.content()
-        if isinstance(form, set):
-            raise Failure(NotStatic(what=f"{name}, a set that a step changes,")).at(span)
-        try:
-            found, tree = flatten(here, load(values_of(form)), name)
-        except Failure as failure:
-            raise failure.at(span) from None
-        leaves = [Leaf.of(each, session.working_float) for each in found]
-        return cls(name, session, form, leaves, tree)
-
-    def content(self, leaves: Iterator[Any], frozen: Frozen) -> Any:
-        """What it holds, of these leaves."""
-        session = self.session
-
-        def array(leaf: Any) -> Ref:
-            return Ref(Cell(session, leaf, frozen))
-
-        values = rebuilt(values_of(self.form), self.tree, leaves, array)
-        adopt_all(session, values, frozen)
-        if is_dict(self.form):
-            return dict(zip(self.form, values, strict=True))
-        return list(values)
 
 
 @dataclass(eq=False)
@@ -294,24 +108,6 @@ class TestChanges(Exception):
 
 class Again(Exception):
     """Something was learnt: the body is elaborated once more."""
-
-
-class Mistaken(Exception):
-    """The body does not do what it did when it was elaborated before."""
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """What a loop's body did when it was elaborated before, in a step of a loop around it.
-
-    Without it each loop is elaborated twice for each time that the loop around it is.  It is only
-    where to begin: if the body does not do all of it, the loop is learnt from nothing.
-    """
-
-    written: Sequence[tuple[str, int]]
-    """The arrays that it writes: names, and which of the cells that each of them shows."""
-    leaves: Mapping[str, Sequence[tuple[DType | None, Kind, bool]]]
-    """Of names that begin without a dtype of their own: dtypes, kinds, and what is given."""
 
 
 def _sized(value: Any) -> str:
@@ -339,24 +135,25 @@ class Rolled:
     """Whether a name may be read after the loop."""
     line: tuple[Size, int] | None = None
     """The first item and the step, where it goes through a range of sizes."""
-    slots: dict[Key, Slot] = field(default_factory=dict[Any, Slot])
-    cells: dict[Cell, Leaf] = field(default_factory=dict[Cell, Leaf])
-    contents: dict[Container, Items] = field(default_factory=dict[Container, Items])
-    """Lists and dicts of before the loop whose items a step changes."""
-    appended: dict[Container, Appended] = field(default_factory=dict[Container, Appended])
-    """Lists of before the loop to which each step appends, and which it does not read."""
-    frozen: dict[Cell | Container, Frozen] = field(default_factory=dict[Any, Frozen])
-    """Cells and containers of before the loop that a step shares."""
-    kinds: frozenset[int] = frozenset((ON,))
-    returned: list[Leaf] = field(default_factory=list[Leaf])
-    local: dict[Key, None] = field(default_factory=dict[Key, None])
-    """Names that only the body binds."""
+    carry: Carry = field(default_factory=Carry)
     expected: Learnt | None = None
     """What it did when it was elaborated before, as long as nothing speaks against it."""
-    returned_form: Any = MISSING
-    returned_tree: Type = NONE
     _pending: tuple[list[Key], list[Cell], list[Container]] = ([], [], [])
     """What a step was found to change besides."""
+
+    def __post_init__(self) -> None:
+        """Note how things are before the loop."""
+        self.state = State(self.session)
+        self.here = self.program.current
+        self.held = holders(self.session)
+        self.outside = self.program.facts
+        self.heads: dict[Cell, Slot] = {}
+        self.counter = self._as_size()
+        """The counter as a size; None if it is a number only."""
+        self.inside = self.outside
+        """What is known of sizes in a step."""
+        if self.counter is not None:
+            self.inside = in_loop(self.outside, self.counter, self.session.barrier)
 
     @property
     def session(self) -> Session:
@@ -368,21 +165,8 @@ class Rolled:
         assert program is not None
         return program
 
-    @property
-    def exits(self) -> bool:
-        """Whether a step may leave the loop."""
-        return bool(self.kinds - {ON})
-
     def run(self, names: Sequence[str]) -> Outcome:
         """Elaborate the loop; `names` are those that the body binds, as far as that is plain."""
-        self.state = State(self.session)
-        self.here = self.program.current
-        self.held = holders(self.session)
-        self.heads: dict[Cell, Slot] = {}
-        self.outside = self.program.facts
-        self.counter = self._as_size()
-        if self.counter is not None:
-            self.inside = in_loop(self.outside, self.counter, self.session.barrier)
         place = self.frame.span(self.node)
         self.expected = self.session.learnt.get(place)
         if self.expected is not None:
@@ -392,7 +176,7 @@ class Rolled:
             except (Mistaken, Failure):
                 trial.forget()
                 self.expected = None
-                self._forget()
+                self.carry, self.heads = Carry(), {}
         outcome = self._learnt_from(names)
         self.session.learnt[place] = self._learnt()
         return outcome
@@ -400,33 +184,27 @@ class Rolled:
     def _describe(self) -> None:
         count = self.count
         steps = f", {number_of_steps(count)}" if isinstance(count, int | Dim) else ""
-        bound = [name for (_, name), slot in self.slots.items() if slot.dropped is None]
+        bound = [name for (_, name), slot in self.carry.slots.items() if slot.dropped is None]
         bound += [name for _, name, _ in self._written()]
-        bound += [items.name.strip("`") for items in self.contents.values()]
+        bound += [items.name.strip("`") for items in self.carry.contents.values()]
         shown = [name for name in dict.fromkeys(bound) if not name.startswith(" ")]
         carried = ", ".join(f"`{name}`" for name in shown) or "nothing"
         place = self.frame.span(self.node).head(len("for"))
         self.session.loops[place] = plainly(f"rolled{steps}, carries {carried}")
-
-    def _forget(self) -> None:
-        self.slots, self.cells, self.frozen, self.heads = {}, {}, {}, {}
-        self.contents, self.appended = {}, {}
-        self.kinds, self.returned, self.local = frozenset((ON,)), [], {}
-        self.returned_form, self.returned_tree = MISSING, NONE
 
     def _written(self) -> Iterator[tuple[Frame, str, int]]:
         """The names whose arrays the loop writes, and which of the cells that each shows."""
         for frame, before in self.state.names:
             for name, value in before.items():
                 for place, cell in enumerate(_cells_of(value)):
-                    if cell in self.cells:
+                    if cell in self.carry.cells:
                         yield frame, name, place
 
     def _learnt(self) -> Learnt:
         written = [(name, place) for frame, name, place in self._written() if frame is self.frame]
         leaves = {
             name: [(leaf.dtype, leaf.kind, leaf.given) for leaf in slot.leaves]
-            for (frame, name), slot in self.slots.items()
+            for (frame, name), slot in self.carry.slots.items()
             if frame is self.frame and slot.dropped is None
         }
         return Learnt(written, leaves)
@@ -441,7 +219,7 @@ class Rolled:
                 if place >= len(cells) or cells[place].frozen is not None:
                     raise Mistaken
                 cell = cells[place]
-                self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+                self.carry.cells[cell] = Leaf.of(cell.content, self.session.working_float)
         try:
             outcome = self._settled()
         except Failure:
@@ -452,7 +230,7 @@ class Rolled:
 
     def _silence(self) -> None:
         """Take the lists and dicts that a step changes for what is wrong: it is reported."""
-        for container in (*self.contents, *self.appended):
+        for container in (*self.carry.contents, *self.carry.appended):
             silence(self.session, container)
 
     def _settled(self) -> Outcome:
@@ -489,9 +267,9 @@ class Rolled:
     def _poisoned(self) -> Outcome:
         """What is left of a loop in whose body something is wrong."""
         self._silence()
-        for frame, name in self.slots:
+        for frame, name in self.carry.slots:
             frame.names[name] = POISON
-        return Return(POISON, self.node) if RETURN in self.kinds else None
+        return Return(POISON, self.node) if RETURN in self.carry.kinds else None
 
     # One step.
 
@@ -507,7 +285,9 @@ class Rolled:
                     self.enter(self._position())
                 outcome = after_step(self.frame, self.body())
                 self._learn_changes()
-                ends = [each for slot in self.slots.values() for each in self._end(slot, wanted)]
+                ends = [
+                    each for slot in self.carry.slots.values() for each in self._end(slot, wanted)
+                ]
                 ends += self._contents(wanted)
                 ends += self._items(wanted)
                 self._learn_owners(outcome)
@@ -534,10 +314,10 @@ class Rolled:
             params.append(block.parameter(leaf.type))
             return leaf.shown(params[-1], wanted)
 
-        for cell, why in self.frozen.items():
+        for cell, why in self.carry.frozen.items():
             cell.freeze(why)
         self.heads = {}
-        for slot in self.slots.values():
+        for slot in self.carry.slots.values():
             frame, name = slot.key
             leaves = [shown(leaf) for leaf in slot.leaves]
             if slot.dropped is not None:
@@ -548,16 +328,16 @@ class Rolled:
                 frame.names[name] = value
                 for each in located_in(value):
                     self.heads.update((cell, slot) for cell in each.cells())
-        for cell, leaf in self.cells.items():
+        for cell, leaf in self.carry.cells.items():
             cell.replace(shown(leaf))
-        self._stamps = {cell: cell.stamp for cell in self.cells}
-        for container, items in self.contents.items():
+        self._stamps = {cell: cell.stamp for cell in self.carry.cells}
+        for container, items in self.carry.contents.items():
             frozen = self._snapshot("an item")
             container.replace(items.content(iter([shown(x) for x in items.leaves]), frozen))
-        for container in self.appended:
+        for container in self.carry.appended:
             container.replace([])
-        self._leaving = [block.parameter(ArrayType(I32, ()))] if self.exits else []
-        self._returned = [block.parameter(leaf.type) for leaf in self.returned]
+        self._leaving = [block.parameter(ArrayType(I32, ()))] if self.carry.exits else []
+        self._returned = [block.parameter(leaf.type) for leaf in self.carry.returned]
         params += [*self._leaving, *self._returned]
         if self.count is not None:
             dtype = I64 if isinstance(self.count, Value) else I32
@@ -616,7 +396,7 @@ class Rolled:
         local: dict[Key, None] = {}
         again = False
         for key, value in self.state.renamed().items():
-            if key in self.slots or self._is_hidden(key) or isinstance(value, Poison):
+            if key in self.carry.slots or self._is_hidden(key) or isinstance(value, Poison):
                 continue
             if isinstance(self.state.before(key), Missing):
                 local[key] = None
@@ -628,11 +408,11 @@ class Rolled:
         cells = [
             cell
             for cell in self.state.written()
-            if cell not in self.cells and self.state.existed(cell)
+            if cell not in self.carry.cells and self.state.existed(cell)
         ]
-        known = (*self.contents, *self.appended)
+        known = (*self.carry.contents, *self.carry.appended)
         containers = [each for each in self.state.changed() if each not in known]
-        self.local = local
+        self.carry.local = local
         self._pending = (new, cells, containers)
         if new or cells or containers or again:
             raise Again
@@ -645,7 +425,7 @@ class Rolled:
         for key in new:
             self._add(key)
         for cell in cells:
-            self.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+            self.carry.cells[cell] = Leaf.of(cell.content, self.session.working_float)
         for container in containers:
             self._add_container(container)
 
@@ -657,16 +437,18 @@ class Rolled:
         if held == 1 and found is not None:
             before = container.content()
             assert isinstance(before, list)
-            self.appended[container] = Appended(found, name, before=before)
+            self.carry.appended[container] = Appended(found, name, before=before)
             self._share(before, self._snapshot("an item"))
             return
-        self.contents[container] = Items.of(self.session, self.here, name, container, self._span)
+        self.carry.contents[container] = Items.of(
+            self.session, self.here, name, container, self._span
+        )
         self._share(container.content(), self._snapshot("an item"))
 
     @property
     def _is_counted(self) -> bool:
         """Whether it is known how many steps there are, which all are taken."""
-        return not (self.count is None or isinstance(self.count, Value) or self.exits)
+        return not (self.count is None or isinstance(self.count, Value) or self.carry.exits)
 
     def _another_length(self, name: str, before: Any, after: str) -> Failure:
         why = "each step changes how many items there are"
@@ -684,7 +466,7 @@ class Rolled:
         """What lists and dicts hold at the end of a step; Again if their types were learnt."""
         found: list[Value] = []
         again = False
-        for container, items in self.contents.items():
+        for container, items in self.carry.contents.items():
             now = container.content()
             if is_poisoned(now):
                 raise Poisoned
@@ -717,12 +499,12 @@ class Rolled:
     def _rows(self) -> list[Value]:
         """What a step appends to each list; a Failure if the number of steps is not known."""
         here = self.program.current
-        for container, appended in self.appended.items():
+        for container, appended in self.carry.appended.items():
             if not self._is_counted:
                 after = "another number of items"
                 raise self._another_length(appended.name, container.value, after)
         found: list[Value] = []
-        for container, appended in self.appended.items():
+        for container, appended in self.carry.appended.items():
             rows = appended.rows(here, container.value, self.session.working_float)
             if self._names_counter(rows):
                 raise Failure(depends_on_counter(f"an item of {appended.name}"))
@@ -735,10 +517,10 @@ class Rolled:
     def _add(self, key: Key) -> None:
         before = self.state.before(key)
         if isinstance(before, Unjoined):
-            self.slots[key] = Slot(key, before, [], None, owned=False, dropped=before.why)
+            self.carry.slots[key] = Slot(key, before, [], None, owned=False, dropped=before.why)
             return
         slot = Slot(key, before, [], None, owned=False, form=before)
-        self.slots[key] = slot
+        self.carry.slots[key] = slot
         if is_poisoned(before):
             slot.dropped = ()
             return
@@ -765,8 +547,8 @@ class Rolled:
             if slot is not None:
                 new |= slot.owned
                 slot.owned = False
-            elif self.state.existed(cell) and cell.frozen is None and cell not in self.frozen:
-                self.frozen[cell] = why
+            elif self.state.existed(cell) and cell.frozen is None and cell not in self.carry.frozen:
+                self.carry.frozen[cell] = why
                 new = True
         return new
 
@@ -782,11 +564,11 @@ class Rolled:
             return False
         count = self.count
         certain = isinstance(count, int | Dim) and self.outside.proves(Fact("<=", 1, count))
-        if not certain or self.exits:
+        if not certain or self.carry.exits:
             return False
         slot = Slot(key, MISSING, [], tree, owned=False, form=value)
         slot.leaves = [Leaf.from_zeros(each, self.session.working_float) for each in found]
-        self.slots[key] = slot
+        self.carry.slots[key] = slot
         return True
 
     def _end(self, slot: Slot, wanted: dict[int, DType]) -> list[Value]:
@@ -830,15 +612,16 @@ class Rolled:
     def _contents(self, wanted: dict[int, DType]) -> list[Value]:
         """What cells hold at the end of a step; Again if their dtypes were learnt."""
         if self.expected is not None:
-            if any(cell.stamp == self._stamps[cell] for cell in self.cells):
+            if any(cell.stamp == self._stamps[cell] for cell in self.carry.cells):
                 raise Mistaken
         changed = [
-            leaf.learn(cell.content, wanted.get(id(leaf))) for cell, leaf in self.cells.items()
+            leaf.learn(cell.content, wanted.get(id(leaf)))
+            for cell, leaf in self.carry.cells.items()
         ]
         if any(changed):
             raise Again
         found: list[Value] = []
-        for cell, leaf in self.cells.items():
+        for cell, leaf in self.carry.cells.items():
             content = at(cell.content, leaf.carrier)
             if content.type != leaf.type and array_difference(
                 self.program.facts, content.type, leaf.type
@@ -869,16 +652,16 @@ class Rolled:
         again = False
         held = self._held_at_end()
         for cell, why in self.state.frozen():
-            if self.state.existed(cell) and cell not in self.frozen:
-                self.frozen[cell] = why
+            if self.state.existed(cell) and cell not in self.carry.frozen:
+                self.carry.frozen[cell] = why
                 again = True
             slot = self.heads.get(cell) if isinstance(cell, Cell) else None
             if slot is not None and slot.owned:
                 slot.owned = False
                 again = True
-        for container in self.appended:
+        for container in self.carry.appended:
             again |= self._share(container.content(), self._snapshot("an item"))
-        for slot in self.slots.values():
+        for slot in self.carry.slots.values():
             frame, name = slot.key
             value = frame.names.get(name, MISSING)
             if slot.dropped is not None or isinstance(value, Missing | Unjoined | Poison):
@@ -899,7 +682,7 @@ class Rolled:
         gone = {
             key: value
             for key, value in self.state.renamed().items()
-            if key not in self.slots and not self._is_hidden(key)
+            if key not in self.carry.slots and not self._is_hidden(key)
         }
         for (frame, name), _ in gone.items():
             frame.names.pop(name, None)
@@ -912,8 +695,8 @@ class Rolled:
     def _exits(self, outcome: Outcome) -> list[Value]:
         """Where control goes, and what is returned; Again if it was not known that it does."""
         kinds = kinds_of(outcome)
-        again = not kinds <= self.kinds
-        self.kinds |= kinds
+        again = not kinds <= self.carry.kinds
+        self.carry.kinds |= kinds
         here = self.program.current
         found: list[Array] = list(self._returned)
         if isinstance(outcome, Return | Maybe) and RETURN in kinds:
@@ -922,16 +705,20 @@ class Rolled:
             found, tree = flatten(here, load(outcome.value), "what is returned")
             if self._names_counter(found):
                 raise Failure(depends_on_counter("what is returned"))
-            if isinstance(self.returned_form, Missing):
-                self.returned_form, self.returned_tree, again = outcome.value, tree, True
+            if isinstance(self.carry.returned_form, Missing):
+                self.carry.returned_form, self.carry.returned_tree, again = (
+                    outcome.value,
+                    tree,
+                    True,
+                )
                 for each in found:
-                    self.returned.append(Leaf.from_zeros(each, self.session.working_float))
+                    self.carry.returned.append(Leaf.from_zeros(each, self.session.working_float))
         if again:
             raise Again
-        if not self.exits:
+        if not self.carry.exits:
             return []
         code = outcome.code if isinstance(outcome, Maybe) else here.literal(min(kinds), I32)
-        pairs = zip(self.returned, found, strict=True)
+        pairs = zip(self.carry.returned, found, strict=True)
         return [code, *(at(each, leaf.carrier) for leaf, each in pairs)]
 
     # The whole loop.
@@ -939,12 +726,12 @@ class Rolled:
     def _tested(self) -> Step | None:
         """The test as a block of what is carried; None if the steps are counted, and no more."""
         counted = self.count is not None and not isinstance(self.count, Value)
-        if counted and self.test is None and not self.exits:
+        if counted and self.test is None and not self.carry.exits:
             return None
         with self.program.inside() as block:
             params = self._begin(block, {})
             tests: list[Value] = []
-            if self.exits:
+            if self.carry.exits:
                 (code,) = self._leaving
                 tests += block.bind(e.equal, (code, block.literal(ON, I32)))
             if self.test is not None:
@@ -971,17 +758,14 @@ class Rolled:
         if self.counter is not None and not isinstance(self.outside, InLoop):
             self.program.span = self._span
             step = Step(*padded(self.program, step.block, step.captured))
-        leaves = [leaf for slot in self.slots.values() for leaf in slot.leaves]
-        leaves += self.cells.values()
-        leaves += [leaf for items in self.contents.values() for leaf in items.leaves]
         here = self.here
-        initial = [leaf.initial() for leaf in leaves]
-        if self.exits:
-            initial += [here.literal(ON, I32), *(leaf.initial() for leaf in self.returned)]
+        initial = [leaf.initial() for leaf in self.carry.leaves()]
+        if self.carry.exits:
+            initial += [here.literal(ON, I32), *(leaf.initial() for leaf in self.carry.returned)]
         self.program.span = self._span
         results: Sequence[Value] = ()
         count = self.count
-        if initial or self.appended:
+        if initial or self.carry.appended:
             if count is not None:
                 initial.append(here.literal(0, I64 if isinstance(count, Value) else I32))
             if test is None:
@@ -995,7 +779,7 @@ class Rolled:
                 loop = While(test.block, step.block, *counts, bound)
                 results = here.bind(loop, (*test.captured, *step.captured, *initial))
         rows = iter(results[len(initial) :])
-        for appended in self.appended.values():
+        for appended in self.carry.appended.values():
             assert count is not None
             assert not isinstance(count, Value)
             of_list = [next(rows) for _ in range(appended.count)]
@@ -1013,7 +797,7 @@ class Rolled:
                 return computed(found, leaf.kind, given=leaf.given)
             return found
 
-        for slot in self.slots.values():
+        for slot in self.carry.slots.values():
             frame, name = slot.key
             leaves = [after(leaf) for leaf in slot.leaves]
             if slot.dropped is not None:
@@ -1021,29 +805,29 @@ class Rolled:
             else:
                 frozen = None if slot.owned else self._snapshot(name)
                 frame.names[name] = slot.value(iter(leaves), session, frozen)
-        for cell, leaf in self.cells.items():
+        for cell, leaf in self.carry.cells.items():
             cell.replace(after(leaf))
-        for container, items in self.contents.items():
+        for container, items in self.carry.contents.items():
             left = [after(leaf) for leaf in items.leaves]
             container.replace(items.content(iter(left), self._snapshot("an item")))
-        for each, why in self.frozen.items():
+        for each, why in self.carry.frozen.items():
             each.freeze(why)
-        for key in self.local:
+        for key in self.carry.local:
             frame, name = key
             frame.names[name] = Unjoined([UnboundAfterLoop(name=name, span=self._span)])
-        if not self.exits:
+        if not self.carry.exits:
             return None
         code = next(remaining)
         value: Any = None
-        if not isinstance(self.returned_form, Missing):
+        if not isinstance(self.carry.returned_form, Missing):
             frozen = self._snapshot("what is returned")
-            returned = [after(leaf) for leaf in self.returned]
+            returned = [after(leaf) for leaf in self.carry.returned]
             value = rebuilt(
-                self.returned_form,
-                self.returned_tree,
+                self.carry.returned_form,
+                self.carry.returned_tree,
                 iter(returned),
                 lambda leaf: Ref(Cell(session, leaf, frozen)),
             )
         ends = self.count is not None or self.test is not None
-        kinds = self.kinds | {ON} if ends else self.kinds - {ON}
+        kinds = self.carry.kinds | {ON} if ends else self.carry.kinds - {ON}
         return of_kind(kinds, code, value, self.node)

@@ -1,0 +1,281 @@
+"""What loops carry: names and containers, leaf by leaf, and in which dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pscdsl._src.frontend.interpreter.branches import (
+    CARRIERS,
+    ON,
+    are_given,
+    default_dtype,
+    zero_of,
+)
+from pscdsl._src.frontend.interpreter.containers import Container, adopt_all
+from pscdsl._src.frontend.interpreter.frames import Session, Unjoined
+from pscdsl._src.frontend.interpreter.loop_lists import (
+    Appended,
+    values_of,
+)
+from pscdsl._src.frontend.interpreter.places import (
+    Array,
+    Cell,
+    Frozen,
+    Located,
+    Ref,
+    load,
+)
+from pscdsl._src.frontend.interpreter.python_numbers import computed
+from pscdsl._src.frontend.interpreter.state import (
+    MISSING,
+    Key,
+)
+from pscdsl._src.frontend.trees import at, flatten, unflatten
+from pscdsl._src.frontend.values import POISON
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    DictType,
+    TupleType,
+    Type,
+)
+from pscdsl.typing.codes.language import NotStatic
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
+from pscdsl.typing.dtypes import I64, DType, Kind, accepts_weak
+from pscdsl.typing.python_containers import is_dict, is_sequence
+
+
+def rebuilt(value: Any, tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any]) -> Any:
+    """A value of the structure of another one, of other leaves; `array` makes its references."""
+    if isinstance(value, Located):
+        return array(next(leaves))
+    if is_sequence(value):
+        assert isinstance(tree, TupleType)
+        parts = zip(value, tree.items, strict=True)
+        return type(value)([rebuilt(each, item, leaves, array) for each, item in parts])
+    if is_dict(value):  # whose leaves are in the order of the keys
+        assert isinstance(tree, DictType)
+        found = {key: rebuilt(value[key], item, leaves, array) for key, item in tree.items}
+        return {key: found[key] for key in value}
+    return unflatten(tree, leaves)
+
+
+@dataclass(eq=False)
+class Leaf:
+    """One array that is carried, and in which dtype."""
+
+    start: Array
+    """What it is before the loop."""
+    dtype: DType | None
+    """Its dtype; None for a number of Python's own, which adapts to what it meets."""
+    kind: Kind
+    settled: bool = True
+    """Whether its dtype is known, and not only the one that it starts with."""
+    expected: bool = False
+    """Whether it is known from before, and not seen yet."""
+    given: bool = False
+    """Whether it is made of numbers that the kernel is given."""
+
+    @classmethod
+    def of(cls, start: Array, working_float: DType | None) -> Leaf:
+        """The leaf that starts as this."""
+        if isinstance(start, Value):
+            return cls(start, start.dtype, start.dtype.kind)
+        if not start.ndim:
+            return cls(start, None, start.kind, given=are_given([start]))
+        return cls(start, default_dtype(start.kind, working_float), start.kind, settled=False)
+
+    @classmethod
+    def from_zeros(cls, end: Array, working_float: DType | None) -> Leaf:
+        """The leaf of the type of what a step leaves, which nobody reads before that."""
+        leaf = cls.of(end, working_float)
+        builder, kind, shape = end.builder, leaf.kind, end.type.shape
+
+        def at(dtype: DType) -> Value:
+            return builder.program.current.full(zero_of(dtype), shape, dtype)
+
+        leaf.start = Weak(builder, kind, shape, at, scalar=True)
+        return leaf
+
+    @property
+    def carrier(self) -> DType:
+        """The dtype in which it is carried."""
+        return CARRIERS[self.kind] if self.dtype is None else self.dtype
+
+    @property
+    def type(self) -> ArrayType:
+        """The type of what is carried."""
+        return ArrayType(self.carrier, self.start.type.shape)
+
+    def initial(self) -> Value:
+        """What is carried first."""
+        return at(self.start, self.carrier)
+
+    def shown(self, param: Value, wanted: dict[int, DType]) -> Array:
+        """How the body sees it; an array whose dtype is open notes in which it is wanted."""
+        if self.dtype is None:
+            return computed(param, self.kind, given=self.given)
+        if self.settled:
+            return param
+        block, own, shape = param.builder, self.dtype, self.start.type.shape
+
+        def at(dtype: DType) -> Value:
+            if dtype is own:
+                return param
+            wanted[id(self)] = dtype
+            return block.parameter(ArrayType(dtype, shape))  # of a round that is forgotten
+
+        return Weak(block, self.kind, shape, at, whole=I64)
+
+    def learn(self, end: Array, wanted: DType | None) -> bool:
+        """Take the dtype that a step gives it; whether that is another one."""
+        if isinstance(self.start, Value):
+            return False
+        if self.expected:
+            self._confirm(end)
+        if self.dtype is None and isinstance(end, Weak):
+            before = self.kind, self.given
+            self.kind, self.given = max(self.kind, end.kind), self.given or are_given([end])
+            return (self.kind, self.given) != before
+        if self.settled and self.dtype is not None:
+            return False
+        found = end.dtype if isinstance(end, Value) else wanted
+        if found is None or not accepts_weak(found, self.kind):
+            found = self.dtype
+        changed = found is not self.dtype or not self.settled
+        self.dtype, self.settled = found, True
+        return changed
+
+    def expect(self, dtype: DType | None, kind: Kind, given: bool) -> None:
+        """Begin with what it came to before."""
+        if not isinstance(self.start, Value):
+            self.expected = (self.dtype, self.kind, self.given) != (dtype, kind, given)
+            self.dtype, self.kind, self.given, self.settled = dtype, kind, given, True
+
+    def _confirm(self, end: Array) -> None:
+        """See that a step gives it what is expected; Mistaken if not."""
+        same = isinstance(end, Weak) and end.kind is self.kind and are_given([end]) == self.given
+        if end.dtype is not self.dtype if isinstance(end, Value) else self.dtype or not same:
+            raise Mistaken
+
+
+@dataclass(eq=False)
+class Slot:
+    """A name that is carried."""
+
+    key: Key
+    before: Any
+    """What it stands for before the loop; MISSING if it is carried out of it only."""
+    leaves: list[Leaf]
+    tree: Type | None
+    owned: bool
+    """Whether the body may write its array."""
+    dropped: Sequence[Diagnostic] | None = None
+    """Why it is not carried, if it is not: steps leave other types than they begin with."""
+    form: Any = None
+    """A value of its structure."""
+
+    def value(self, leaves: Iterator[Any], session: Session, frozen: Frozen | None) -> Any:
+        """What the name stands for, of these leaves."""
+        assert self.tree is not None
+        value = rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, frozen)))
+        adopt_all(session, value, frozen or Frozen("is what a step of the loop left"))
+        return value
+
+    def left_out(self) -> Any:
+        """What the name stands for if it is not carried."""
+        return Unjoined(self.dropped) if self.dropped else POISON
+
+
+@dataclass(eq=False)
+class Items:
+    """The items of a list or a dict that is carried."""
+
+    name: str
+    session: Session
+    form: Any
+    """What it holds before the loop."""
+    leaves: list[Leaf]
+    tree: Type
+
+    @classmethod
+    def of(
+        cls, session: Session, here: Builder, name: str, container: Container, span: Span
+    ) -> Items:
+        """The items of a container; a Failure if they cannot be carried."""
+        form = container.content()
+        if isinstance(form, set):
+            raise Failure(NotStatic(what=f"{name}, a set that a step changes,")).at(span)
+        try:
+            found, tree = flatten(here, load(values_of(form)), name)
+        except Failure as failure:
+            raise failure.at(span) from None
+        leaves = [Leaf.of(each, session.working_float) for each in found]
+        return cls(name, session, form, leaves, tree)
+
+    def content(self, leaves: Iterator[Any], frozen: Frozen) -> Any:
+        """What it holds, of these leaves."""
+        session = self.session
+
+        def array(leaf: Any) -> Ref:
+            return Ref(Cell(session, leaf, frozen))
+
+        values = rebuilt(values_of(self.form), self.tree, leaves, array)
+        adopt_all(session, values, frozen)
+        if is_dict(self.form):
+            return dict(zip(self.form, values, strict=True))
+        return list(values)
+
+
+class Mistaken(Exception):
+    """The body does not do what it did when it was elaborated before."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a loop's body did when it was elaborated before, in a step of a loop around it.
+
+    Without it each loop is elaborated twice for each time that the loop around it is.  It is only
+    where to begin: if the body does not do all of it, the loop is learnt from nothing.
+    """
+
+    written: Sequence[tuple[str, int]]
+    """The arrays that it writes: names, and which of the cells that each of them shows."""
+    leaves: Mapping[str, Sequence[tuple[DType | None, Kind, bool]]]
+    """Of names that begin without a dtype of their own: dtypes, kinds, and what is given."""
+
+
+@dataclass(eq=False)
+class Carry:
+    """What a loop carries, as far as it is known."""
+
+    slots: dict[Key, Slot] = field(default_factory=dict[Any, Slot])
+    cells: dict[Cell, Leaf] = field(default_factory=dict[Cell, Leaf])
+    contents: dict[Container, Items] = field(default_factory=dict[Container, Items])
+    """Lists and dicts of before the loop whose items a step changes."""
+    appended: dict[Container, Appended] = field(default_factory=dict[Container, Appended])
+    """Lists of before the loop to which each step appends, and which it does not read."""
+    frozen: dict[Cell | Container, Frozen] = field(default_factory=dict[Any, Frozen])
+    """Cells and containers of before the loop that a step shares."""
+    local: dict[Key, None] = field(default_factory=dict[Key, None])
+    """Names that only the body binds."""
+    kinds: frozenset[int] = frozenset((ON,))
+    """Where control may go after a step."""
+    returned: list[Leaf] = field(default_factory=list[Leaf])
+    returned_form: Any = MISSING
+    returned_tree: Type = NONE
+
+    @property
+    def exits(self) -> bool:
+        """Whether a step may leave the loop."""
+        return bool(self.kinds - {ON})
+
+    def leaves(self) -> list[Leaf]:
+        """The leaves of names, of arrays, and of lists and dicts, in the order of the equation."""
+        found = [leaf for slot in self.slots.values() for leaf in slot.leaves]
+        found += self.cells.values()
+        found += [leaf for items in self.contents.values() for leaf in items.leaves]
+        return found
