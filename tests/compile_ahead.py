@@ -4,18 +4,24 @@
 
 Prints a table: for each kernel and GPU the seconds that XLA took, how many device functions the
 program has, and its temporary memory; then the routines of libraries that it calls.  A kernel that
-a GPU cannot compute has the code of the diagnostic that says so.  Exit code 1: XLA refused one.
+a GPU cannot compute has the code of the diagnostic that says so.  Exit code 1: XLA refused one,
+or crashed on one twice.
+
+Each kernel is compiled in a process of its own: XLA's compiler crashes at times where two threads
+of a process compile, and a crash then says which kernel it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from time import perf_counter
 
 from pscdsl._src.calls.errors import CheckError
@@ -29,6 +35,8 @@ from pscdsl._src.xla.runtime.plugins import find
 from tests.golden_modules import programs, sizes_near
 
 FOLDERS = ("stdlib", "examples")
+FORK = get_context("fork")
+"""Programs are checked once; XLA is started in the processes that compile."""
 SCALE = 64
 """About how large the sizes are."""
 
@@ -57,17 +65,61 @@ def main() -> int:
     except UnsupportedDeviceError as problem:
         print(f"Nothing was compiled for GPUs: {problem}.")
         return 0
+    # XLA names the functions of its own stack while it compiles, with a program of LLVM's if the
+    # machine has it: that takes a third of the time, and nothing shows it.
+    os.environ.setdefault("LLVM_DISABLE_SYMBOLIZATION", "1")
     started = perf_counter()
-    with ThreadPoolExecutor(given.jobs) as pool:
-        rows = list(pool.map(partial(_row, gpus=gpus), programs(FOLDERS, choices=1)))
+    rows = _rows([*programs(FOLDERS, choices=1)], gpus, given.jobs)
     _print(rows, gpus)
     print(f"{perf_counter() - started:.0f} s in all")
     return int(any(row.failed for row in rows) or not any(row.made for row in rows))
 
 
-def _row(program: tuple[str, Function], gpus: Sequence[Gpu]) -> Row:
-    name, function = program
-    row = Row(name.rpartition(".")[0], [])
+def _rows(programs: Sequence[tuple[str, Function]], gpus: Sequence[Gpu], jobs: int) -> list[Row]:
+    """The rows of all programs, so many of them compiled at a time."""
+    rows: dict[int, Row] = {}
+    waiting = deque(range(len(programs)))
+    running: dict[Connection, tuple[int, BaseProcess]] = {}
+    crashed: set[int] = set()
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            place = waiting.popleft()
+            receiver, sender = FORK.Pipe(duplex=False)
+            process: BaseProcess = FORK.Process(
+                target=_send_row, args=(sender, *programs[place], gpus)
+            )
+            process.start()
+            sender.close()
+            running[receiver] = place, process
+        done = wait([*running])
+        for receiver in [each for each in running if each in done]:
+            place, process = running.pop(receiver)
+            try:
+                rows[place] = receiver.recv()
+            except EOFError:
+                process.join()
+                if place in crashed:
+                    why = f"the compiler crashed twice, with exit code {process.exitcode}"
+                    rows[place] = Row(_name(programs[place][0]), [], failed=why)
+                else:
+                    crashed.add(place)
+                    waiting.append(place)
+            process.join()
+    for place in sorted(crashed):
+        print(f"The compiler crashed on {rows[place].name}.")
+    return [rows[place] for place in range(len(programs))]
+
+
+def _send_row(sender: Connection, name: str, function: Function, gpus: Sequence[Gpu]) -> None:
+    sender.send(_row(name, function, gpus))
+
+
+def _name(program: str) -> str:
+    return program.rpartition(".")[0]
+
+
+def _row(name: str, function: Function, gpus: Sequence[Gpu]) -> Row:
+    row = Row(_name(name), [])
     sizes = sizes_near(function, SCALE)
     if sizes is None:
         row.refused = "no sizes"
