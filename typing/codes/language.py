@@ -488,9 +488,10 @@ class LoopOverArray(Diagnostic, code="PSC122"):
     """The rows of an array are taken for items whose number is known.
 
     A list has a length that is known while the kernel is checked, but how many rows an array has is
-    for the caller to decide.  So a comprehension, `list` and `sorted` cannot go through an array.
-    `psc.map` applies a function to each row, and a `for` statement is a loop of the program, of any
-    length.
+    for the caller to decide.  So `list`, `sorted`, a dict or a set comprehension, and the second
+    `for` of a list comprehension cannot go through an array.  A `for` statement and the first `for`
+    of a list comprehension are loops of the program, of any length.  `psc.map` applies a function
+    to each row.
 
     ## Example
 
@@ -502,7 +503,7 @@ class LoopOverArray(Diagnostic, code="PSC122"):
 
     @psc.kernel
     def norms(xs: f32["t n"]) -> f32["t"]:
-        return np.stack([np.sqrt(x @ x) for x in xs])
+        return np.stack([np.sqrt(x @ x) for x in list(xs)])
     ```
 
     ## Fix
@@ -515,7 +516,7 @@ class LoopOverArray(Diagnostic, code="PSC122"):
 
     @psc.kernel
     def norms(xs: f32["t n"]) -> f32["t"]:
-        return psc.map(lambda x: np.sqrt(x @ x), xs)
+        return np.stack([np.sqrt(x @ x) for x in xs])
     ```
     """
 
@@ -523,11 +524,13 @@ class LoopOverArray(Diagnostic, code="PSC122"):
 
     def message(self) -> str:
         """Over what."""
-        return f"only a `for` statement can go through the rows of an array ({self.found})"
+        return f"the rows of an array ({self.found}) are not known one by one while checking"
 
     def help(self) -> str:
         """What to write instead."""
-        return "`psc.map(f, xs)` gives an array of what a function makes of each row"
+        return (
+            "`[f(x) for x in xs]` goes through the rows of an array, and so does a `for` statement"
+        )
 
 
 class ArrayLeavesProgram(Diagnostic, code="PSC123"):

@@ -24,7 +24,7 @@ from pscdsl._src.frontend.interpreter.containers import (
 from pscdsl._src.frontend.interpreter.expressions import UNFOLLOWED, item_of, loaded, locate, read
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import elements
-from pscdsl._src.frontend.interpreter.iteration import row_of
+from pscdsl._src.frontend.interpreter.iteration import Long, row_of
 from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.places import (
     Frozen,
@@ -172,6 +172,8 @@ def _changed_copy(frame: Frame, target: ast.Subscript, item: str) -> str:
         update = f"{owner} = psc.update({owner}, {index}, {item})"
         return update + _returned(frame, target)
     value = read(frame, target.value)
+    if isinstance(value, Long):
+        return f"`{owner} = np.array({owner})` makes an array, which takes stores"
     if is_dict(value):
         return f"{owner} = {{**{owner}, {index}: {item}}}"
     if is_sequence(value):

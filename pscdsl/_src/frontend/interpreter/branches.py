@@ -620,7 +620,7 @@ def named_container(session: Session, container: Container) -> str:
     for frame in live_frames(session):
         for name, value in frame.names.items():
             if value is container.value:
-                return f"`{name}`"
+                return f"`{name}`" if name.isidentifier() else "a comprehension"
     return f"a {container.value.__class__.__name__}"
 
 

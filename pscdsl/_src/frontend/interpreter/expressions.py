@@ -18,10 +18,15 @@ from pscdsl._src.frontend.interpreter.branches import (
     predicate_of,
 )
 from pscdsl._src.frontend.interpreter.calls import (
-    AT_ONCE,
     call,
     with_operands,
     with_origins,
+)
+from pscdsl._src.frontend.interpreter.comprehensions import (
+    dict_comprehension,
+    generator,
+    list_comprehension,
+    set_comprehension,
 )
 from pscdsl._src.frontend.interpreter.container_methods import (
     changing_method,
@@ -31,12 +36,11 @@ from pscdsl._src.frontend.interpreter.containers import (
     container_of,
     is_container,
     shared_by,
-    walking,
 )
 from pscdsl._src.frontend.interpreter.counters import as_number, note_either
 from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, due, fields
-from pscdsl._src.frontend.interpreter.functions import Closure, elements, unrolling
+from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long
 from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.places import (
@@ -56,7 +60,6 @@ from pscdsl._src.frontend.interpreter.stores import (
     CombinedAt,
 )
 from pscdsl._src.frontend.purity import external_value, formatted, is_closed, may_not_exist
-from pscdsl._src.frontend.text.bindings import assigned
 from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values import (
     POISON,
@@ -75,7 +78,6 @@ from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.projects import BoundInSeveralPlaces
-from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_slice
@@ -183,9 +185,9 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
         if session.program is not None and is_traced(value) and value.ndim:
             known = isinstance(node, NEW)
             value = own(session, value, None if known else Frozen(UNFOLLOWED, frame.span(node)))
-        if type(node) in MAKING:
+        if type(node) in MAKING and not isinstance(value, Long):
             value = session.made(value)
-        if type(node) in CONTAINERS and session.program is not None:
+        if type(node) in CONTAINERS and session.program is not None and not isinstance(value, Long):
             unknown = Frozen(UNFOLLOWED, frame.span(node))
             value = adopt(session, own(session, value, unknown))
         if not isinstance(value, Poison):
@@ -260,15 +262,6 @@ def set_of(items: list[Any]) -> set[Any]:
     return set(table.items)
 
 
-def _set_comprehension(
-    frame: Frame, node: ast.SetComp, elt: ast.expr, generators: list[ast.comprehension]
-) -> Any:
-    del node
-    values: list[Any] = []
-    _generate(frame, generators, lambda inner: values.append(read(inner, elt)))
-    return set_of(values)
-
-
 def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
     del node
     table = Table()
@@ -284,11 +277,12 @@ def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: lis
         else:
             evaluated = read(frame, key)
             item = locate(frame, value)
-            _put(table, evaluated, item)
+            put(table, evaluated, item)
     return table.items
 
 
-def _put(table: Table, key: Any, value: Any) -> None:
+def put(table: Table, key: Any, value: Any) -> None:
+    """Let a dict have an item."""
     if is_poisoned(key):
         raise Poisoned
     if is_traced(key):
@@ -374,7 +368,7 @@ def _binary(
     frame: Frame, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr
 ) -> Any:
     values: Sequence[Any] = (locate(frame, left), locate(frame, right))
-    if masks.among(*values) is not None and not is_poisoned(values):
+    if not is_poisoned(values) and masks.among(*values) is not None:
         return _of_selected(frame, node, type(op).__name__, values)
     if any(isinstance(value, Located) or is_traced(value) for value in values):
         values = load(values)  # both were evaluated before either is read
@@ -430,7 +424,7 @@ def _compare(
     def operands() -> Iterator[Any]:
         for index, each in enumerate((left, *comparators)):
             if index > 1:
-                _require_no_binding(each)  # it may be that Python does not come to it
+                require_no_binding(each)  # it may be that Python does not come to it
             within = index > 0 and isinstance(ops[index - 1], ast.In | ast.NotIn)
             written = frame.session.stores
             value = (locate_in_place if within else locate)(frame, each)
@@ -454,7 +448,7 @@ def _require_no_store(frame: Frame, written: int) -> None:
         raise Failure(Unsupported(what=what, rewrite="do it in a statement before"))
 
 
-def _require_no_binding(node: ast.expr) -> None:
+def require_no_binding(node: ast.expr) -> None:
     """Refuse `:=` where it is not known whether it is executed, or how often."""
     if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
         raise Failure(Unsupported(what="`:=` in this place", rewrite="bind the name before"))
@@ -466,7 +460,7 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
     pending: list[Undecided] = []
     for index, each in enumerate(values):
         if pending:
-            _require_no_binding(each)
+            require_no_binding(each)
         written = frame.session.stores
         found = locate(frame, each)
         if pending:
@@ -607,102 +601,6 @@ def known_or_why(frame: Frame, value: Any, name: str) -> Any:
     return without_poison(value, External(name, found))
 
 
-def _list_comprehension(
-    frame: Frame, node: ast.ListComp, elt: ast.expr, generators: list[ast.comprehension]
-) -> Any:
-    del node
-    values: list[Any] = []
-    _generate(frame, generators, lambda inner: values.append(locate(inner, elt)))
-    return values
-
-
-def _generator(
-    frame: Frame, node: ast.GeneratorExp, elt: ast.expr, generators: list[ast.comprehension]
-) -> Any:
-    """All that a generator gives; a reader may stop before its end."""
-    _require_no_binding(node)
-    values: list[Any] = []
-    written = frame.session.stores
-    _generate(frame, generators, lambda inner: values.append(locate(inner, elt)))
-    if frame.session.stores != written:
-        raise Failure(Mutation(what="a store in a generator", rewrite=AT_ONCE))
-    return Once("a generator", values, lazy=True)
-
-
-def _dict_comprehension(
-    frame: Frame,
-    node: ast.DictComp,
-    key: ast.expr,
-    value: ast.expr,
-    generators: list[ast.comprehension],
-) -> Any:
-    del node
-    table = Table()
-    _generate(
-        frame,
-        generators,
-        lambda inner: _put(table, read(inner, key), locate(inner, value)),
-    )
-    return table.items
-
-
-def _generate(
-    frame: Frame, generators: list[ast.comprehension], emit: Callable[[Frame], None]
-) -> None:
-    inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
-    inner.in_comprehension = True
-    inner.assigned = frozenset(
-        name for generator in generators for name in assigned(generator.target)
-    )
-
-    def loop(level: int) -> None:
-        if level == len(generators):
-            emit(inner)
-        else:
-            around = inner if level else frame
-            _loop(frame, around, inner, lambda: loop(level + 1), generators[level])
-
-    with frame.session.alive(inner):
-        loop(0)
-
-
-def _loop(
-    frame: Frame,
-    around: Frame,
-    inner: Frame,
-    emit: Callable[[], None],
-    generator: ast.comprehension,
-) -> None:
-    """One `for` of a comprehension."""
-    from pscdsl._src.frontend.interpreter.assignments import assign  # which evaluates
-
-    if generator.is_async:
-        raise Failure(Unsupported(what="an async comprehension", rewrite=""))
-    source = locate(around, generator.iter)
-    if is_poisoned(source):
-        raise Poisoned
-    items = [*elements(source)]
-    session = frame.session
-    with unrolling(frame, frame.span(generator.target), items), walking(session, source) as at:
-        for place, item in enumerate(items):
-            session.step()
-            at(place)
-            assign(inner, generator.target, item)
-            if _all_hold(inner, generator.ifs):
-                emit()
-
-
-def _all_hold(frame: Frame, conditions: Sequence[ast.expr]) -> bool:
-    """Whether all conditions of a comprehension hold, up to the first that does not."""
-    for node in conditions:
-        holds = operators.truth(frame, node, "a comprehension's `if`", "")
-        if holds is None:
-            raise Poisoned
-        if not holds:
-            return False
-    return True
-
-
 def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr) -> Any:
     del node
     found = locate(frame, value)
@@ -769,10 +667,10 @@ EXPRESSIONS: dict[type[ast.expr], Handler] = {
     ast.IfExp: _conditional,
     ast.Call: call,
     ast.Lambda: _lambda,
-    ast.ListComp: _list_comprehension,
-    ast.GeneratorExp: _generator,
-    ast.DictComp: _dict_comprehension,
-    ast.SetComp: _set_comprehension,
+    ast.ListComp: list_comprehension,
+    ast.GeneratorExp: generator,
+    ast.DictComp: dict_comprehension,
+    ast.SetComp: set_comprehension,
     ast.NamedExpr: _named,
     ast.JoinedStr: _joined,
     ast.Starred: _starred,

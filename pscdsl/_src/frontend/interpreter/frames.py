@@ -314,7 +314,9 @@ class Session:
         self.ledger = Ledger()
         """Which expressions were evaluated."""
         self.stores = 0
-        """How many stores into arrays were elaborated."""
+        """How many stores into arrays and containers were elaborated."""
+        self.unseen_stores = 0
+        """How many of those went into what no program can see."""
         self.barrier = 0
         """How deep the block lies outside of which no array is written."""
         self.cells = 0

@@ -75,6 +75,8 @@ class Iterated(Walked):
     """Whether it can be gone through once: it is used up where it stands."""
     line: tuple[Size, int] | None = None
     """The first item and the step, where the items are a range of sizes."""
+    array: Callable[[], Array] | None = None
+    """What NumPy makes of all items, where they are numbers or arrays of one type."""
 
     def description(self) -> str:
         """How messages speak of it."""

@@ -100,6 +100,8 @@ class Appended:
     """The kind of the items, if they are numbers of Python's."""
     dtype: DType | None = None
     shape: Any = ()
+    depth: int | None = None
+    """How many levels of such lists each item has."""
     before: list[Any] = field(default_factory=list[Any])
     """What the list holds before the loop."""
 
@@ -140,6 +142,17 @@ class Appended:
         )
 
     def _leaf(self, here: Builder, item: Any) -> Array:
+        depth = 0
+        if isinstance(item, Stacked):
+            if item.kind is not None:
+                what = f"an item of {self.name}, a list of numbers of Python's that a loop made,"
+                raise Failure(NotStatic(what=what, rewrite="append `np.array(…)` of it"))
+            depth, item = item.depth + 1, item.rows
+        if self.depth not in (None, depth):
+            raise Failure(
+                LoopChangesType(name=f"an item of {self.name}", before="a list", after="an array")
+            )
+        self.depth = depth
         found, tree = flatten(here, load(item), f"an item of {self.name}")
         if not isinstance(tree, ArrayType):
             what = f"an item of {self.name}, {describe(item)} that a rolled loop appends,"
@@ -163,7 +176,7 @@ class Appended:
             start = numpys(here, "stack", [at(each, self.dtype) for each in first])
             rows = numpys(here, "concatenate", [start, rows])
         frozen = Frozen(f"collects what a loop appended to {self.name}")
-        stacked = Stacked(Ref(Cell(session, rows, frozen)), self.kind)
+        stacked = Stacked(Ref(Cell(session, rows, frozen)), self.kind, self.depth or 0)
         length = stacked.length
         if isinstance(length, int) and length <= FEW_ITEMS:
             return adopt(session, [stacked.item(index) for index in range(length)])
@@ -173,11 +186,13 @@ class Appended:
 class Stacked(Long):
     """A list of items of one type, as long as a loop has steps."""
 
-    def __init__(self, rows: Ref, kind: Kind | None) -> None:
+    def __init__(self, rows: Ref, kind: Kind | None, depth: int) -> None:
         self.rows = rows
         """The items as the rows of an array."""
         self.kind = kind
         """The kind of the items, if they are numbers of Python's."""
+        self.depth = depth
+        """How many levels of such lists each item has."""
 
     def description(self) -> str:
         """How messages speak of it."""
@@ -194,7 +209,7 @@ class Stacked(Long):
         if is_slice(index):
             cell = self.rows.cell
             rows: Array = getitem(self.rows.load(), index)
-            return Stacked(Ref(Cell(cell.session, rows, cell.frozen)), self.kind)
+            return Stacked(Ref(Cell(cell.session, rows, cell.frozen)), self.kind, self.depth)
         if not isinstance(index, int) or isinstance(index, bool):
             reason = "which item of a list it is has to be known while checking"
             rewrite = "`np.array(items)` makes an array, which takes computed indices"
@@ -205,6 +220,8 @@ class Stacked(Long):
         return self._of(row_of(self.rows, index))
 
     def _of(self, row: Any) -> Any:
+        if self.depth:
+            return Stacked(row, None, self.depth - 1)
         return row if self.kind is None else computed(row, self.kind)
 
     def array(self) -> Array:

@@ -20,6 +20,7 @@ from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_
 from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram, require_program, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure, items_of
 from pscdsl._src.frontend.interpreter.iteration import (
+    Iterated,
     Long,
     backwards,
     counted_range,
@@ -80,7 +81,7 @@ from pscdsl.typing.codes.purity import SetOrder
 from pscdsl.typing.codes.shapes import UnprovenSize
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, maximum, minimum
-from pscdsl.typing.dtypes import F64, DType, Kind
+from pscdsl.typing.dtypes import BOOL, F64, DType, Kind
 from pscdsl.typing.python_containers import (
     is_constant,
     is_dict,
@@ -259,7 +260,7 @@ def _holds(here: Any, function: Any, item: Any) -> bool:
 
 
 def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
-    if isinstance(iterable, Long):
+    if isinstance(iterable, Long | Iterated) and iterable.array is not None:
         iterable = iterable.array()
     if is_traced(iterable):
         return _sum_of_array(here, iterable, start)
@@ -388,6 +389,10 @@ def _sorted_map(value: UnorderedView | MapValue, key: Any, reverse: Any) -> Any:
 
 def _truths(name: str, real: Callable[..., Any]) -> Rule:
     def apply(here: Any, iterable: Any, /) -> Any:
+        if isinstance(iterable, Long | Iterated) and iterable.array is not None:
+            items = iterable.array()
+            if isinstance(items, Value) and items.ndim == 1 and items.dtype is BOOL:
+                return _numpy(name).apply(here, (items,), {})
         _refuse_arrays(name, f"`np.{name}(x)`", iterable)
         decide = operators.decider(frame_of(here))
         for each in items_of(iterable):

@@ -1,0 +1,244 @@
+"""Comprehensions and generators: loops that make a list, a set, a dict, or items for a reader.
+
+A loop over known items is unrolled.  One over an array of unknown length, or over a symbolic range,
+is a rolled loop that appends to a list: what it makes is as long as the loop.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter.calls import AT_ONCE
+from pscdsl._src.frontend.interpreter.container_methods import append, changed
+from pscdsl._src.frontend.interpreter.containers import adopt, walking
+from pscdsl._src.frontend.interpreter.equality import Table
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.functions import elements, unrolling
+from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, Position, iterated
+from pscdsl._src.frontend.text.bindings import assigned
+from pscdsl._src.frontend.values import Once, Poison, Poisoned, is_poisoned
+from pscdsl.typing.codes.language import NotStatic, Unsupported
+from pscdsl.typing.codes.purity import Mutation
+from pscdsl.typing.diagnostics import Failure
+
+ITEMS: Final = " items"
+"""The name of the list that a rolled comprehension makes: none that programs can write."""
+
+
+Emit = Callable[[Frame], None]
+"""Takes what a step makes, in the frame of the comprehension."""
+Guard = Callable[[Session], AbstractContextManager[Any]]
+"""Watches the evaluation of what the source says."""
+
+
+def list_comprehension(
+    frame: Frame, node: ast.ListComp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    """`[elt for …]`."""
+    del node
+    return _collected(frame, elt, generators)
+
+
+def generator(
+    frame: Frame, node: ast.GeneratorExp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    """All that `(elt for …)` gives; a reader may stop before its end."""
+    from pscdsl._src.frontend.interpreter.expressions import require_no_binding
+
+    require_no_binding(node)
+    targets = [each for one in generators for each in ast.walk(one.target)]
+    if any(isinstance(each, ast.Subscript | ast.Attribute) for each in targets):
+        raise Failure(Mutation(what="a store in a generator", rewrite=AT_ONCE))
+    session = frame.session
+    written = session.stores
+    values = _collected(frame, elt, generators, _without_stores)
+    session.unseen_stores += session.stores - written  # into the list of a rolled loop
+    if isinstance(values, Long):
+        return replace(values.iterated(), kind="a generator", once=True, array=values.array)
+    return Once("a generator", values, lazy=True)
+
+
+def set_comprehension(
+    frame: Frame, node: ast.SetComp, elt: ast.expr, generators: list[ast.comprehension]
+) -> Any:
+    """`{elt for …}`."""
+    from pscdsl._src.frontend.interpreter.expressions import read, set_of
+
+    del node
+    values: list[Any] = []
+    _generate(frame, generators, lambda inner: values.append(read(inner, elt)))
+    return set_of(values)
+
+
+def dict_comprehension(
+    frame: Frame,
+    node: ast.DictComp,
+    key: ast.expr,
+    value: ast.expr,
+    generators: list[ast.comprehension],
+) -> Any:
+    """`{key: value for …}`."""
+    from pscdsl._src.frontend.interpreter.expressions import locate, put, read
+
+    del node
+    table = Table()
+    _generate(frame, generators, lambda inner: put(table, read(inner, key), locate(inner, value)))
+    return table.items
+
+
+@contextmanager
+def _without_stores(session: Session) -> Iterator[None]:
+    """A Failure if something is stored: a generator does it when its reader comes to it."""
+    written = session.stores - session.unseen_stores
+    yield
+    if session.stores - session.unseen_stores != written:
+        raise Failure(Mutation(what="a store in a generator", rewrite=AT_ONCE))
+
+
+def _collected(
+    frame: Frame,
+    elt: ast.expr,
+    generators: list[ast.comprehension],
+    guard: Guard = nullcontext,
+) -> Any:
+    """The items of a list comprehension: a list, or one that is as long as a rolled loop."""
+    from pscdsl._src.frontend.interpreter.expressions import locate
+
+    session = frame.session
+    values: list[Any] = []
+
+    def emit(inner: Frame) -> None:
+        with guard(session):
+            value = locate(inner, elt)
+        if ITEMS in inner.names:
+            changed(session, inner.names[ITEMS], append, value)
+        else:
+            values.append(value)
+
+    made = _generate(frame, generators, emit, guard, rolls=True)
+    return values if made is None else made
+
+
+def _generate(
+    frame: Frame,
+    generators: Sequence[ast.comprehension],
+    emit: Emit,
+    guard: Guard = nullcontext,
+    *,
+    rolls: bool = False,
+) -> Any:
+    """Go through all steps; the list that is made, if the first `for` is a rolled loop."""
+    from pscdsl._src.frontend.interpreter.expressions import locate_iterable
+
+    with guard(frame.session):
+        source = locate_iterable(frame, generators[0].iter)
+    inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
+    inner.in_comprehension = True
+    inner.assigned = frozenset(
+        name for generator in generators for name in assigned(generator.target)
+    )
+    with frame.session.alive(inner):
+        first, *rest = generators
+        found = _counted(first, source)
+        if found is None or not rolls:
+            _unrolled(inner, first, source, partial(_nested, inner, rest, emit, guard))
+            return None
+        inner.names[ITEMS] = adopt(frame.session, [])
+        _rolled(inner, first, found, partial(_nested, inner, rest, emit, guard))
+        made = inner.names.pop(ITEMS)
+        if isinstance(made, Poison):
+            raise Poisoned  # something in a step is wrong, and was reported
+        return made
+
+
+def _nested(
+    inner: Frame, generators: Sequence[ast.comprehension], emit: Emit, guard: Guard
+) -> None:
+    """What follows a `for`: other ones, and in the end what a step makes."""
+    from pscdsl._src.frontend.interpreter.expressions import locate_iterable
+
+    if not generators:
+        emit(inner)
+        return
+    first, *rest = generators
+    with guard(inner.session):
+        source = locate_iterable(inner, first.iter)
+    _unrolled(inner, first, source, partial(_nested, inner, rest, emit, guard))
+
+
+def _counted(generator: ast.comprehension, source: Any) -> Iterated | None:
+    """What a `for` goes through by a counter; None if it is unrolled."""
+    found = iterated(source)
+    if found is None or found.few is not None:
+        return None
+    if generator.ifs:
+        what = "how many items a comprehension with `if` makes of an array"
+        raise Failure(NotStatic(what=what, rewrite="`np.where`, or a loop that stores"))
+    return found
+
+
+def _unrolled(
+    inner: Frame, generator: ast.comprehension, source: Any, step: Callable[[], None]
+) -> None:
+    """One `for` through known items."""
+    from pscdsl._src.frontend.interpreter.assignments import assign
+
+    if generator.is_async:
+        raise Failure(Unsupported(what="an async comprehension", rewrite=""))
+    if is_poisoned(source):
+        raise Poisoned
+    session = inner.session
+    found = iterated(source)
+    item_of = None
+    items: Sequence[Any]
+    if found is None or found.few is None:
+        items = [*elements(source)]
+    else:
+        items, item_of = found.few, found.item
+    with unrolling(inner, inner.span(generator.target), items), walking(session, source) as at:
+        for place, item in enumerate(items):
+            session.step()
+            at(place)
+            inner.here(generator.target)
+            assign(inner, generator.target, item if item_of is None else item_of(item))
+            if _all_hold(inner, generator.ifs):
+                step()
+
+
+def _all_hold(frame: Frame, conditions: Sequence[ast.expr]) -> bool:
+    """Whether all conditions of a comprehension hold, up to the first that does not."""
+    for node in conditions:
+        holds = operators.truth(frame, node, "a comprehension's `if`", "")
+        if holds is None:
+            raise Poisoned
+        if not holds:
+            return False
+    return True
+
+
+def _rolled(
+    inner: Frame, generator: ast.comprehension, source: Iterated, step: Callable[[], None]
+) -> None:
+    """One `for` that is a rolled loop, which appends to the list."""
+    from pscdsl._src.frontend.interpreter.assignments import assign
+    from pscdsl._src.frontend.interpreter.loops import Rolled
+
+    target = generator.target
+    loop = ast.copy_location(ast.For(target, generator.iter, [], []), target)
+
+    def enter(position: Position) -> None:
+        inner.here(target)
+        assign(inner, target, source.item(position))
+
+    hidden = f" {id(generator)}"  # what is gone through is held
+    inner.names[hidden] = source.located
+    try:
+        Rolled(inner, loop, enter, step, source.count, line=source.line).run([*assigned(target)])
+    finally:
+        inner.names.pop(hidden, None)
