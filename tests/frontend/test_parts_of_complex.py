@@ -38,7 +38,38 @@ def narrow(c: c128["n"]) -> c64["n"]:
     return z
 
 
-@pytest.mark.parametrize("function", [parts, rows, narrow], ids=lambda x: x.__name__)
+def updated(c: c128["n"]) -> tuple[c128["n"], f64["n"]]:
+    z = c.copy()
+    real = z.real
+    z.real += 1
+    z.imag *= z.real
+    z[1:].imag -= real[1:]
+    return z, real
+
+
+def replaced(c: c128["n"]) -> tuple[c128["n"], f64["n"]]:
+    z = c.copy()
+    z.real = 3
+    z.imag = z.real * 2
+    x = c.real.copy()
+    x.real += 1
+    return z, x
+
+
+def in_loops(c: c128["n"]) -> c128["n"]:
+    z = c.copy()
+    for i in range(30):
+        z.real += i
+        if z[0].real > 100:
+            z.imag = z.real
+        else:
+            z.imag /= 2
+    return z
+
+
+@pytest.mark.parametrize(
+    "function", [parts, rows, narrow, updated, replaced, in_loops], ids=lambda x: x.__name__
+)
 def test_as_under_numpy(function: Callable[..., Any]) -> None:
     c = np.array([1 + 2j, -3 + 0.5j, 2 - 4j, -0.0 + 1j])
     kernel: Any = psc.kernel(function)
@@ -48,3 +79,52 @@ def test_as_under_numpy(function: Callable[..., Any]) -> None:
     for one, other in zip(*columns, strict=True):
         assert np.asarray(other).dtype == one.dtype
         np.testing.assert_array_equal(np.asarray(other), one)
+
+
+def of_a_parameter(c: c128["n"]) -> c128["n"]:
+    c.real += 1
+    return c
+
+
+def of_a_number(c: c128["n"]) -> c128:
+    assert c.shape[0] >= 1
+    z = c[0]
+    z.real += 1
+    return z
+
+
+def of_reals(c: c128["n"]) -> f64["n"]:
+    x = c.real.copy()
+    x.imag += 1
+    return x
+
+
+def too_wide(c: c128["n"]) -> c128["n"]:
+    z = c.copy()
+    z.real += c
+    return z
+
+
+def other_attribute(c: c128["n"]) -> c128["n"]:
+    z = c.copy()
+    z.shape = (1, 2)  # type: ignore[misc]
+    return z[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "words"),
+    [
+        (of_a_parameter, "PSC205", "parameter `c`"),
+        (of_a_number, "PSC205", "z.real"),
+        (of_reals, "PSC205", "x.imag"),
+        (too_wide, "PSC401", ""),
+        (other_attribute, "PSC205", "z.reshape"),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_what_is_refused(function: Callable[..., Any], code: str, words: str) -> None:
+    kernel: Any = psc.kernel(function)
+    with pytest.raises(psc.CheckError) as caught:
+        kernel(np.ones(2, np.complex128))
+    assert code in str(caught.value)
+    assert words in str(caught.value)

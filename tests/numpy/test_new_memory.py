@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -16,25 +17,33 @@ from pscdsl._src.frontend.interpreter import new_memory
 from pscdsl._src.frontend.interpreter.new_memory import (
     ARRANGING,
     C_ORDER,
+    NEW_CALLS,
     NEW_FUNCTIONS,
     NEW_METHODS,
+    OF_THE_SAME,
     SCALAR_FUNCTIONS,
     SCALAR_METHODS,
     arrangement,
+    call_makes_new,
     lies_in_c_order,
     names_of,
 )
 from pscdsl._src.frontend.interpreter.places import Arranged, is_basic, keeps_an_axis
+from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.typing.dtypes import DType
 from tests.support.new_memory_calls import (
     candidates,
     creations,
     is_new,
     kinds,
     kinds_of_method,
+    lacking_axes,
     method_is_new,
     methods,
+    outcomes,
     real,
+    ways_without_axes,
 )
 from tests.support.numpy_harness import build
 
@@ -50,6 +59,71 @@ def test_functions_that_make_new_memory_do() -> None:
 @pytest.mark.parametrize("name", methods())
 def test_methods_that_make_new_memory_do(name: str) -> None:
     assert method_is_new(name) == (name in NEW_METHODS) or name == "round"  # new since NumPy 2.1
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An array as the interpreter sees it."""
+
+    ndim: int
+    dtype: DType
+
+
+def seen(value: Any) -> Any:
+    """An argument as the interpreter sees it: of an array, rank and dtype."""
+    found = isinstance(value, np.ndarray)
+    return Seen(value.ndim, from_numpy(value.dtype)) if found else value
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(NEW_CALLS))
+def test_calls_that_make_new_memory_do(name: str) -> None:
+    function = real(name)
+    given = [*ways_without_axes(function), *more_ways(name)]
+    known = [
+        (args, kwargs)
+        for args, kwargs in given
+        if call_makes_new(name, [seen(each) for each in args], kwargs)
+    ]
+    assert all(new for _, new in outcomes(function, known))
+    assert all(scalar for _, scalar in lacking_axes(function, known, 9))
+    assert len([*outcomes(function, known), *lacking_axes(function, known, 9)]) > 3
+
+
+def more_ways(name: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Calls of a function that have options of its own."""
+    for x in (np.ones(1), np.ones((1, 1)), np.ones((2, 2)), np.zeros(0), np.arange(3)):
+        for n in (-2, -1, 0, 1, 2, 3):
+            yield (x, n), {}
+        for text in ("i,i->i", "i,i->", "ij,j->i", "ij,jk->ik", "ij,jk->ki", "i,i", "ii,i->i"):
+            yield (text, x, x), {}
+            yield (text, x, np.ones(x.shape[-1:])), {}
+        yield ("...,->...", x, np.array(2.0)), {}
+        yield (",->", np.array(2.0), np.array(3.0)), {}
+        for name_of, value in (("axis", -1), ("decimals", 3), ("nan", 1.0), ("n", 2)):
+            yield (x,), {name_of: value}
+
+
+@pytest.mark.parametrize("name", sorted(OF_THE_SAME))
+def test_what_gives_the_elements_of_one_array_gives_each_once(name: str) -> None:
+    function = real(name)
+    found = 0
+    for x, more in product(ARRAYS, ((), (-1,), (0,), ((4,),))):
+        try:
+            result = function(x.copy(), *more)
+        except (TypeError, ValueError, np.exceptions.AxisError):
+            continue
+        if isinstance(result, tuple):
+            continue  # of several arrays
+        found += 1
+        assert isinstance(result, np.ndarray)
+        assert result.flags.writeable
+        result[...] = np.arange(result.size).reshape(result.shape)  # each has a place of its own
+        assert sorted(result.ravel().tolist()) == list(range(result.size))
+    assert found > 3
+
+
+ARRAYS = (np.ones(4), np.ones((2, 2)), np.ones((2, 2)).T, np.ones((1, 4, 1)), np.array(1.0))
 
 
 @pytest.mark.parametrize("name", ["reshape", "ravel", "diff", "einsum", "linalg.matrix_power"])

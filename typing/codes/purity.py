@@ -374,12 +374,23 @@ class MutableCapture(Diagnostic, code="PSC206"):
         """What to write instead."""
         if self.rebound:
             return "pass it to the kernel as an argument"
+        if self.surely and any(_lies_in(self.span, label.span) for label in self.labels):
+            return f"write to a copy, `{self.name}.copy()`, or pass it as an argument"
         if self.surely:
             return "pass what the kernel reads of it as an argument"
         if not self.bound or len(self.bound) > 50:
             return "wrap it where it is bound, in `psc.constant(…)`, or pass it as an argument"
         name = self.name.rpartition(".")[2]
         return f"wrap it: `{name} = psc.constant({self.bound})`"
+
+
+def _lies_in(inner: Span, outer: Span) -> bool:
+    """Whether a place is part of another."""
+    return (
+        inner.path == outer.path
+        and (outer.line, outer.column) <= (inner.line, inner.column)
+        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    )
 
 
 # PSC207 and on: state that hides in iterators and the order of sets, and results that are lost.

@@ -564,7 +564,12 @@ class Definition:
         """The result of the body, given its arguments by name."""
         result = self.closure.enter(session, arguments)
         session.result_cells = frozenset([c for each in located_in(result) for c in each.cells()])
-        return load(result)
+        try:
+            return load(result)
+        except Failure as failure:
+            program = session.program
+            place = None if program is None else program.return_span
+            raise failure.at(place or self._returns_span()) from None
 
     def _refuse_unknown(self, wanted: Type, known: frozenset[str]) -> None:
         unknown = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter import masks, operators
+from pscdsl._src.frontend.interpreter.attributes import attribute_of
 from pscdsl._src.frontend.interpreter.container_methods import (
     OPERATORS,
     changed,
@@ -23,15 +24,17 @@ from pscdsl._src.frontend.interpreter.containers import (
 )
 from pscdsl._src.frontend.interpreter.expressions import UNFOLLOWED, item_of, loaded, locate, read
 from pscdsl._src.frontend.interpreter.frames import Frame
-from pscdsl._src.frontend.interpreter.functions import elements
+from pscdsl._src.frontend.interpreter.functions import PARAMETER, elements
 from pscdsl._src.frontend.interpreter.iteration import Long, row_of
 from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.places import (
+    WHOLE,
     Frozen,
     Located,
     load,
     named_store,
     own,
+    parameters_of,
 )
 from pscdsl._src.frontend.interpreter.stores import (
     is_mask,
@@ -71,7 +74,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     elif isinstance(target, ast.Subscript):
         _store(frame, target, value)
     elif isinstance(target, ast.Attribute):
-        raise _attribute_store(frame, target)
+        _store_attribute(frame, target, value)
     else:
         raise Failure(Unsupported(what="this assignment", rewrite=""))
 
@@ -98,6 +101,30 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     except Failure as failure:
         several = isinstance(value, Located) and value.ndim > 0 and is_mask(index)
         raise _of_store(frame, target, failure, several).at(frame.span(target)) from None
+
+
+def _store_attribute(frame: Frame, target: ast.Attribute, value: Any) -> None:
+    """`z.real = value`, which is `z.real[...] = value`."""
+    part = _written_part(frame, target)
+    if is_poisoned(value):
+        raise Poisoned
+    try:
+        part.store(frame.here(target), WHOLE, load(value))
+    except Failure as failure:
+        raise _of_store(frame, target, failure, False).at(frame.span(target)) from None
+
+
+def _written_part(frame: Frame, target: ast.Attribute) -> Located:
+    """The array that a store into `owner.real` or `owner.imag` writes to."""
+    if target.attr not in ("real", "imag"):
+        raise _attribute_store(frame, target)
+    owner = locate(frame, target.value)
+    if is_poisoned(owner):
+        raise Poisoned
+    part = attribute_of(frame, target, owner, target.attr) if isinstance(owner, Located) else None
+    if not isinstance(part, Located):
+        raise _attribute_store(frame, target)
+    return part
 
 
 def set_item_of(frame: Frame, target: ast.Subscript, owner: Any, index: Any, value: Any) -> None:
@@ -183,9 +210,22 @@ def _changed_copy(frame: Frame, target: ast.Subscript, item: str) -> str:
 
 def _attribute_store(frame: Frame, target: ast.Attribute) -> Failure:
     text = frame.source.text_of
-    rewrite = f"make a changed copy: `{text(target.value)}.replace({target.attr}=…)` of a record"
+    owner = text(target.value)
+    rewrite = f"make a changed copy: `{owner}.replace({target.attr}=…)` of a record"
+    if target.attr in ("shape", "dtype", "strides", "flat", "real", "imag"):
+        rewrite = _ARRAYS.get(target.attr, "").format(owner)
     what = f"a write to the attribute `{text(target)}`"
     return Failure(Mutation(what=what, rewrite=rewrite, span=frame.span(target)))
+
+
+_ARRAYS: Final = {
+    "shape": "{0} = {0}.reshape(…)",
+    "dtype": "{0} = {0}.astype(…)",
+    "flat": "{0}[...] = …",
+    "real": "an array that the function made takes it, and a number has no parts to write",
+    "imag": "a complex array that the function made takes it",
+}
+"""What to write instead of stores into attributes of arrays."""
 
 
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
@@ -231,7 +271,8 @@ def augment(
         return
     if not isinstance(target, ast.Name):
         assert isinstance(target, ast.Attribute)
-        raise _attribute_store(frame, target)
+        _update_attribute(frame, node, target, operator, value)
+        return
     name = target.id
     if name not in frame.assigned and name not in frame.names:
         raise Poisoned  # declared global or nonlocal, and reported there
@@ -268,6 +309,22 @@ def augment(
     assign(frame, target, operators.binary(frame, node, operator, left, right))
 
 
+def _update_attribute(
+    frame: Frame, node: ast.AugAssign, target: ast.Attribute, operator: str, value: ast.expr
+) -> None:
+    """`z.real += value`: what `z.real` shows is written in its place."""
+    part = _written_part(frame, target)
+    right = loaded(frame, value, locate(frame, value))
+    if is_poisoned(right):
+        raise Poisoned
+    result = operators.binary(frame, node, operator, part.load(), right)
+    sign, text = operators.SIGNS[operator], frame.source.text_of(target)
+    try:
+        update_whole(frame.here(node), part, sign, result, text)
+    except Failure as failure:
+        raise named_store(failure, f"`{text} {sign}=`").at(frame.span(node)) from None
+
+
 def _change(
     frame: Frame, node: ast.AugAssign, left: Any, operator: str, right: Any, text: str
 ) -> None:
@@ -286,7 +343,9 @@ def _of_update(frame: Frame, node: ast.AugAssign, name: str, failure: Failure) -
     rewrite = f"{name} = {name} {sign} {text}"
     if frame.closure is not None and is_lost(frame.closure.node, name):
         rewrite += f", and `return {name}` at the end"
-    return named_store(failure, f"`{name} {sign}=`", lambda known: rewrite)
+    declare = next((PARAMETER.format(p) for p in parameters_of(failure)), "")
+    instead = f"{declare}; or write {rewrite}" if declare else rewrite
+    return named_store(failure, f"`{name} {sign}=`", lambda known: instead)
 
 
 def _update_item(

@@ -47,6 +47,7 @@ from pscdsl._src.frontend.interpreter.state import (
     live_frames,
 )
 from pscdsl._src.frontend.purity import is_set
+from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, reachable
@@ -400,10 +401,20 @@ class _Join:
             del self.columns[known:]
             for value in column:
                 self._share(value)
-            name = f"`{key[1]}`" if key is not None else "the value"
+            name = f"`{key[1]}`" if key is not None else self._unnamed(paths)
             span = self.frame.span(self.node)
             found = [self._placed(each, name).at(span) for each in failure.diagnostics]
             return lambda results: Unjoined(found)
+
+    def _unnamed(self, paths: Sequence[Path]) -> str:
+        """How messages speak of what the paths return or give."""
+        if any(isinstance(path.outcome, Gives) for path in paths):
+            parent = uses(self.frame.source).parents.get(self.node)
+            if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+                return f"`{parent.targets[0].id}`"
+            return "the value"
+        closure = self.frame.closure
+        return "what is returned" if closure is None else f"what `{closure.name}` returns"
 
     def _placed(self, found: Diagnostic, name: str) -> Diagnostic:
         return found.replaced(names=name) if isinstance(found, ValuesDiffer) else found

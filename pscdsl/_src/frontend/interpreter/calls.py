@@ -25,8 +25,10 @@ from pscdsl._src.frontend.interpreter.iteration import Iterated, Long
 from pscdsl._src.frontend.interpreter.new_memory import (
     ARRANGING,
     NEW_METHODS,
+    OF_THE_SAME,
     SCALAR_METHODS,
     arrangement,
+    call_makes_new,
     gives_scalars,
     inputs_of_ufunc,
     lies_in_c_order,
@@ -119,6 +121,7 @@ def call(
         locate_used,
     )
 
+    began = frame.session.cells
     function = locate_used(frame, func)
     argument: Callable[[Frame, ast.expr], Any] = locate
     if isinstance(function, Builtin) and function.consumes:
@@ -151,8 +154,13 @@ def call(
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
     here = frame.here(node)
+    before = frame.session.cells
     try:
-        return applied(frame, node, here, function, values, named)
+        result = applied(frame, node, here, function, values, named)
+        owner = func.value if isinstance(func, ast.Attribute) else func
+        if not isinstance(function, Bound):
+            owner = nodes[0] if nodes else func
+        return _unshared(frame, node, function, values, result, (owner, began, before))
     except Failure as failure:
         failure = named_store(failure, f"`{frame.source.text_of(func)}(…)`")
         seen = [each.seen() if isinstance(each, Located) else each for each in values]
@@ -163,6 +171,36 @@ def call(
             raise  # only the library's own Python refuses arguments in this way
         problem = not_taken(load(values), load(named))
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
+
+
+def _unshared(
+    frame: Frame,
+    node: ast.Call,
+    function: Any,
+    values: Sequence[Any],
+    result: Any,
+    origin: tuple[ast.expr, int, int],
+) -> Any:
+    """The result of a call; new where it is all that is left of an array that nobody else holds.
+
+    `np.linspace(0, 1, 6).reshape(2, 3)` may be a view or a copy, and nobody can tell which.
+    `origin` is what stands for the array, and how many cells there were before it was made, and
+    before the call.
+    """
+    if not isinstance(function, Meaning | Bound) or not isinstance(result, Located):
+        return result
+    name = function.name if isinstance(function, Meaning) else f"numpy.{function.name}"
+    if not name.startswith("numpy."):
+        return result
+    place, began, before = origin
+    given = function.owner if isinstance(function, Bound) else values[0] if values else None
+    if name in OF_THE_SAME and isinstance(given, Ref) and not given.steps:
+        cell = given.cell
+        if cell.maker is place and cell.serial > began and cell.frozen is None:
+            result = own(frame.session, result.load(), scalars=False)
+    if isinstance(result, Ref) and not result.steps and result.cell.serial > before:
+        result.cell.maker = node
+    return result
 
 
 def _is_store(function: External, values: Sequence[Any]) -> bool:
@@ -354,6 +392,8 @@ def _library(
         return own(
             session, result, scalars=gives_scalars(function), c_order=_in_c_order(function, kwargs)
         )
+    if call_makes_new(name, load(args), load(kwargs)):
+        return own(session, result)
     return _viewing(frame, name, args, kwargs, result, scalars=gives_scalars(function))
 
 

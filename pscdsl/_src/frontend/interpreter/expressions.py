@@ -185,6 +185,8 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
         if session.program is not None and is_traced(value) and value.ndim:
             known = isinstance(node, NEW)
             value = own(session, value, None if known else Frozen(UNFOLLOWED, frame.span(node)))
+            if known and isinstance(value, Ref):
+                value.cell.maker = node
         if type(node) in MAKING and not isinstance(value, Long):
             value = session.made(value)
         if type(node) in CONTAINERS and session.program is not None and not isinstance(value, Long):

@@ -7,7 +7,7 @@ function that kernels know in many ways, and asks NumPy whether results share ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -135,6 +135,73 @@ ARRANGING: Final = frozenset(
     ).split()
 )
 """Functions that give a view with the axes in another order, or backwards."""
+
+
+def _of_a_vector(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """`np.median(x)`, `np.median(x, axis=0)`: of an array with axes, along one of them or all."""
+    axis = kwargs.get("axis", args[1] if len(args) == 2 else None)
+    plain = len(args) <= 2 and kwargs.keys() <= {"axis"}
+    return plain and _has_axes(args) and (axis is None or type(axis) is int)
+
+
+def _of_floats(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """`np.round(x, 2)` of no integers, which older versions of NumPy give back."""
+    plain = len(args) <= 2 and kwargs.keys() <= {"decimals"}
+    return plain and _has_axes(args) and getattr(args[0].dtype, "is_inexact", False)
+
+
+def _of_steps(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """`np.diff(x)`, which gives back what it is given where `n` is 0."""
+    n = kwargs.get("n", args[1] if len(args) > 1 else 1)
+    return _has_axes(args) and type(n) is int and n > 0
+
+
+def _of_operands(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """`np.einsum("ij,j->i", a, x)`: a sum over several arrays shows none of them."""
+    return not kwargs and len(args) > 2 and isinstance(args[0], str)
+
+
+def _of_powers(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """`np.linalg.matrix_power(a, 3)`: the first power is the matrix."""
+    return not kwargs and len(args) == 2 and type(args[1]) is int and args[1] != 1
+
+
+def _whatever(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """A function that is known to make new memory if `copy` is not given."""
+    return "copy" not in kwargs and len(args) == 1 and _has_axes(args)
+
+
+def _has_axes(args: Sequence[Any]) -> bool:
+    return bool(args) and getattr(args[0], "ndim", 0) > 0
+
+
+NEW_CALLS: Final[dict[str, Callable[[Sequence[Any], Mapping[str, Any]], bool]]] = {
+    "numpy.median": _of_a_vector,
+    "numpy.nanmedian": _of_a_vector,
+    "numpy.round": _of_floats,
+    "numpy.around": _of_floats,
+    "numpy.diff": _of_steps,
+    "numpy.einsum": _of_operands,
+    "numpy.nan_to_num": _whatever,
+    "numpy.linalg.matrix_power": _of_powers,
+}
+"""Which calls of functions that may give views give an array of their own, or a scalar."""
+
+
+def call_makes_new(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether the result of a call is known to be new, and without axes a scalar."""
+    known = NEW_CALLS.get(name)
+    return known is not None and known(args, kwargs)
+
+
+OF_THE_SAME: Final = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "reshape ravel squeeze expand_dims asarray ascontiguousarray atleast_1d atleast_2d "
+        "atleast_3d"
+    ).split()
+)
+"""Functions that give the elements of one array, each once: that array, a view or a copy of it."""
 
 
 @lru_cache(maxsize=1024)

@@ -12,6 +12,7 @@ can be read for ever, and a store into it is refused.  What is not known to make
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,12 @@ def named_store(
         return found.replaced(what=what, rewrite=instead)
 
     return Failure(*map(named, failure.diagnostics))
+
+
+def parameters_of(failure: Failure) -> list[str]:
+    """The parameters of the kernel that refused stores would write to."""
+    found = [each for each in failure.diagnostics if isinstance(each, Mutation)]
+    return [each.parameter for each in found if each.what == _A_STORE and each.parameter]
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ class Froze:
 class Cell:
     """A buffer of NumPy's: what it holds now."""
 
-    __slots__ = ("content", "depth", "frozen", "in_c_order", "serial", "session", "stamp")
+    __slots__ = ("content", "depth", "frozen", "in_c_order", "maker", "serial", "session", "stamp")
 
     def __init__(
         self,
@@ -131,6 +138,8 @@ class Cell:
         """Why it takes no stores; None if it does."""
         self.in_c_order = in_c_order
         """Whether its elements are known to lie in C order, so that a reshaped array is a view."""
+        self.maker: ast.expr | None = None
+        """The expression that makes it, if that is all that holds it until its value is used."""
         session.cells += 1
         self.serial = session.cells
         """Which one it is of all cells: those that a branch makes come after those before it."""
