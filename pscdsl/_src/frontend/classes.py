@@ -217,6 +217,13 @@ class _Reader:
                 return
             case ast.AnnAssign(target=ast.Name(id=name), value=value):
                 self._annotated(name, statement, value)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)) if (
+                name in CALLED_BY_SYNTAX and other in self.text.methods
+            ):
+                self._bind(name, statement)
+                self.text.methods[name] = self.text.methods[other]
+                if other in self.text.kernels:
+                    self.text.kernels.add(name)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self._expression(value)
                 self._bind(name, statement)

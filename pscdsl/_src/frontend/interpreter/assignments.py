@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend.interpreter import masks, operators
+from pscdsl._src.frontend.interpreter import masks, operators, special_methods
 from pscdsl._src.frontend.interpreter.attributes import attribute_of
 from pscdsl._src.frontend.interpreter.container_methods import (
     OPERATORS,
@@ -234,6 +234,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
         for name in names:
             assign(frame, name, POISON)
         return
+    value = special_methods.gone_through(frame, target, value)
     found = value.load() if isinstance(value, Located) else value
     count: Any = found.shape[0] if is_traced(found) and found.ndim else None
     if isinstance(count, int):
@@ -283,8 +284,15 @@ def augment(
             raise Poisoned
         _change(frame, node, left, operator, given, name)
         return
+    if is_poisoned(left) or is_poisoned(given):
+        frame.names[name] = POISON
+        return
+    found = _of_records(frame, node, operator, left, given)
+    if found is not NotImplemented:
+        assign(frame, target, found)
+        return
     right = loaded(frame, value, given)
-    if is_poisoned(left) or is_poisoned(right):
+    if is_poisoned(right):
         frame.names[name] = POISON
         return
     sign = operators.SIGNS[operator]
@@ -307,6 +315,14 @@ def augment(
         raise Failure(purity.made_anew(f"`{sign}=` on the {kind} `{name}`", rewrite))
     frame.names[name] = POISON
     assign(frame, target, operators.binary(frame, node, operator, left, right))
+
+
+def _of_records(frame: Frame, node: ast.AST, operator: str, left: Any, right: Any) -> Any:
+    """What `left += right` gives if it calls a method; `NotImplemented` if it calls none."""
+    if isinstance(left, Located):
+        return NotImplemented  # NumPy writes to the array
+    special_methods.refuse_in_place(left, operator)
+    return special_methods.binary(frame, node, operator, left, right)
 
 
 def _update_attribute(
@@ -407,6 +423,10 @@ def _update_item_of(
     if (left.__class__, operator) in OPERATORS:
         _change(frame, node, left, operator, given, text)
         return  # the item is the same as before
+    new = _of_records(frame, node, operator, left, given)
+    if new is not NotImplemented:
+        set_item_of(frame, target, owner, index, new)
+        return
     right = loaded(frame, value, given)
     if isinstance(left, Located):
         sign = operators.SIGNS[operator]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend.interpreter import masks
+from pscdsl._src.frontend.interpreter import masks, special_methods
 from pscdsl._src.frontend.interpreter.container_methods import Changing
 from pscdsl._src.frontend.interpreter.containers import (
     adopt,
@@ -134,7 +134,8 @@ def call(
     nodes: list[ast.expr] = []
     for each in args:
         if isinstance(each, ast.Starred):
-            items = elements(locate_in_place(frame, each.value))
+            source = locate_in_place(frame, each.value)
+            items = elements(special_methods.gone_through(frame, each, source))
             values.extend(items)
             nodes.extend([each] * len(items))
         else:
@@ -277,6 +278,10 @@ def applied(
     of_mask = masks.called(here, function, args, kwargs)
     if of_mask is not NotImplemented:
         return of_mask
+    if special_methods.has(function, "__call__"):
+        function = function.cls.attribute(here, function, "__call__")
+    if isinstance(function, Method) and isinstance(function.function, Closure):
+        function, args = function.function, (function.self_value, *args)
     if isinstance(function, Closure):
         return function.enter(session, function.bind(args, kwargs))
     if isinstance(function, External):
@@ -295,6 +300,12 @@ def applied(
         return function.call(here, args, kwargs)
     if isinstance(function, Changing):
         return function.change(here, args, kwargs)
+    if isinstance(function, Builtin):
+        if len(args) == 1 and not kwargs and function.name in OF_RECORDS:
+            method, rule = OF_RECORDS[function.name]
+            if special_methods.has(args[0], method):
+                return rule(frame, node, args[0])
+        args = special_methods.with_items(frame, node, function.name, args)
     if isinstance(function, Builtin) and function.name in FOLLOWED:
         return _followed(frame, node, here, function, args, kwargs)
     if isinstance(function, Builtin) and function.name == "builtins.sorted" and args:
@@ -319,6 +330,13 @@ def applied(
     if isinstance(result, Once) and session.stores != written:
         raise Failure(Mutation(what=f"a store in {result.kind}", rewrite=AT_ONCE))
     return result
+
+
+OF_RECORDS: Final = {
+    "builtins.len": ("__len__", special_methods.length),
+    "builtins.abs": ("__abs__", special_methods.absolute),
+}
+"""Functions of Python's that call a method of a record."""
 
 
 def _reads(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
@@ -467,7 +485,8 @@ def _viewing(
         if name in ARRANGING:
             step = arrangement(name, owner.ndim, load(args[1:]), load(kwargs))
         elif name in ("numpy.reshape", "numpy.ravel") and not owner.steps and not kwargs:
-            step = Reshaped(result.shape) if owner.cell.in_c_order and len(args) < 3 else None
+            known = owner.cell.in_c_order and len(args) == (2 if name == "numpy.reshape" else 1)
+            step = Reshaped(result.shape) if known else None
         if step is not None:
             return owner.view(step, result)
     cells = [

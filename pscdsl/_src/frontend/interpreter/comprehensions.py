@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from pscdsl._src.frontend.interpreter import operators
+from pscdsl._src.frontend.interpreter import operators, special_methods
 from pscdsl._src.frontend.interpreter.calls import AT_ONCE
 from pscdsl._src.frontend.interpreter.container_methods import append, changed
 from pscdsl._src.frontend.interpreter.containers import adopt, walking
@@ -198,7 +198,7 @@ def _unrolled(
     item_of = None
     items: Sequence[Any]
     if found is None or found.few is None:
-        items = [*elements(source)]
+        items = [*elements(special_methods.gone_through(inner, generator.iter, source))]
     else:
         items, item_of = found.few, found.item
     with unrolling(inner, inner.span(generator.target), items), walking(session, source) as at:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pscdsl._src.frontend.interpreter import masks, operators
+from pscdsl._src.frontend.interpreter import masks, operators, special_methods
 from pscdsl._src.frontend.interpreter.attributes import attribute, attribute_of
 from pscdsl._src.frontend.interpreter.branches import (
     Gives,
@@ -241,7 +241,8 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     values: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
-            values.extend(elements(locate_in_place(frame, node.value)))
+            source = locate_in_place(frame, node.value)
+            values.extend(elements(special_methods.gone_through(frame, node, source)))
         else:
             values.append(locate(frame, node))
     return values
@@ -326,6 +327,8 @@ def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.ex
 
 def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     """`owner[index]`: a view of an array for a basic index, a new array for any other."""
+    if special_methods.has(owner, "__getitem__") and frame.program is not None:
+        return special_methods.called(frame, node, owner, "__getitem__", index)
     known = load(index)
     if isinstance(owner, Long):
         return owner.item(known)
@@ -372,6 +375,9 @@ def _binary(
     values: Sequence[Any] = (locate(frame, left), locate(frame, right))
     if not is_poisoned(values) and masks.among(*values) is not None:
         return _of_selected(frame, node, type(op).__name__, values)
+    found = special_methods.binary(frame, node, type(op).__name__, *values)
+    if found is not NotImplemented:
+        return found
     if any(isinstance(value, Located) or is_traced(value) for value in values):
         values = load(values)  # both were evaluated before either is read
     if is_poisoned(values):
@@ -410,6 +416,9 @@ def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) 
     value = loaded(frame, operand, value)
     if is_poisoned(value):
         return POISON
+    found = special_methods.unary(frame, node, type(op).__name__, value)
+    if found is not NotImplemented:
+        return found
     return operators.unary(frame, node, type(op).__name__, value)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend.interpreter import counters, masks, python_numbers
+from pscdsl._src.frontend.interpreter import counters, masks, python_numbers, special_methods
 from pscdsl._src.frontend.interpreter.equality import (
     MISSING,
     Decide,
@@ -476,6 +476,12 @@ def comparison(
         if len(names) == 1 and masks.among(left, right) is not None and name in table.COMPARE:
             apply = functools.partial(compared, frame, node, name)
             return masks.elementwise(frame.here(node), apply, (left, right))
+        found = special_methods.compared(frame, node, name, left, right)
+        if found is not NotImplemented:
+            if len(names) > 1:
+                what = "a record in a chain of comparisons"
+                raise Failure(Unsupported(what=what, rewrite="write two comparisons, with `and`"))
+            return found
         # Both were evaluated before either is read.
         found = compared(frame, node, name, load(left), load(right))
         if len(names) == 1:

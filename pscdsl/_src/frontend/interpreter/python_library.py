@@ -29,7 +29,7 @@ from pscdsl._src.frontend.interpreter.iteration import (
     side_by_side,
 )
 from pscdsl._src.frontend.interpreter.operators import subscript
-from pscdsl._src.frontend.interpreter.records import replaced
+from pscdsl._src.frontend.interpreter.records import RecordClass, replaced
 from pscdsl._src.frontend.purity import (
     Sets,
     by_python,
@@ -224,7 +224,8 @@ def _reversed(here: Any, sequence: Any, /) -> Any:
     counted = iterated(sequence)
     if counted is not None:
         return backwards(counted)
-    if not isinstance(sequence, str | tuple | list | range | dict | VectorValue):
+    known = isinstance(sequence, str | tuple | list | range | dict | VectorValue)
+    if not known and not (isinstance(sequence, RecordClass) and sequence.enumeration):
         raise Failure(NotStatic(what=f"the reverse of {describe(sequence)}"))
     return Once("what `reversed` gives", list(items_of(sequence))[::-1])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, items_of
-from pscdsl._src.frontend.purity import is_mutable
+from pscdsl._src.frontend.purity import is_closed, is_mutable
 from pscdsl._src.frontend.values import (
     Applicable,
     EnumMember,
@@ -159,8 +159,14 @@ class RecordClass:
 
         return static_fields(self)
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RecordValue:
-        """Construct an instance."""
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Construct an instance; of an enumeration, the member that has a value."""
+        if self.enumeration and len(args) == 1 and not kwargs and is_closed(args[0]):
+            members = self.enum_members()
+            if all(is_closed(each.value) for each in members):
+                for each in members:
+                    if each.value == args[0]:
+                        return each
         if self.kind == "namespace":
             instead = f"name a member: `{self.title}.NAME`" if self.enumeration else ""
             found = f"the class `{self.title}`, which is no record,"
@@ -221,7 +227,7 @@ class RecordClass:
         if name == "_make" and self.kind == "namedtuple":
             self.refuse_special("__len__")  # which it calls
 
-            def make(here: Any, iterable: Any, /) -> RecordValue:
+            def make(here: Any, iterable: Any, /) -> Any:
                 items = items_of(iterable)
                 if len(items) != len(self.fields):
                     problem = f"takes {len(self.fields)} items but {len(items)} were given"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.definitions import Excluded
-from pscdsl._src.frontend.interpreter import matching, operators
+from pscdsl._src.frontend.interpreter import matching, operators, special_methods
 from pscdsl._src.frontend.interpreter.assignments import assign, augment, delete_item_of
 from pscdsl._src.frontend.interpreter.branches import (
     ON,
@@ -437,6 +437,7 @@ def _for(
     source = locate_iterable(frame, iter)
     if isinstance(source, Poison):
         return _unrolled_in_doubt(frame, target, body)
+    source = special_methods.gone_through(frame, iter, source)
     last = partial(run, frame, orelse) if orelse else None
     counted = _counted(frame, node, source)
     if counted is not None and counted.few is None:

@@ -1,0 +1,327 @@
+"""Syntax that calls a method of a record's class: operators, comparisons, indices, `in`, loops.
+
+Python's protocol is followed where it is plain which method is called: the one of the left
+operand, then the reflected one of the right.  Where a class that derives from another may go
+first, or where NumPy makes an array of objects, the operation is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure, elements
+from pscdsl._src.frontend.interpreter.places import Frozen, Located, own
+from pscdsl._src.frontend.interpreter.python_numbers import computed, is_number
+from pscdsl._src.frontend.values import (
+    Marker,
+    Number,
+    Poisoned,
+    RecordValue,
+    describe,
+    is_poisoned,
+    is_traced,
+)
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.numpy.shorthand import cast
+from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.codes.language_evaluation import BadOperands
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dtypes import BOOL, PYTHON, Kind
+
+_NAMES: Final = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mult": "mul",
+    "Div": "truediv",
+    "FloorDiv": "floordiv",
+    "Mod": "mod",
+    "Pow": "pow",
+    "MatMult": "matmul",
+    "LShift": "lshift",
+    "RShift": "rshift",
+    "BitAnd": "and",
+    "BitOr": "or",
+    "BitXor": "xor",
+}
+_OF_FLOATS: Final = ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow")
+"""Operators of which NumPy hands a scalar on the left to the record as a number of Python's."""
+_MIRRORED: Final = {
+    "Eq": ("__eq__", "__eq__"),
+    "NotEq": ("__ne__", "__ne__"),
+    "Lt": ("__lt__", "__gt__"),
+    "LtE": ("__le__", "__ge__"),
+    "Gt": ("__gt__", "__lt__"),
+    "GtE": ("__ge__", "__le__"),
+}
+_UNARY: Final = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}
+_PLAIN: Final = ("dataclass", "record")
+"""Kinds of records that have no methods but those of their text."""
+_SEQUENCES: Final = ("__len__", "__getitem__", "__iter__")
+"""Methods by which NumPy may take a record for a sequence."""
+NOT_IMPLEMENTED: Final = Marker("builtins.NotImplemented")
+"""What a method returns that leaves an operation to the other operand."""
+
+
+MEANINGS[NOT_IMPLEMENTED.name] = NOT_IMPLEMENTED
+
+
+def has(value: Any, name: str) -> bool:
+    """Whether a value is a record whose class has a method of its text for some syntax."""
+    if not isinstance(value, RecordValue) or value.cls.kind == "precord":
+        return False
+    member = value.cls.members.get(name)
+    if member is None or member.kind != "method" or not isinstance(member.value, Closure):
+        return False
+    if name == "__eq__" and value.cls.kind == "dataclass":
+        # One that a decorated class inherits is hidden by the one that the decorator makes.
+        parents = [each.members.get(name) for each in value.cls.parents]
+        return all(each is None or each.value is not member.value for each in parents)
+    return True
+
+
+def called(frame: Frame, node: ast.AST, record: RecordValue, name: str, *args: Any) -> Any:
+    """What a method of a record gives; arguments and result may be references."""
+    here, session = frame.here(node), frame.session
+    method = record.cls.attribute(here, record, name)
+    assert isinstance(method, BoundMethod)
+    function = method.function
+    assert isinstance(function, Closure)
+    result = function.enter(session, function.bind((record, *args), {}))
+    if is_poisoned(result):
+        raise Poisoned
+    return own(session, result, Frozen(f"comes from `{method.name}`", frame.span(node)))
+
+
+def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """`left name right` by a method; `NotImplemented` if no class of a record has one for it."""
+    method, reflected = f"__{_NAMES[name]}__", f"__r{_NAMES[name]}__"
+    forward, backward = has(left, method), has(right, reflected)
+    if frame.program is None or not (forward or backward):
+        return NotImplemented
+    refusal = _Refusal(name, left, right)
+    if not isinstance(left, RecordValue):
+        return called(frame, node, right, reflected, _number(frame, name, left, right, refusal))
+    related = isinstance(right, RecordValue) and left.cls in right.cls.ancestry()
+    same = isinstance(right, RecordValue) and right.cls is left.cls
+    if related and not same and backward:
+        raise refusal.because(f"`{reflected}` of a class that derives from the other may go first")
+    if forward:
+        found = called(frame, node, left, method, right)
+        if found is not NOT_IMPLEMENTED:
+            return found
+    elif left.cls.kind not in _PLAIN:
+        raise refusal.because(f"`{left.cls.title}` has an operator of its own")
+    if same or not backward:
+        raise refusal.because("`NotImplemented` is all that is returned")
+    found = called(frame, node, right, reflected, left)
+    if found is NOT_IMPLEMENTED:
+        raise refusal.because("`NotImplemented` is all that is returned")
+    return found
+
+
+def refuse_in_place(left: Any, name: str) -> None:
+    """Refuse `+=` of a record whose class has a method of its own for it."""
+    if isinstance(left, RecordValue):
+        left.cls.refuse_special(f"__i{_NAMES[name]}__")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Refusal:
+    """An operation on records that is refused."""
+
+    name: str
+    left: Any
+    right: Any
+
+    def because(self, reason: str, instead: str = "") -> Failure:
+        """The refusal, with what is wrong."""
+        from pscdsl._src.frontend.interpreter.operators import SIGNS  # which calls methods
+
+        left, right = (
+            describe(each.seen() if isinstance(each, Located) else each)
+            for each in (self.left, self.right)
+        )
+        sign = SIGNS.get(self.name, self.name)
+        return Failure(
+            BadOperands(operator=sign, left=left, right=right, reason=reason, instead=instead)
+        )
+
+
+def _number(frame: Frame, name: str, left: Any, right: RecordValue, refusal: _Refusal) -> Any:
+    """What a reflected method is given for an operand on the left that is no record."""
+    if left.__class__ in (bool, int, float, complex) or isinstance(left, Dim | Number):
+        return left
+    if is_number(left):
+        return left
+    value = left.load() if isinstance(left, Located) else left
+    cls = right.cls
+    scalar = is_traced(value) and not value.ndim and value.dtype.is_inexact
+    if not (isinstance(value, Value) and scalar) or name not in _OF_FLOATS:
+        instead = "put the record on the left" if is_traced(value) else ""
+        raise refusal.because("what is on the left has an operator of its own", instead)
+    if cls.kind not in _PLAIN or any(each in cls.members for each in _SEQUENCES):
+        raise refusal.because("NumPy may take the record for a sequence", "put it on the left")
+    kind = value.dtype.kind
+    return computed(cast(value, PYTHON[kind]), kind)
+
+
+def unary(frame: Frame, node: ast.AST, name: str, operand: Any) -> Any:
+    """`-record` and the like; `NotImplemented` if its class has no method for it."""
+    method = _UNARY.get(name)
+    if method is None or frame.program is None or not has(operand, method):
+        return NotImplemented
+    return _made(called(frame, node, operand, method), method)
+
+
+def _made(found: Any, method: str) -> Any:
+    if found is NOT_IMPLEMENTED:
+        what = f"`NotImplemented` as the result of `{method}`"
+        raise Failure(Unsupported(what=what, rewrite="return a value"))
+    return found
+
+
+def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+    """A comparison, or `in`, by a method; `NotImplemented` if no class of a record has one."""
+    if frame.program is None:
+        return NotImplemented
+    if name in ("In", "NotIn"):
+        return _contains(frame, node, name, right, left)
+    if name not in _MIRRORED:
+        return NotImplemented
+    method, mirrored = _MIRRORED[name]
+    refusal = _Refusal(name, left, right)
+    if has(left, method):
+        if isinstance(right, RecordValue) and right.cls is not left.cls:
+            if left.cls in right.cls.ancestry() and mirrored in right.cls.members:
+                reason = f"`{mirrored}` of a class that derives from the other may go first"
+                raise refusal.because(reason)
+        found = called(frame, node, left, method, right)
+    elif has(right, mirrored) and _is_pythons(left):
+        found = called(frame, node, right, mirrored, left)
+    else:
+        return NotImplemented
+    if found is NOT_IMPLEMENTED:
+        raise refusal.because("`NotImplemented` is returned")
+    return found
+
+
+def _is_pythons(value: Any) -> bool:
+    plain = value.__class__ in (bool, int, float, complex)
+    return plain or isinstance(value, Dim | Number) or is_number(value)
+
+
+def _contains(frame: Frame, node: ast.AST, name: str, owner: Any, item: Any) -> Any:
+    """`item in record`, which is the truth of what the method returns."""
+    if not has(owner, "__contains__"):
+        return NotImplemented
+    found = called(frame, node, owner, "__contains__", item)
+    if isinstance(found, Located):
+        found = found.load()
+    if found.__class__ is bool:
+        return found is (name == "In")
+    if isinstance(found, Value) and not found.ndim and found.dtype is BOOL and name == "In":
+        return computed(found, Kind.BOOL)
+    what = f"`in` by a method that returns {describe(found)}"
+    raise Failure(Unsupported(what=what, rewrite="return a truth value; `not (x in r)` negates it"))
+
+
+def length(frame: Frame, node: ast.AST, record: RecordValue) -> Any:
+    """`len(record)`."""
+    found = called(frame, node, record, "__len__")
+    if (found.__class__ is int and found >= 0) or isinstance(found, Dim):
+        return found
+    what = f"a length that is {describe(found)}"
+    raise Failure(Unsupported(what=what, rewrite="return an integer, or a size"))
+
+
+def absolute(frame: Frame, node: ast.AST, record: RecordValue) -> Any:
+    """`abs(record)`."""
+    return _made(called(frame, node, record, "__abs__"), "__abs__")
+
+
+# Loops: `__iter__` returns `iter(…)` of a collection, or yields one item after the other.
+
+
+_AS_TUPLES: WeakKeyDictionary[Closure, Closure] = WeakKeyDictionary()
+"""Methods that return all items at once, by those that are iterators of them."""
+
+
+def gone_through(frame: Frame, node: ast.AST, value: Any) -> Any:
+    """What a loop goes through: of a record with `__iter__`, a tuple of its items."""
+    if frame.program is None or not has(value, "__iter__"):
+        return value
+    record: RecordValue = value
+    method = record.cls.attribute(frame.here(node), record, "__iter__")
+    function = method.function
+    at_once = _AS_TUPLES.get(function)
+    if at_once is None:
+        at_once = _AS_TUPLES[function] = _as_tuple(function, record)
+    session = frame.session
+    result = at_once.enter(session, at_once.bind((record,), {}))
+    if is_poisoned(result):
+        raise Poisoned
+    return own(session, tuple(elements(result)), Frozen(f"comes from `{method.name}`"))
+
+
+def _as_tuple(function: Closure, record: RecordValue) -> Closure:
+    """A method that returns a tuple of what `__iter__` gives."""
+    node = function.node
+    assert isinstance(node, ast.FunctionDef)
+    body = node.body
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]
+    items = [_yielded(function, each) for each in body]
+    if not items or None in items or (len(items) > 1 and isinstance(body[-1], ast.Return)):
+        what = f"`__iter__` of `{record.cls.title}`"
+        rewrite = "`return iter((…, …))`, or one `yield` after the other"
+        raise Failure(Unsupported(what=what, rewrite=rewrite))
+    shown = ast.Tuple([each for each in items if each is not None], ast.Load())
+    made = copy.copy(node)
+    made.body, made.decorator_list, made.returns = [ast.Return(shown)], [], None
+    for each in (shown, made.body[0]):
+        ast.copy_location(each, body[0])
+    function.source.keep(made)
+    return dataclasses.replace(function, node=made)
+
+
+def _yielded(function: Closure, statement: ast.stmt) -> ast.expr | None:
+    """What a statement of an iterator gives, as an item of a tuple; None if it is another."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which calls methods
+
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield):
+        return statement.value.value or ast.copy_location(ast.Constant(None), statement)
+    given = None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
+        given = statement.value.value
+    elif isinstance(statement, ast.Return) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        known = evaluate(function.annotation_frame(), call.func)
+        if getattr(known, "name", "") == "builtins.iter" and len(call.args) == 1:
+            given = None if call.keywords else call.args[0]
+    if given is None or isinstance(given, ast.Starred):
+        return None
+    return ast.copy_location(ast.Starred(given, ast.Load()), statement)
+
+
+_FIRST: Final = frozenset(
+    f"builtins.{name}" for name in "all any enumerate frozenset list set sorted sum tuple".split()
+)
+"""Functions of Python's that go through their first argument."""
+
+
+def with_items(frame: Frame, node: ast.AST, name: str, args: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of a function of Python's that goes through them, records by their items."""
+    if name == "builtins.zip":
+        return [gone_through(frame, node, each) for each in args]
+    alone = name in ("builtins.max", "builtins.min") and len(args) == 1
+    if (alone or name in _FIRST) and args:
+        return [gone_through(frame, node, args[0]), *args[1:]]
+    return args
