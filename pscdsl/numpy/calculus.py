@@ -9,11 +9,13 @@ from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.factorisations import EPSILON
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Cumulative
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.shaping import Pad
 from pscdsl._src.primitives.sorting import Sort
+from pscdsl._src.primitives.spectra import LeastSquares
 from pscdsl.numpy.calling import (
     Axes,
     as_array,
@@ -25,7 +27,9 @@ from pscdsl.numpy.calling import (
     require_scalar,
 )
 from pscdsl.numpy.convolution import convolve
+from pscdsl.numpy.creation import vander
 from pscdsl.numpy.elementwise import REAL, require, to_inexact, with_i64
+from pscdsl.numpy.linear_algebra import number_for_each, require_same
 from pscdsl.numpy.manipulation import concatenated
 from pscdsl.numpy.reductions import require_elements, total
 from pscdsl.numpy.shorthand import (
@@ -76,6 +80,57 @@ def polyval(p: Value, x: Value) -> Value:
         block, captured = inner.finish((total, coefficient), (step,))
     scan = Scan(block, captured=len(captured), carried=1, length=size)
     return scan.bind(*captured, result, p)[0]
+
+
+@of_numbers("numpy.polyfit", together=("x", "y", "w"), numbers=("rcond",))
+def polyfit(
+    x: Value,
+    y: Value,
+    deg: Any,
+    rcond: Any = None,
+    full: bool = False,
+    w: Value | None = None,
+    cov: Any = False,
+) -> Value:
+    """The polynomial of a degree that comes nearest to points, the highest coefficient first.
+
+    The sum of the squares of what is missing is the least; `y` may have a column for each of
+    several polynomials.
+    The degree `deg` is a number that is known.  Singular values below `rcond` times the largest are
+    left out; without it, below as many roundings as there are points.  What is missing is
+    multiplied by the weights `w` before it is squared.
+    """
+    name = "numpy.polyfit"
+    if type(deg) is not int or deg < 0:
+        raise Failure(BadArguments(function=name, problem=f"takes a degree, not {describe(deg)}"))
+    if full is not False or cov is not False:
+        problem = "gives the coefficients alone: leave out `full` and `cov`"
+        raise Failure(BadArguments(function=name, problem=problem))
+    vectors = [(x, "a vector", (1,)), (y, "a vector or a matrix", (1, 2))]
+    for each, wanted, ranks in [*vectors, *([] if w is None else [(w, "a vector", (1,))])]:
+        require(name, each, REAL)
+        if each.ndim not in ranks:
+            raise Failure(WrongNumberOfAxes(function=name, given=each.type, wanted=wanted))
+        require_same(name, (f"{x.type}", x.shape[0]), (f"{each.type}", each.shape[0]), x)
+    x, y = to_inexact(x), to_inexact(y)
+    require_elements(x, (0,), name)
+    (size,), columns = x.shape, deg + 1
+    powers = vander(x, columns)
+    wanted_values = reshaped(y, (size, 1)) if y.ndim == 1 else y
+    if w is not None:
+        factors = reshaped(to_inexact(w), (size, 1))
+        powers = e.multiply(powers, broadcast_to(factors, powers.shape))
+        wanted_values = e.multiply(wanted_values, broadcast_to(factors, wanted_values.shape))
+    scale: Value = e.sqrt(total(e.multiply(powers, powers), (0,)))
+    powers = e.divide(powers, broadcast_to(reshaped(scale, (1, columns)), powers.shape))
+    if rcond is None:
+        here = x.builder.program.current
+        cutoff = e.multiply(here.size(size, x.dtype), EPSILON[x.dtype])
+    else:
+        cutoff = number_for_each(name, powers, rcond)
+    found: Value = LeastSquares()(powers, cutoff, wanted_values)
+    found = e.divide(found, broadcast_to(reshaped(scale, (columns, 1)), found.shape))
+    return reshaped(found, (columns,)) if y.ndim == 1 else found
 
 
 def at_type(p: Value) -> Any:

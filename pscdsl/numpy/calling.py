@@ -537,11 +537,6 @@ _NEUTRAL: Final[dict[str, str]] = {
 }
 """What leaves the result of a reduction as it is."""
 _LEFT_OUT: Final = frozenset("casting subok signature like device copy overwrite_input".split())
-_COUNTING: Final[dict[str, str]] = {
-    "reshape": "`np.reshape(x.T, shape[::-1]).T` counts the first axis fastest",
-    **dict.fromkeys(("ravel", "flatten"), "`x.T.ravel()` counts the first axis fastest"),
-}
-"""What `order="F"` is about values, and how that is written."""
 _FIELDS: Final[dict[str, str]] = dict.fromkeys(
     ("sort", "argsort", "partition", "argpartition"), "an array has no fields: leave it out"
 )
@@ -584,8 +579,7 @@ def _instead(name: str, keyword: str, value: object) -> str:
             return f"`np.{name}(np.where(mask, x, {_NEUTRAL[name]}))`"
         return f"`np.where(mask, np.{name}(…), other)`"
     if keyword == "order":
-        counting = _COUNTING.get(name) if value in ("F", "f") else _FIELDS.get(name)
-        return counting or "an array has one order in memory here: leave it out"
+        return _FIELDS.get(name) or "an array has one order in memory here: leave it out"
     if keyword == "dtype":
         return "cast the arrays, as in `x.astype(dtype)`, or the result"
     return "leave it out" if keyword in _LEFT_OUT else ""

@@ -395,10 +395,10 @@ def _relative(name: str, a: Value, given: Any) -> Value:
     """A cutoff relative to the largest singular value, one for each matrix."""
     if given is None:
         return broadcast_to(_precision(a), a.shape[:-2])
-    return _number(name, a, given)
+    return number_for_each(name, a, given)
 
 
-def _number(name: str, a: Value, given: Any) -> Value:
+def number_for_each(name: str, a: Value, given: Any) -> Value:
     """A real number for each matrix, in the matrix's precision."""
     x = as_operand(a.builder, given)
     if not (x.dtype.is_float or x.dtype.is_integer):
@@ -466,7 +466,7 @@ def matrix_rank(A: Value, tol: Any = None, hermitian: bool = False, *, rtol: Any
     require_elements(x, (x.ndim - 2, x.ndim - 1), name)
     singular = Svd(vectors=False)(x)
     if tol is not None:
-        bound = _number(name, x, tol)
+        bound = number_for_each(name, x, tol)
     else:
         first = extremum(singular, "maximum", (singular.ndim - 1,))
         bound = e.multiply(_relative(name, x, rtol), first)

@@ -11,7 +11,7 @@ import numpy as np
 from pscdsl._src.ir.broadcasting import broadcast_shapes as joint
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl._src.language.meanings import function
+from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import DynamicSlice
 from pscdsl.numpy.calling import (
@@ -66,9 +66,31 @@ from pscdsl.typing.python_containers import is_sequence
 
 
 @of_arrays("numpy.reshape", together=("a",), traced=("shape",))
-def reshape(a: Value, /, shape: Any, *, copy: bool | None = None) -> Value:
-    """Another shape with as many elements; one size may be -1 and follows from the others."""
-    return reshaped(a, reshaped_shape(a.builder.facts, a.type, shape))
+def reshape(a: Value, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Value:
+    """Another shape with as many elements; one size may be -1 and follows from the others.
+
+    The order `"C"` counts elements by the last axis first, `"F"` by the first one, in both arrays.
+    """
+    wanted = reshaped_shape(a.builder.facts, a.type, shape)
+    if not counts_backwards("numpy.reshape", a, order):
+        return reshaped(a, wanted)
+    return _with_axes_reversed(reshaped(_with_axes_reversed(a), wanted[::-1]))
+
+
+def counts_backwards(name: str, a: Value, order: Any) -> bool:
+    """Whether elements are counted by the first axis first; a Failure if memory decides."""
+    known = order if isinstance(order, str) else ""
+    if known in ("C", "c") or (known in ("A", "a", "K", "k") and a.ndim < 2):
+        return False
+    if known in ("F", "f"):
+        return True
+    problem = f"takes the order `C` or `F` of {a.type}, not {describe(order)}"
+    instead = "how an array lies in memory is not known: say which axis is counted first"
+    raise Failure(BadArguments(function=name, problem=problem, instead=instead))
+
+
+def _with_axes_reversed(a: Value) -> Value:
+    return transposed(a, tuple(reversed(range(a.ndim))))
 
 
 def reshaped_shape(facts: Assumptions, given: ArrayType, wanted: Any) -> Shape:
@@ -122,9 +144,9 @@ def _missing(facts: Assumptions, total: Size, product: Size) -> Fact | None:
 
 
 @of_arrays("numpy.ravel", together=("a",))
-def ravel(a: Value) -> Value:
-    """All elements along one axis."""
-    return raveled(a)
+def ravel(a: Value, order: Any = "C") -> Value:
+    """All elements along one axis, counted by the last axis first; by the first one with `"F"`."""
+    return raveled(_with_axes_reversed(a) if counts_backwards("numpy.ravel", a, order) else a)
 
 
 @of_arrays("numpy.expand_dims", together=("a",))

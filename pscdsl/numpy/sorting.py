@@ -381,18 +381,88 @@ def histogram(
     if weights is not None:
         _require_weights(a, weights)
         weights = raveled(weights)
-    x, count = raveled(cast(a, edges.dtype)), edges.shape[0] - 1
-    last = at(edges, 0, count)
-    found = e.subtract(places(edges, x, "right"), 1)
-    found = where(e.equal(x, last), here.full(here.size(count - 1, I32), x.shape, I32), found)
-    inside = e.bitwise_and(e.greater_equal(x, at(edges, 0, 0)), e.less_equal(x, last))
-    counts = tallied(found, inside, weights, count)
+    found, inside = _bin_of(here, a, edges)
+    counts = tallied(found, inside, weights, edges.shape[0] - 1)
     if density:
-        widths = e.subtract(part(edges, 0, 1, count + 1), part(edges, 0, 0, count))
+        widths = _widths(edges)
         dtype = edges.dtype if weights is None else to_inexact(weights).dtype
         amounts = cast(counts, dtype)
         counts = e.divide(e.divide(amounts, cast(widths, dtype)), total(amounts, (0,)))
     return counts, edges
+
+
+@of_numbers("numpy.histogram2d", together=("x", "y"), alone=("weights",), traced=("bins", "range"))
+def histogram2d(
+    here: Builder,
+    x: Value,
+    y: Value,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002
+    density: bool | None = None,
+    weights: Value | None = None,
+) -> tuple[Value, Value, Value]:
+    """How many points lie in each cell of a grid, as floats, and the edges along both axes.
+
+    `bins` says how many bins there are, or their edges, or is a pair of these; `range` is a pair of
+    the first and the last edge, or of None where the data say.
+    """
+    name = "numpy.histogram2d"
+    size = require_vector(x, name, "the first coordinates")
+    other = require_vector(y, name, "the second coordinates")
+    require_same_length(x, (size, other), name, "the first", "the second coordinates")
+    if weights is not None:
+        _require_weights(x, weights)
+        require(name, weights, REAL)
+    bounds = (None, None) if range is None else listed(range)
+    if bounds is None or len(bounds) != 2:
+        problem = f"takes a `range` of two pairs of numbers, not {describe(range)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    found = [_edges(here, *each) for each in zip((x, y), _pair(here, bins), bounds, strict=True)]
+    (across, down), (rows, columns) = found, (each.shape[0] - 1 for each in found)
+    row, in_rows = _bin_of(here, x, across)
+    column, in_columns = _bin_of(here, y, down)
+    cell = e.add(e.multiply(row, here.size(columns, I32)), column)
+    dtype = across.dtype if weights is None else to_inexact(weights).dtype
+    inside = e.bitwise_and(in_rows, in_columns)
+    amounts = None if weights is None else cast(weights, dtype)
+    counts = cast(tallied(cell, inside, amounts, rows * columns), dtype)
+    table = reshaped(counts, (rows, columns))
+    if density:
+        whole = total(counts, (0,))
+        for axis, edges in enumerate(found):
+            table = e.divide(table, spread(cast(_widths(edges), dtype), table.shape, (axis,)))
+        table = e.divide(table, whole)
+    return table, across, down
+
+
+def _pair(here: Builder, bins: Any) -> Sequence[Any]:
+    """The bins along each axis: one value for both, or a pair of them."""
+    if isinstance(bins, list | tuple) and len(bins) == 2:  # pyright: ignore
+        return bins
+    size: Any = 3
+    if isinstance(bins, list | tuple | np.ndarray):
+        size = len(bins)  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(bins, Value) and bins.ndim == 1:
+        size = bins.shape[0]
+    if not at_least(here.facts, size, 3):
+        problem = f"takes a pair of bins, or at least 3 edges for both axes, not {describe(bins)}"
+        raise Failure(BadArguments(function="numpy.histogram2d", problem=problem))
+    return bins, bins
+
+
+def _bin_of(here: Builder, a: Value, edges: Value) -> tuple[Value, Value]:
+    """In which bin each element lies, and whether it lies in one; the last has both its edges."""
+    x, count = raveled(cast(a, edges.dtype)), edges.shape[0] - 1
+    last = at(edges, 0, count)
+    found: Value = e.subtract(places(edges, x, "right"), 1)
+    found = where(e.equal(x, last), here.full(here.size(count - 1, I32), x.shape, I32), found)
+    return found, e.bitwise_and(e.greater_equal(x, at(edges, 0, 0)), e.less_equal(x, last))
+
+
+def _widths(edges: Value) -> Value:
+    count = edges.shape[0]
+    found: Value = e.subtract(part(edges, 0, 1, count), part(edges, 0, 0, count - 1))
+    return found
 
 
 def _require_weights(a: Value, weights: Value) -> None:

@@ -217,3 +217,63 @@ def test_bincount_at_its_edges() -> None:
     refused(LengthsDiffer, "numpy.bincount", x, normal(2), length=2)
     counts = build("numpy.bincount", (x,), {"length": 2}).function.body.out_types
     assert str(counts[0]) == "i32[2]"
+
+
+PAIRS: list[Any] = [4, (3, 5), [[-1.0, 0.0, 0.5, 2.0], 2], [-2.0, -0.5, 0.25, 3.0]]
+
+
+@pytest.mark.parametrize("bins", PAIRS)
+def test_histograms_of_pairs(bins: Any) -> None:
+    x, y = normal(35), normal(2, 35)[1]
+    ways: list[dict[str, Any]] = [
+        {},
+        {"range": [(-1.0, 1.0), (-0.5, 2.0)]},
+        {"range": [None, (-0.5, 2.0)]},
+        {"weights": abs(x)},
+        {"density": True},
+        {"density": True, "weights": abs(y)},
+    ]
+    for options in ways:
+        check("numpy.histogram2d", x, y, bins, **options)
+    check("numpy.histogram2d", x, y, bins, density=True, weights=abs(x), compiled=True)
+
+
+def test_histograms_of_few_pairs() -> None:
+    for count in (1, 2):
+        x = normal(count)
+        check("numpy.histogram2d", x, -x, 3)
+    check("numpy.histogram2d", normal(0), normal(0), [0.0, 1.0, 2.0], symbolic=False)
+    check("numpy.histogram2d", np.array([0.0, NAN, 0.5]), np.ones(3), 2, range=((0, 1), (0, 1)))
+    x = normal(5)
+    refused(LengthsDiffer, "numpy.histogram2d", x, normal(4))
+    refused(WrongNumberOfAxes, "numpy.histogram2d", normal(2, 2), normal(2, 2))
+    refused(BadArguments, "numpy.histogram2d", x, x, [1.0, 2.0])
+    refused(BadArguments, "numpy.histogram2d", x, x, [5])
+    refused(BadArguments, "numpy.histogram2d", x, x, 3, range=(0.0, 1.0, 2.0))
+    refused(WeightsDoNotFit, "numpy.histogram2d", x, x, weights=normal(2))
+
+
+@pytest.mark.parametrize("degree", [0, 1, 3])
+def test_polynomials_that_come_nearest(degree: int) -> None:
+    x, y = normal(9), normal(2, 9)[1]
+    check("numpy.polyfit", x, y, degree, rtol=1e-7)
+    check("numpy.polyfit", x, np.stack([y, x], 1), degree, rtol=1e-7)
+    check("numpy.polyfit", x, y, degree, w=abs(y), rtol=1e-7)
+    check("numpy.polyfit", x, np.stack([y, x], 1), degree, w=abs(y), rtol=1e-7)
+    check("numpy.polyfit", x, y, degree, rcond=0.4, rtol=1e-7, compiled=True)
+    check("numpy.polyfit", np.arange(9), np.arange(9) ** 2, degree, rtol=1e-6, symbolic=False)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_polynomials_of_few_points() -> None:
+    for count in (1, 2):
+        check("numpy.polyfit", normal(count), normal(count) ** 2, 2, symbolic=False)
+    x = normal(5)
+    refused(EmptyReduction, "numpy.polyfit", normal(0), normal(0), 1)
+    refused(LengthsDiffer, "numpy.polyfit", x, normal(4), 1)
+    refused(LengthsDiffer, "numpy.polyfit", x, x, 1, w=normal(4))
+    refused(WrongNumberOfAxes, "numpy.polyfit", normal(2, 2), normal(2, 2), 1)
+    refused(BadArguments, "numpy.polyfit", x, x, -1)
+    refused(BadArguments, "numpy.polyfit", x, x, 1.0)
+    refused(BadArguments, "numpy.polyfit", x, x, 1, full=True)
+    refused(BadArguments, "numpy.polyfit", x, x, 1, cov=True)

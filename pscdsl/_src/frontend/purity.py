@@ -133,8 +133,6 @@ _IN_WORDS: Final = {
     "jax.ops.segment_sum": '`psc.update(np.zeros(n, x.dtype), ids, x, combine="add")`',
     "jax.pmap": "`psc.vmap` maps over an axis",
     "numpy.fromfunction": "`i, j = np.indices(shape)`, and the function of `i` and `j`",
-    "numpy.piecewise": "`np.select([x < 0, x >= 0], [-x, x])`: of arrays, not of functions",
-    "numpy.polyfit": "`np.linalg.lstsq(np.vander(x, degree + 1), y)[0]`",
     "numpy.vectorize": "functions work on whole arrays; `psc.map` loops over the first axis",
     "scipy.linalg.block_diag": "`np.block([[a, zeros], [zeros, b]])`",
     "scipy.linalg.cho_factor": "`np.linalg.cholesky(a)`, which is the lower factor",

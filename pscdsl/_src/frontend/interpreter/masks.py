@@ -384,12 +384,13 @@ def attribute(owner: Selected, name: str) -> Any:
 def store(here: Builder, owner: Located, index: Any, value: Selected) -> None:
     """`owner[index] = value` at the mask that selects the value."""
     whole = owner.load()
-    _require_place(here, whole, index, value)
+    require_place(here, whole, index, value)
     new = fitted(here, whole, value.full)
     owner.store(here, WHOLE, _numpy(here, "where", value.mask, new, whole))
 
 
-def _require_place(here: Builder, whole: Array, index: Any, value: Selected) -> None:
+def require_place(here: Builder, whole: Array, index: Any, value: Selected) -> None:
+    """A Failure if an index is not the mask that selects a value."""
     target = selected(here, whole, index, value.refusal)
     if target is None:
         value.load()
@@ -403,7 +404,7 @@ def updated(
     refusal = Failure() if not isinstance(value, Selected) else value.refusal
     target = selected(here, whole, index, refusal)
     if isinstance(value, Selected):
-        _require_place(here, whole, index, value)
+        require_place(here, whole, index, value)
         value = value.safe(here)
     return combine(whole if target is None else target.full, value)
 

@@ -166,6 +166,11 @@ def _of_powers(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     return not kwargs and len(args) == 2 and type(args[1]) is int and args[1] != 1
 
 
+def _of_points(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """`np.polyfit(x, y, 2)`: the coefficients alone."""
+    return len(args) == 3 and kwargs.keys() <= {"rcond", "w"}
+
+
 def _whatever(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """A function that is known to make new memory if `copy` is not given."""
     return "copy" not in kwargs and len(args) == 1 and _has_axes(args)
@@ -184,6 +189,7 @@ NEW_CALLS: Final[dict[str, Callable[[Sequence[Any], Mapping[str, Any]], bool]]] 
     "numpy.einsum": _of_operands,
     "numpy.nan_to_num": _whatever,
     "numpy.linalg.matrix_power": _of_powers,
+    "numpy.polyfit": _of_points,
 }
 """Which calls of functions that may give views give an array of their own, or a scalar."""
 

@@ -23,7 +23,7 @@ from pscdsl._src.frontend.combinators import (
     switch,
     while_loop,
 )
-from pscdsl._src.frontend.interpreter import iterators, python_library
+from pscdsl._src.frontend.interpreter import iterators, piecewise, python_library
 from pscdsl._src.frontend.purity import constant
 from pscdsl._src.frontend.transformations.derivatives import (
     checkpoint,
@@ -233,6 +233,7 @@ for _constant in ("pi", "e", "inf", "nan", "tau"):
     MEANINGS[f"math.{_constant}"] = getattr(math, _constant)
 python_library.register()
 iterators.register()
+piecewise.register()
 register()
 MEANINGS["pscdsl.bool_"] = dtypes.BOOL
 MEANINGS["dataclasses.dataclass"] = Marker("dataclasses.dataclass")

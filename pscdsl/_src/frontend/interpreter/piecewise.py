@@ -1,0 +1,117 @@
+"""`np.piecewise`: functions of the elements that conditions select, stored at their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from pscdsl._src.frontend.interpreter import masks
+from pscdsl._src.frontend.interpreter.frames import session_of
+from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.interpreter.places import Array, fitted, load
+from pscdsl._src.frontend.interpreter.stores import numpys
+from pscdsl._src.frontend.values import Applicable, Poisoned, StaticFunction, describe, is_poisoned
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.shapes import DataDependentShape
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import BOOL
+from pscdsl.typing.python_containers import is_sequence
+
+NAME = "numpy.piecewise"
+
+
+class _Piecewise(StaticFunction):
+    """A function that reads what it is given, and returns a new array."""
+
+    returns_new_arrays: ClassVar = True
+
+
+def piecewise(here: Builder, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """An array like `x`, with what each function makes of the elements where its condition holds.
+
+    `funclist` has as many functions of selected elements, or numbers, as there are conditions, or
+    one more for all other places.  Functions are given the other arguments, too.
+    """
+    if not isinstance(x, Value) or not x.ndim:
+        raise _bad(f"takes an array with axes, not {describe(x)}")
+    conditions = _conditions(x, condlist)
+    if not is_sequence(funclist):
+        raise _bad(f"takes a list of functions or numbers, not {describe(funclist)}")
+    functions: Sequence[Any] = funclist
+    if len(functions) == len(conditions) + 1:
+        held = conditions[0]
+        for each in conditions[1:]:
+            held = numpys(here, "logical_or", held, each)
+        conditions = [*conditions, numpys(here, "logical_not", held)]
+    if len(functions) != len(conditions):
+        raise _bad(f"got {len(functions)} functions for {len(conditions)} conditions")
+    result: Array = numpys(here, "zeros_like", x)
+    for condition, function in zip(conditions, functions, strict=True):
+        if isinstance(function, Applicable):
+            written = session_of(here).stores
+            function = _applied(here, function, (_chosen(here, x, condition), *args), kw)
+            if session_of(here).stores != written:  # NumPy calls none where nothing is selected
+                raise _bad("takes functions that change nothing")
+        result = _stored(here, result, condition, function)
+    return result
+
+
+def _conditions(x: Value, given: Any) -> list[Value]:
+    """The conditions, each of the shape of the array."""
+    if not is_sequence(given) or not given:
+        raise _bad(f"takes a list of conditions, not {describe(given)}")
+    conditions: Sequence[Any] = given
+    for each in conditions:
+        fits = isinstance(each, Value) and each.dtype is BOOL and each.ndim == x.ndim
+        if not fits or not all(map(x.builder.facts.equal, each.shape, x.shape)):
+            raise _bad(f"takes conditions in the shape of {x.type}, not {describe(each)}")
+    return list(conditions)
+
+
+def _chosen(here: Builder, x: Value, condition: Value) -> masks.Selected:
+    """`x[condition]`."""
+    instead = "`np.where(condition, …, …)` takes values for all places"
+    refusal = Failure(DataDependentShape(what="the part that a condition selects", instead=instead))
+    found = masks.selected(here, x, condition, refusal)
+    if found is None:
+        raise refusal
+    return found
+
+
+def _applied(here: Builder, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """What a function makes of selected elements: elements of the same places, or a number."""
+    if isinstance(function, BoundMethod) and isinstance(function.function, Closure):
+        function, args = function.function, (function.self_value, *args)
+    if isinstance(function, Closure):
+        found = function.enter(session_of(here), function.bind(args, kwargs))
+    elif isinstance(function, Meaning):
+        found = masks.called(here, function, args, kwargs)
+    else:
+        raise _bad(f"takes functions that are written here, and NumPy's, not {describe(function)}")
+    if is_poisoned(found):
+        raise Poisoned
+    return found
+
+
+def _stored(here: Builder, whole: Array, condition: Value, value: Any) -> Array:
+    """`whole[condition] = value`."""
+    if isinstance(value, masks.Selected):
+        masks.require_place(here, whole, condition, value)
+        new = fitted(here, whole, value.full)
+    else:
+        new = fitted(here, whole, load(value))
+        if new.ndim:
+            raise _bad(f"takes functions that give elements or a number, not {new.type}")
+    found: Array = numpys(here, "where", condition, new, whole)
+    return found
+
+
+def _bad(problem: str) -> Failure:
+    return Failure(BadArguments(function="np.piecewise", problem=problem))
+
+
+def register() -> None:
+    """Give the function its name."""
+    MEANINGS[NAME] = _Piecewise(NAME, piecewise)
