@@ -179,6 +179,8 @@ KNOWN_MODULES = frozenset(
         "pyrsistent",
         "pyrsistent.typing",
         "scipy",
+        "scipy.fft",
+        "scipy.linalg",
         "scipy.special",
         "typeguard",
         "typing",
@@ -193,7 +195,7 @@ _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.
 _KNOWN_IN_PARTS = frozenset(
     {
         *("collections", "dataclasses", "functools", "itertools", "math", "operator"),
-        *("scipy", "scipy.special", "typeguard"),
+        *("scipy", "scipy.fft", "scipy.linalg", "scipy.special", "typeguard"),
     }
 )
 """Modules with names that have no meaning here."""

@@ -409,7 +409,8 @@ def _homes() -> dict[str, str]:
 @functools.cache
 def _optional() -> tuple[str, ...]:
     """Known modules that take time to load: what nobody has loaded, nobody has objects of."""
-    return ("scipy.special", "typeguard", *dict.fromkeys(_homes().values()))
+    known = ("scipy.fft", "scipy.linalg", "scipy.special", "typeguard")
+    return (*known, *dict.fromkeys(_homes().values()))
 
 
 @functools.cache

@@ -1,0 +1,189 @@
+"""Functions of `scipy.linalg` and `scipy.fft` in kernels, beside SciPy itself."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+import scipy.fft
+import scipy.linalg as sl
+from scipy import fft
+
+import pscdsl as psc
+from pscdsl import c128, f64
+from pscdsl._src.frontend.modules.scope import Project
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.typing.diagnostics import Failure
+from tests.support.numpy_differential import agree, normal
+from tests.support.numpy_harness import run
+
+Project()  # declares the meanings
+
+NAMES = [
+    name
+    for name, each in MEANINGS.items()
+    if name.startswith(("scipy.linalg.", "scipy.fft.")) and isinstance(each, Meaning)
+]
+
+
+def real(name: str) -> Any:
+    found: Any = scipy
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def definite(size: int) -> Any:
+    a = normal(size, size)
+    return a @ a.T + np.eye(size)
+
+
+A, B = definite(4), normal(4)
+C = A + 1j * np.triu(normal(4, 4), 1)
+X = normal(3, 6)
+Z = X + 1j * normal(3, 6)[::-1]
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("linalg.solve", (A, B), {}),
+    ("linalg.solve", (normal(4, 4), normal(4, 2)), {"check_finite": False}),
+    ("linalg.solve", (C, B + 0j), {}),
+    ("linalg.solve", (np.triu(A), B), {"assume_a": "gen"}),
+    ("linalg.solve", (definite(1), normal(1)), {}),
+    ("linalg.inv", (A,), {}),
+    ("linalg.inv", (C,), {"overwrite_a": False}),
+    ("linalg.det", (A,), {}),
+    ("linalg.det", (C,), {}),
+    ("linalg.cholesky", (A + np.tril(normal(4, 4), -1),), {}),
+    ("linalg.cholesky", (A + np.triu(normal(4, 4), 1),), {"lower": True}),
+    ("linalg.cholesky", (A + 0.1j * np.triu(normal(4, 4), 1),), {}),
+    ("linalg.cholesky", (A + 0.1j * np.tril(normal(4, 4), -1),), {"lower": True}),
+    ("linalg.eigvalsh", (normal(4, 4),), {}),
+    ("linalg.eigvalsh", (normal(4, 4),), {"lower": False}),
+    ("linalg.eigvalsh", (C,), {"check_finite": False}),
+    ("linalg.svdvals", (normal(4, 3),), {}),
+    *(
+        ("linalg.solve_triangular", (a, b), {"trans": trans, "lower": lower})
+        for a, b in ((normal(4, 4) + 3 * np.eye(4), B), (C, normal(4, 2) + 0j))
+        for trans in (0, 1, 2, "N", "T", "C")
+        for lower in (False, True)
+    ),
+    ("linalg.solve_triangular", (A, B, 1, True, True), {}),
+    *((f"fft.{name}", (x,), {}) for name in ("fft", "ifft") for x in (X, Z, X[0], X[:1])),
+    ("fft.fft", (X, 4, 0, "ortho"), {}),
+    ("fft.ifft", (Z,), {"n": 9, "norm": "forward"}),
+    ("fft.rfft", (X,), {"norm": "backward"}),
+    ("fft.irfft", (Z,), {}),
+    ("fft.irfft", (Z, 7), {"axis": 0}),
+    ("fft.hfft", (Z,), {}),
+    ("fft.ihfft", (X,), {}),
+    *((f"fft.{name}", (Z,), {}) for name in ("fft2", "ifft2", "fftn", "ifftn", "irfft2", "irfftn")),
+    *((f"fft.{name}", (X,), {}) for name in ("rfft2", "rfftn")),
+    ("fft.fft2", (Z,), {"s": (4, 5), "axes": (1, 0), "norm": "ortho"}),
+    ("fft.fftn", (normal(2, 3, 4),), {"axes": (0, 2)}),
+    ("fft.fftshift", (X,), {}),
+    ("fft.ifftshift", (X,), {"axes": 1}),
+    ("fft.fftfreq", (7,), {}),
+    ("fft.fftfreq", (6, 0.5), {}),
+    ("fft.rfftfreq", (7,), {"d": 0.1}),
+]
+
+
+def narrow(x: Any) -> Any:
+    """An array in half as many bits."""
+    if not isinstance(x, np.ndarray):
+        return x
+    return x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), CALLS)
+def test_as_scipy(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    wanted = real(f"scipy.{name}")(*args, **kwargs)
+    is_open = name.endswith("freq")  # the dtype is that of what it meets, or f32
+    agree(run(f"scipy.{name}", *args, **kwargs), wanted, 1e-6 if is_open else 1e-9)
+    if not is_open and not name.endswith("det"):
+        few = [narrow(each) for each in args]
+        found, wanted = run(f"scipy.{name}", *few, **kwargs), real(f"scipy.{name}")(*few, **kwargs)
+        assert np.asarray(found).dtype == wanted.dtype
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-3, atol=1e-4)
+
+
+def test_every_function_is_called() -> None:
+    assert {f"scipy.{name}" for name, _, _ in CALLS} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_of_scipy(name: str) -> None:
+    """What is not taken here stands behind what is, and by its name."""
+    function: Any = MEANINGS[name]
+    ours = [each for each in function.signature.parameters.values() if each.name != "here"]
+    theirs = inspect.signature(real(name)).parameters
+    for place, each in enumerate(ours):
+        other = theirs.get(each.name)
+        if other is None:  # which an older SciPy has not
+            assert each.name in ("assume_a", "transposed", "check_finite")
+            continue
+        assert each.kind is other.kind
+        if other.kind is not other.KEYWORD_ONLY:
+            assert list(theirs)[place] == each.name
+        assert each.default == other.default or each.name in ("assume_a", "axes")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs"),
+    [
+        ("linalg.solve", (A, B), {"lower": True}),
+        ("linalg.solve", (A, B), {"assume_a": "pos"}),
+        ("linalg.solve", (A, B), {"overwrite_a": True}),
+        ("linalg.solve", (A, B), {"transposed": True}),
+        ("linalg.solve", (np.stack([A, A]), np.stack([A, A])), {}),
+        ("linalg.solve", (A.astype(np.int32), B.astype(np.int32)), {}),
+        ("linalg.det", (narrow(A),), {}),
+        ("linalg.inv", (A,), {"assume_a": "pos"}),
+        ("linalg.solve_triangular", (A, B), {"trans": 3}),
+        ("linalg.solve_triangular", (A, B), {"trans": True}),
+        ("linalg.solve_triangular", (A, B), {"overwrite_b": True}),
+        ("linalg.cholesky", (A,), {"lower": 1}),
+        ("linalg.eigvalsh", (A, A), {}),
+        ("linalg.eigvalsh", (A,), {"subset_by_index": (0, 1)}),
+        ("fft.fft", (X,), {"workers": 2}),
+        ("fft.fft", (X,), {"overwrite_x": True}),
+        ("fft.fft", (X.astype(np.int32),), {}),
+        ("fft.fft", (X,), {"norm": "other"}),
+        ("fft.fftfreq", (7,), {"xp": np}),
+    ],
+)
+def test_what_is_refused(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    with pytest.raises(Failure):
+        run(f"scipy.{name}", *args, **kwargs)
+
+
+def kernel_of_names(a: f64["n n"], b: f64["n"]) -> tuple[f64["n"], c128["n"], f64["n n"], f64]:
+    x = sl.solve_triangular(a, b, lower=True)
+    x[0] += 1
+    y = scipy.fft.fft(x)
+    y *= 2
+    return x, y, sl.cholesky(a, lower=True), scipy.linalg.det(a) + fft.ifft(y).real[0]
+
+
+def test_names_in_kernels() -> None:
+    kernel: Any = psc.kernel(kernel_of_names)
+    for found, wanted in zip(kernel(A, B), kernel_of_names(A, B), strict=True):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-9)
+
+
+def test_other_functions_are_refused() -> None:
+    def transformed(x: f64["n"]) -> f64["n"]:
+        return fft.dct(x)
+
+    def factor(a: f64["n n"]) -> f64["n n"]:
+        return sl.expm(a)
+
+    with pytest.raises(psc.CheckError, match=r"scipy\.fft\.dct|dct"):
+        psc.kernel(transformed)(B)
+    with pytest.raises(psc.CheckError, match="expm"):
+        psc.kernel(factor)(A)
