@@ -1,7 +1,7 @@
 """Element types, their classes, and promotion.
 
-Arrays of one kind never promote each other.  Integers, truth values and scalars take the dtype of
-what they meet if that holds them (`widens`).  A *weak* operand (a Python scalar, a size, a
+Arrays of one kind never promote each other.  What is of a lower kind, and scalars, take the dtype
+of what they meet if that holds them (`widens`).  A *weak* operand (a Python scalar, a size, a
 creation function without a dtype) has only a kind and takes the dtype of the arrays it meets.
 """
 
@@ -142,9 +142,9 @@ _DIGITS: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
 def widens(narrow: DType, wide: DType, scalar: bool) -> bool:
     """Whether NumPy promotes two dtypes to `wide`, and what is `narrow` says the same in it.
 
-    That is so of truth values, and of integers beside floats and complex numbers that hold them.
-    A `scalar` may also be an integer of fewer bits, a real number beside complex ones of its
-    precision, and a 64-bit integer beside f64 and c128, as Python's integers are.  Numbers of one
+    That is so of truth values, of integers beside floats and complex numbers that hold them, and of
+    floats beside complex numbers of their precision.  A `scalar` may also be an integer of fewer
+    bits, and a 64-bit integer beside f64 and c128, as Python's integers are.  Numbers of one
     floating-point kind stay apart: a mixed precision is rarely meant.
     """
     if narrow is wide:
@@ -159,7 +159,7 @@ def widens(narrow: DType, wide: DType, scalar: bool) -> bool:
     if narrow.is_integer:
         holds = narrow.bits - narrow.signed <= _DIGITS[wide.real.name]
         return wide is not BF16 and (holds or (scalar and wide.real is F64))
-    return scalar and narrow.kind < wide.kind and wide.real is narrow
+    return narrow.kind < wide.kind and wide.real is narrow
 
 
 def inexact(given: DType) -> DType:

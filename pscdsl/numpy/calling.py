@@ -29,7 +29,12 @@ from pscdsl._src.primitives.shaping import Constant
 from pscdsl.numpy.shorthand import cast, joined, listed, reshaped
 from pscdsl.typing.array_types import Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer, NoSuchDType
+from pscdsl.typing.codes.element_types import (
+    CastDropsImaginaryPart,
+    DtypeNotAccepted,
+    DtypesDiffer,
+    NoSuchDType,
+)
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.shapes import (
@@ -297,7 +302,11 @@ def in_dtype(here: Builder, x: Any, dtype: DType) -> Value:
     if x.dtype is KEY:
         raise Failure(DtypeNotAccepted(function="astype", given=x.type, accepts="numeric or bool"))
     if isinstance(x, Weak):
-        return x.at(dtype) if accepts_weak(dtype, x.kind) else cast(x.default(), dtype)
+        if accepts_weak(dtype, x.kind):
+            return x.at(dtype)
+        x = x.default()
+    if x.dtype.is_complex and dtype.is_number and not dtype.is_complex:
+        raise Failure(CastDropsImaginaryPart(given=x.type, wanted=dtype))
     return cast(x, dtype)
 
 

@@ -223,7 +223,7 @@ def copy_(here: Builder, a: Any) -> Value | Weak:
 
 @function("numpy.astype")
 def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
-    """A cast: floats to integers towards zero, complex to real by the real part."""
+    """A cast: floats to integers towards zero."""
     wanted = as_dtype(dtype)
     if wanted is None:
         raise Failure(BadArguments(function="numpy.astype", problem="takes a dtype"))

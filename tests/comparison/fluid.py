@@ -91,7 +91,7 @@ PROGRAM = Program(
         ),
         Mistake(
             "the imaginary part is lost",
-            "PSC401",
+            "PSC414",
             [("stream = np.fft.rfft2(w) /", "stream = np.fft.rfft2(w).astype(np.float64) /")],
             [("stream = jnp.fft.rfft2(w) /", "stream = jnp.fft.rfft2(w).astype(jnp.float64) /")],
         ),

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pscdsl as psc
+from pscdsl import c128, f64
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.language.meanings import MEANINGS, WIDENING
@@ -151,6 +153,9 @@ def codes(x: str, y: str, expression: str) -> list[str]:
         ("i32", 'f64["n"]', "x * 0.5 + y"),
         ("i64", "f64", "x < y"),
         ("f32", 'c64["n"]', "x * y"),
+        ('f32["n"]', 'c64["n"]', "x * y"),
+        ('f64["n"]', "c128", "x * y"),
+        ('f64["n n"]', 'c128["n"]', "x @ y"),
         ("bool_", 'f32["n"]', "x * y"),
     ],
 )
@@ -169,7 +174,7 @@ def test_kernels_with_mixed_dtypes(x: str, y: str, expression: str) -> None:
         ('i64["n"]', 'i32["n"]', "x * y"),
         ('u8["n"]', "i64", "x + y"),
         ('u64["n"]', 'i8["n"]', "x + y"),
-        ('f64["n"]', 'c128["n"]', "x * y"),
+        ('f32["n"]', 'c128["n"]', "x * y"),
         ('f64["n"]', 'c64["n"]', "x * y"),
         ("i32", 'f32["n"]', "x * 0.5 + y"),
         ("i64", "f64", "max(x, y)"),  # Python gives either, as it is
@@ -178,6 +183,32 @@ def test_kernels_with_mixed_dtypes(x: str, y: str, expression: str) -> None:
 )
 def test_what_would_change_precision_is_refused(x: str, y: str, expression: str) -> None:
     assert codes(x, y, expression) != []
+
+
+@psc.kernel
+def real_and_complex(x: f64["n"], z: c128["n"], m: c128["n n"]) -> f64:
+    met = x * z + m @ x
+    either = np.where(x > 0.5, x, z) ** 2
+    stored = z.copy()
+    stored[1:] = x[1:] * z[1:]
+    stored += x
+    together = np.concatenate([x, z])
+    power = (x**z).real
+    return (
+        np.sum(np.abs(met / (2.0 + x)) ** 2 + either.imag + np.abs(stored) ** 3 + power)
+        + np.dot(together, together).imag
+    )
+
+
+def test_derivatives_of_real_beside_complex_numbers_are_differences() -> None:
+    rng = np.random.default_rng(0)
+    z, *m = rng.normal(size=(5, 4)) + 1j * rng.normal(size=(5, 4))
+    x, step = rng.uniform(0.6, 1, 4), 1e-6
+    found = psc.grad(real_and_complex)(x, z, np.array(m))
+    for place in range(4):
+        ahead, behind = (x + sign * step * np.eye(4)[place] for sign in (1, -1))
+        change = real_and_complex(ahead, z, np.array(m)) - real_and_complex(behind, z, np.array(m))
+        np.testing.assert_allclose(found[place], change / (2 * step), rtol=1e-6)
 
 
 def test_an_array_of_numbers_is_not_raised_by_a_float() -> None:

@@ -17,8 +17,9 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
     """Two arrays of different dtypes meet.
 
     Arrays never promote each other, because a silent promotion changes accuracy and speed far from
-    where it happens.  Only integers beside floats, truth values, and scalars take the dtype of
-    what they meet, if NumPy's result has that dtype and they say the same in it.  Python scalars
+    where it happens.  Only integers beside floats, floats beside complex numbers, truth values, and
+    scalars take the dtype of what they meet, if NumPy's result has that dtype and they say the same
+    in it.  Python scalars
     and creation functions without a dtype adapt by themselves.
 
     ## Example
@@ -308,9 +309,6 @@ class IntegersMakeAnArray(Diagnostic, code="PSC412"):
         return {"i": "int", "u": "uint"}[self.dtype.name[0]] + str(self.dtype.bits)
 
 
-# PSC420 to PSC429: dtypes in which something cannot be accumulated.
-
-
 class StoreChangesKind(Diagnostic, code="PSC413"):
     """What is stored is of another kind than the array.
 
@@ -364,7 +362,59 @@ class StoreChangesKind(Diagnostic, code="PSC413"):
             return "give the array its dtype where it is made, with `dtype=`"
         if KEY in (self.found.dtype, self.stored.dtype):
             return "random keys are not stored: make a tuple of them"
+        if self.found.dtype.is_complex:
+            return "store its real part, `.real`"
         return f"cast what is stored, with `.astype(psc.{self.stored.dtype})`"
+
+
+class CastDropsImaginaryPart(Diagnostic, code="PSC414"):
+    """A cast of complex numbers to real ones drops their imaginary parts.
+
+    NumPy warns of it (`ComplexWarning`) and goes on with the real parts.  They are `z.real`, which
+    says so; the absolute values are `np.abs(z)`.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import c64, f32
+
+
+    @psc.kernel
+    def f(z: c64["n"]) -> f32["n"]:
+        return z.astype(np.float32)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import c64, f32
+
+
+    @psc.kernel
+    def f(z: c64["n"]) -> f32["n"]:
+        return z.real
+    ```
+    """
+
+    given: ArrayType
+    wanted: DType
+
+    def message(self) -> str:
+        """What is cast to what."""
+        return f"{self.given} is cast to {self.wanted}, which drops its imaginary parts"
+
+    def help(self) -> str | None:
+        """The real part."""
+        real = self.given.dtype.real
+        cast = "" if self.wanted is real else f".astype(psc.{self.wanted})"
+        return f"to go on with the real parts, write `.real{cast}`"
+
+
+# PSC420 to PSC429: dtypes in which something cannot be accumulated.
 
 
 class AccumulatorTooNarrow(Diagnostic, code="PSC420"):
