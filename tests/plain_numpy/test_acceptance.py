@@ -19,7 +19,7 @@ ACCEPTED = frozenset(
         "softmax mlp arc_distance compute scattering_self_energies go_fast nussinov floyd_warshall "
         "symm syrk syr2k trmm trisolv lu ludcmp cholesky durbin correlation covariance "
         "conv2d_bias resnet adi vadv nbody azimint_naive azimint_hist crc16 stockham_fft "
-        "mandelbrot1"
+        "mandelbrot1 spmv"
     ).split()
 )
 """Add a name when its program becomes a kernel: `python -m tests.plain_numpy` says which are."""

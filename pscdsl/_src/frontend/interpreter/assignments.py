@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pscdsl._src.frontend import purity
-from pscdsl._src.frontend.interpreter import masks, operators, special_methods
+from pscdsl._src.frontend.interpreter import computed_slices, masks, operators, special_methods
 from pscdsl._src.frontend.interpreter.attributes import attribute_of
 from pscdsl._src.frontend.interpreter.container_methods import (
     OPERATORS,
@@ -93,6 +93,7 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     here = frame.here(target)
     if isinstance(index, Undecided):
         index = condition(here, index)
+    index = computed_slices.as_mask(here, owner, index)
     try:
         if isinstance(value, masks.Selected):
             masks.store(here, owner, index, value)
@@ -381,6 +382,7 @@ def _update_item(
     known = load(index)
     if isinstance(known, Undecided):
         known = condition(here, known)
+    known = computed_slices.as_mask(here, owner, known)
     part = None if is_mask(known) else item_of(frame, target, owner, index)
     right = locate(frame, value)
     if not (is_mask(known) and isinstance(right, masks.Selected)):

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pscdsl._src.frontend.interpreter import masks, operators, special_methods
+from pscdsl._src.frontend.interpreter import (
+    computed_slices,
+    masks,
+    operators,
+    special_methods,
+)
 from pscdsl._src.frontend.interpreter.attributes import attribute, attribute_of
 from pscdsl._src.frontend.interpreter.branches import (
     Gives,
@@ -329,6 +334,8 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     """`owner[index]`: a view of an array for a basic index, a new array for any other."""
     if special_methods.has(owner, "__getitem__") and frame.program is not None:
         return special_methods.called(frame, node, owner, "__getitem__", index)
+    if isinstance(index, masks.Selected) and isinstance(owner, Located):
+        return computed_slices.taken(frame.here(node), owner, index)
     known = load(index)
     if isinstance(owner, Long):
         return owner.item(known)
@@ -341,8 +348,10 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     except Failure as failure:
         if isinstance(owner, masks.Selected):
             raise
-        refusal = failure.at(frame.span(node))
-        chosen = masks.selected(frame.here(node), owner.load(), known, refusal)
+        here, refusal = frame.here(node), failure.at(frame.span(node))
+        chosen = masks.selected(here, owner.load(), known, refusal)
+        if chosen is None:
+            chosen = computed_slices.part_of(here, owner, known, refusal)
         if chosen is None:
             raise
         return chosen

@@ -44,15 +44,23 @@ from pscdsl.typing.python_containers import is_tuple
 class Selected(Located):
     """The elements of an array at the places where a mask holds, in a copy that nobody shares."""
 
-    __slots__ = ("_is_safe", "full", "mask", "refusal")
+    __slots__ = ("_full", "_is_safe", "mask", "refusal")
 
     def __init__(self, full: Array, mask: Value, refusal: Failure, *, safe: bool = False) -> None:
-        self.full = full
-        """An array with these elements at their places, and any others elsewhere."""
+        self._full = full
         self.mask = mask
         self.refusal = refusal
         """Why it is no array of the program."""
         self._is_safe = safe
+
+    @property
+    def full(self) -> Array:
+        """An array with these elements at their places, and any others elsewhere."""
+        self.require_current()
+        return self._full
+
+    def require_current(self) -> None:
+        """A Failure if it may have changed: a copy never does."""
 
     def load(self) -> NoReturn:
         """A Failure: it has no shape."""
@@ -60,7 +68,7 @@ class Selected(Located):
 
     def seen(self) -> Array:
         """The array with all its places."""
-        return self.full
+        return self._full
 
     @property
     def type(self) -> ArrayType:
@@ -349,7 +357,8 @@ class Method(Applicable):
     def apply(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it."""
         if self.name == "copy" and not args and not kwargs:
-            return self.owner
+            owner = self.owner
+            return Selected(owner.safe(here), owner.mask, owner.refusal, safe=True)
         if self.name == "astype" and len(args) == 1 and not kwargs:
             astype = MEANINGS["numpy.astype"]
             assert isinstance(astype, Meaning)

@@ -1,0 +1,121 @@
+"""Slices between computed bounds, `x[a:b]`: as many elements as the bounds say when it runs.
+
+They are what the mask of the places from `a` up to `b` selects, and may be used as that: `masks`.
+But a slice is a view where a mask makes a copy: it is good until its array is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pscdsl._src.frontend.interpreter.counters import size_of
+from pscdsl._src.frontend.interpreter.masks import Selected, elementwise, selected
+from pscdsl._src.frontend.interpreter.places import Cell, Located
+from pscdsl._src.frontend.interpreter.stores import numpys
+from pscdsl._src.frontend.values import is_traced
+from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.primitives import elementwise as e
+from pscdsl.numpy import indexing
+from pscdsl.numpy.shorthand import cast
+from pscdsl.typing.codes.purity import StaleView
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dtypes import I64, U64
+from pscdsl.typing.python_containers import is_slice, is_tuple
+
+
+class Part(Selected):
+    """The elements between two bounds: a view of the array, which may not be written meanwhile."""
+
+    __slots__ = ("_stamps",)
+
+    def __init__(self, chosen: Selected, cells: Sequence[Cell]) -> None:
+        super().__init__(chosen.full, chosen.mask, chosen.refusal, safe=True)
+        self._stamps = tuple([(cell, cell.stamp) for cell in cells])
+
+    def require_current(self) -> None:
+        """A Failure if the array may have changed since."""
+        if any(cell.stamp != stamp for cell, stamp in self._stamps):
+            raise Failure(StaleView(by="a slice with computed bounds"))
+
+    def cells(self) -> Sequence[Cell]:
+        """The cells that the array has."""
+        return [cell for cell, _ in self._stamps]
+
+
+def part_of(here: Builder, owner: Located, index: Any, refusal: Failure) -> Selected | None:
+    """`owner[a:b]` of a vector, where a bound is computed; None if it is something else."""
+    whole = owner.load()
+    mask = between(here, whole, index)
+    chosen = None if mask is None else selected(here, whole, mask, refusal)
+    return None if chosen is None else Part(chosen, owner.cells())
+
+
+def between(here: Builder, whole: Any, index: Any) -> Value | None:
+    """The mask of the places from one bound up to another, by Python's rules.
+
+    None if the index is no slice of a vector with computed bounds.
+    """
+    only = index[0] if is_tuple(index) and len(index) == 1 else index
+    if not (is_slice(only) and is_traced(whole) and whole.ndim == 1 and only.step in (None, 1)):
+        return None
+    bounds = (only.start, only.stop)
+    if not any(map(_is_computed, bounds)) or not all(map(_is_bound, bounds)):
+        return None
+    size = whole.shape[0]
+    places = numpys(here, "arange", size, dtype=I64)
+    low, high = (None if each is None else _from_front(here, each, size) for each in bounds)
+    sides = [] if low is None else [here.elementwise(e.less_equal, [low, places])]
+    sides += [] if high is None else [here.elementwise(e.less, [places, high])]
+    mask = sides[0] if len(sides) == 1 else here.elementwise(e.bitwise_and, sides)
+    assert isinstance(mask, Value)
+    return mask
+
+
+def _is_computed(bound: Any) -> bool:
+    """Whether a bound is known when the program runs: no size, and no counter of a loop."""
+    sized = size_of(bound) is not None or (isinstance(bound, Weak) and bound.made_of_sizes)
+    return is_traced(bound) and not sized
+
+
+def _is_bound(bound: Any) -> bool:
+    if bound is None or isinstance(bound, int | Dim):
+        return not isinstance(bound, bool)
+    if not is_traced(bound) or bound.ndim:
+        return False
+    if isinstance(bound, Weak):
+        return bool(bound.dtype.is_integer)
+    return bool(bound.dtype.is_integer and bound.dtype is not U64)
+
+
+def _from_front(here: Builder, bound: Any, size: Size) -> Any:
+    """A bound counted from the front, if it is counted from the end; it may be beyond either."""
+    value = here.size(bound, I64) if isinstance(bound, int | Dim) else _as_i64(bound)
+    from_end = here.elementwise(e.add, [value, here.size(size, I64)])
+    is_negative = here.elementwise(e.less, [value, 0])
+    return numpys(here, "where", is_negative, from_end, value)
+
+
+def _as_i64(bound: Any) -> Value:
+    return bound.at(I64) if isinstance(bound, Weak) else cast(bound, I64)
+
+
+def as_mask(here: Builder, owner: Located, index: Any) -> Any:
+    """The index of a store: a slice with computed bounds as the mask of its places."""
+    if not is_slice(index[0] if is_tuple(index) and len(index) == 1 else index):
+        return index
+    mask = between(here, owner.load(), index)
+    return index if mask is None else mask
+
+
+def taken(here: Builder, owner: Located, index: Selected) -> Selected:
+    """`owner[index]` of a vector, at selected places: the elements are selected like these."""
+    whole = owner.load()
+    places = index.filled(here, 0)
+    if isinstance(owner, Selected) or not is_traced(whole) or whole.ndim != 1:
+        index.load()
+    if not places.dtype.is_integer:
+        index.load()
+    inside = Selected(places, index.mask, index.refusal, safe=True)
+    return elementwise(here, lambda given: indexing.getitem(whole, given), (inside,))
