@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
@@ -119,6 +120,14 @@ class TupleType:
 
 
 @dataclass(frozen=True, slots=True)
+class ListType(TupleType):
+    """A list of known length."""
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.items))}]"
+
+
+@dataclass(frozen=True, slots=True)
 class RecordType:
     """A record: NamedTuple, frozen dataclass, `psc.Record` or PRecord."""
 
@@ -142,7 +151,15 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class DictType(MapType):
-    """A dict with string keys, in the order of the keys; it is no argument and no result."""
+    """A dict with string keys, whose items are in the order of the keys, as in jax."""
+
+    order: tuple[str, ...] = ()
+    """The keys in the order that the dict itself has; none where that is of no matter."""
+
+    def __str__(self) -> str:
+        items = dict(self.items)
+        keys = self.order or tuple(items)
+        return "{" + ", ".join(f"{key!r}: {items[key]}" for key in keys) + "}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +227,47 @@ def children(tree: Type) -> tuple[tuple[str, Type], ...]:
         return tuple((f"[{index}]", item) for index, item in enumerate(tree.items))
     if isinstance(tree, RecordType):
         return tuple((f".{name}", each) for name, each in tree.fields)
+    if isinstance(tree, DictType):
+        return tuple((key_step(key), each) for key, each in tree.items)
     if isinstance(tree, MapType):
         return tuple((f"[{key!r}]", each) for key, each in tree.items)
     return ()
+
+
+def key_step(key: str) -> str:
+    """The text that selects an item of a dict: `["w"]`."""
+    return f"[{json.dumps(key, ensure_ascii=False)}]"
+
+
+def in_order_of(tree: Type, like: Type) -> Type:
+    """A tree with the dicts in the order that they have in another tree of this structure."""
+    if isinstance(tree, DictType) and isinstance(like, DictType):
+        theirs = dict(like.items)
+        items = tuple([(key, in_order_of(each, theirs[key])) for key, each in tree.items])
+        return replace(tree, items=items, order=like.order)
+    if isinstance(tree, RecordType) and isinstance(like, RecordType):
+        pairs = zip(tree.fields, like.fields, strict=True)
+        return replace(tree, fields=tuple([(n, in_order_of(x, y)) for (n, x), (_, y) in pairs]))
+    if isinstance(tree, MapType) and isinstance(like, MapType):
+        pairs = zip(tree.items, like.items, strict=True)
+        return replace(tree, items=tuple([(k, in_order_of(x, y)) for (k, x), (_, y) in pairs]))
+    if isinstance(tree, TupleType | VectorType) and isinstance(like, TupleType | VectorType):
+        return replace(tree, items=tuple(map(in_order_of, tree.items, like.items)))
+    return tree
+
+
+def without_order(tree: Type) -> Type:
+    """A tree with dicts in the order of the keys, and tuples in the place of lists."""
+    if isinstance(tree, TupleType):
+        return TupleType(tuple(map(without_order, tree.items)))
+    if isinstance(tree, VectorType):
+        return VectorType(tuple(map(without_order, tree.items)))
+    if isinstance(tree, RecordType):
+        return replace(tree, fields=tuple([(n, without_order(each)) for n, each in tree.fields]))
+    if isinstance(tree, MapType):
+        items = tuple([(key, without_order(each)) for key, each in tree.items])
+        return DictType(items) if isinstance(tree, DictType) else MapType(items)
+    return tree
 
 
 def nodes(tree: Type) -> Iterator[Type]:
@@ -245,28 +300,30 @@ def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
     if isinstance(tree, ArrayType):
         return change(tree)
     if isinstance(tree, TupleType):
-        return TupleType(tuple(map_leaves(item, change) for item in tree.items))
+        return type(tree)(tuple(map_leaves(item, change) for item in tree.items))
     if isinstance(tree, VectorType):
         return VectorType(tuple(map_leaves(item, change) for item in tree.items))
     if isinstance(tree, RecordType):
         fields = tuple((name, map_leaves(each, change)) for name, each in tree.fields)
         return RecordType(tree.record, fields)
     if isinstance(tree, MapType):
-        return type(tree)(tuple((key, map_leaves(each, change)) for key, each in tree.items))
+        items = tuple((key, map_leaves(each, change)) for key, each in tree.items)
+        return replace(tree, items=items)
     return tree
 
 
 def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
     """The same tree with other names of records."""
     if isinstance(tree, TupleType):
-        return TupleType(tuple(map_records(item, change) for item in tree.items))
+        return type(tree)(tuple(map_records(item, change) for item in tree.items))
     if isinstance(tree, VectorType):
         return VectorType(tuple(map_records(item, change) for item in tree.items))
     if isinstance(tree, RecordType):
         fields = tuple((name, map_records(each, change)) for name, each in tree.fields)
         return RecordType(change(tree.record), fields)
     if isinstance(tree, MapType):
-        return type(tree)(tuple((key, map_records(each, change)) for key, each in tree.items))
+        items = tuple((key, map_records(each, change)) for key, each in tree.items)
+        return replace(tree, items=items)
     return tree
 
 
@@ -279,7 +336,9 @@ def same_structure(left: Type, right: Type) -> bool:
     """Whether two trees differ in their arrays at most."""
     if isinstance(left, ArrayType) or isinstance(right, ArrayType):
         return isinstance(left, ArrayType) and isinstance(right, ArrayType)
-    if isinstance(left, StaticType | NoneType) or type(left) is not type(right):
+    if isinstance(left, TupleType) and isinstance(right, TupleType):
+        pass  # a list is a tuple, where only the arrays are of matter
+    elif isinstance(left, StaticType | NoneType) or type(left) is not type(right):
         return left == right
     if isinstance(left, RecordType) and isinstance(right, RecordType):
         if left.record != right.record:

@@ -13,6 +13,8 @@ from typing import Any, TypeAlias, TypeVar
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
+    DictType,
+    ListType,
     MapType,
     RecordName,
     RecordType,
@@ -21,6 +23,7 @@ from pscdsl.typing.array_types import (
     Type,
     VectorType,
     children,
+    key_step,
     map_leaves,
     static_text,
 )
@@ -236,22 +239,27 @@ class ArraySpec:
 
 @dataclass(frozen=True, slots=True)
 class TupleSpec:
-    """`tuple[A, B]`."""
+    """`tuple[A, B]`, and what has the items of a list of known length."""
 
     items: tuple[Spec, ...]
+    listed: bool = False
 
     def __str__(self) -> str:
-        return f"tuple[{', '.join(map(str, self.items))}]"
+        items = ", ".join(map(str, self.items))
+        return f"[{items}]" if self.listed else f"tuple[{items}]"
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedSpec:
-    """`tuple[A, ...]`, `PVector[A]`: any number of the same."""
+    """`tuple[A, ...]`, `list[A]`, `PVector[A]`: any number of the same."""
 
     item: Spec
     vector: bool = False
+    listed: bool = False
 
     def __str__(self) -> str:
+        if self.listed:
+            return f"list[{self.item}]"
         return f"PVector[{self.item}]" if self.vector else f"tuple[{self.item}, ...]"
 
 
@@ -276,12 +284,36 @@ class RecordSpec:
 
 @dataclass(frozen=True, slots=True)
 class MapSpec:
-    """`PMap[str, A]`: the keys come from the argument, every value fits A."""
+    """`PMap[str, A]`, `dict[str, A]`: the keys come from the argument, every value fits A."""
 
     item: Spec
+    plain: bool = False
+    """Whether it is a dict."""
 
     def __str__(self) -> str:
-        return f"PMap[str, {self.item}]"
+        return f"{'dict' if self.plain else 'PMap'}[str, {self.item}]"
+
+
+@dataclass(frozen=True, slots=True)
+class DictSpec:
+    """A TypedDict: a dict that has exactly these keys, in any order."""
+
+    name: str
+    items: tuple[tuple[str, Spec], ...]
+    """In the order in which the class declares them."""
+    types: tuple[Spec, ...] = field(default=(), compare=False)
+    """What its type variables stand for, as the items have it."""
+    spelled: bool = field(default=False, compare=False)
+    """Whether the items are not those that the class declares, and are shown."""
+
+    def __str__(self) -> str:
+        if self.spelled or not self.name:
+            return "{" + ", ".join(f"{key!r}: {each}" for key, each in self.items) + "}"
+        return f"{self.name}[{', '.join(map(str, self.types))}]" if self.types else self.name
+
+    def keys(self) -> tuple[str, ...]:
+        """The keys in the order of their declaration."""
+        return tuple([key for key, _ in self.items])
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +388,7 @@ Spec: TypeAlias = (
     | RepeatedSpec
     | RecordSpec
     | MapSpec
+    | DictSpec
     | StaticSpec
     | OptionalSpec
     | NoneSpec
@@ -376,6 +409,9 @@ def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
     elif isinstance(spec, RecordSpec):
         for name_, item in spec.fields:
             yield from walk_paths(item, f"{where}.{name_}")
+    elif isinstance(spec, DictSpec):
+        for key, item in spec.items:
+            yield from walk_paths(item, where + key_step(key))
 
 
 def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
@@ -387,6 +423,8 @@ def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
             parts = list(spec.items)
         elif isinstance(spec, RecordSpec):
             parts = [part for _, part in spec.fields]
+        elif isinstance(spec, DictSpec):
+            parts = [part for _, part in spec.items]
         elif isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
             parts = [spec.item]
         extents[id(spec)] = 1 + sum(extent(part, extents) for part in parts)
@@ -450,6 +488,7 @@ class Choice:
         parts = [f"{name}={value}" for name, value in (*self.dtypes, *self.ranks)]
         parts += [f"{name}={tree}" for name, tree in self.trees]
         parts += [f"len({path})={value}" for path, value in self.lengths]
+        parts += [f"{path} with the keys {', '.join(map(repr, keys))}" for path, keys in self.keys]
         known = ((path, static.value) for path, static in self.statics)
         parts += [
             f"{path}={static_text(value)}" for path, value in known if not isinstance(value, Dim)
@@ -713,7 +752,14 @@ def chosen(choices: Mapping[str, T], path: str, otherwise: U) -> T | U:
     """What is chosen for a part: by its own path, or for every item of the tuple it is in."""
     if path in choices or "[" not in path:
         return choices.get(path, otherwise)
+    of_items = _ITEM.sub(lambda step: step[0] if step[0].startswith('["') else "[…]", path)
+    if of_items in choices:
+        return choices[of_items]
     return choices.get(re.sub(r"\[[^]]*\]", "[…]", path), otherwise)
+
+
+_ITEM = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[^]]*\]')
+"""What selects an item: of a dict by its key, or of something that has many alike."""
 
 
 def static_sizes(statics: Mapping[str, StaticType]) -> dict[str, Size]:
@@ -754,10 +800,13 @@ class Instantiation:
         if isinstance(spec, ArraySpec):
             return self.array(spec, like if isinstance(like, ArrayType) else None)
         if isinstance(spec, TupleSpec):
-            return TupleType(tuple(inside(e, f"[{i}]", i) for i, e in enumerate(spec.items)))
+            found = tuple(inside(e, f"[{i}]", i) for i, e in enumerate(spec.items))
+            return ListType(found) if spec.listed else TupleType(found)
         if isinstance(spec, RepeatedSpec):
             length = chosen(self.lengths, where, len(parts))
             items = tuple(inside(spec.item, f"[{i}]", i) for i in range(length))
+            if spec.listed:
+                return ListType(items)
             return VectorType(items) if spec.vector else TupleType(items)
         if isinstance(spec, RecordSpec):
             fields = enumerate(spec.fields)
@@ -765,9 +814,13 @@ class Instantiation:
                 spec.record, tuple((n, inside(each, f".{n}", i)) for i, (n, each) in fields)
             )
         if isinstance(spec, MapSpec):
-            found = tuple(k for k, _ in like.items) if isinstance(like, MapType) else ()
-            keys = enumerate(self.keys.get(where, found))
+            if spec.plain:
+                return self._dict(spec, where, like)
+            known_keys = tuple(k for k, _ in like.items) if isinstance(like, MapType) else ()
+            keys = enumerate(self.keys.get(where, known_keys))
             return MapType(tuple((k, inside(spec.item, f"[{k!r}]", i)) for i, k in keys))
+        if isinstance(spec, DictSpec):
+            return self._dict(spec, where, like)
         if isinstance(spec, StaticSpec):
             known = chosen(self.statics, where, like)
             return known if isinstance(known, StaticType) else StaticType(None)
@@ -779,6 +832,22 @@ class Instantiation:
             tree = self.trees[spec.name]
             return map_leaves(tree, lambda leaf: ArrayType(leaf.dtype, (*batch, *leaf.shape)))
         return NONE
+
+    def _dict(self, spec: DictSpec | MapSpec, where: str, like: Type | None) -> DictType:
+        """The exact type of a dict: its keys, or their order, are those of the argument."""
+        there = dict(like.items) if isinstance(like, DictType) else {}
+        found = like.order if isinstance(like, DictType) else ()
+        if isinstance(spec, DictSpec):
+            declared = dict(spec.items)
+            order = self.keys.get(where, found if {*found} == declared.keys() else spec.keys())
+        else:
+            order = self.keys.get(where, found or tuple(there))
+            declared = dict.fromkeys(sorted(order), spec.item)
+        items = [
+            (key, self.type_of(each, where + key_step(key), there.get(key)))
+            for key, each in declared.items()
+        ]
+        return DictType(tuple(sorted(items, key=lambda item: item[0])), order)
 
     def array(self, spec: ArraySpec, like: ArrayType | None = None) -> ArrayType:
         """The exact type of an array."""

@@ -11,6 +11,7 @@ from typing import Final, cast
 from pscdsl.typing.array_types import (
     ArrayType,
     DictType,
+    ListType,
     MapType,
     NoneType,
     RecordType,
@@ -20,6 +21,7 @@ from pscdsl.typing.array_types import (
     Type,
     VectorType,
     children,
+    key_step,
     map_leaves,
     paths,
     size_of,
@@ -38,6 +40,7 @@ from pscdsl.typing.signatures import (
     Anonymous,
     ArraySpec,
     Choice,
+    DictSpec,
     DimSpec,
     DTypeClass,
     MapSpec,
@@ -178,6 +181,13 @@ class _Matching:
         if isinstance(spec, TreeSpec):
             self.tree(spec, given, where)
             return
+        if isinstance(spec, MapSpec) and spec.plain:
+            if not isinstance(given, DictType):
+                raise self.wrong_tree(where, spec, given)
+            self.keys[where] = given.order or tuple([key for key, _ in given.items])
+            for key, item in given.items:
+                self.visit(spec.item, item, where + key_step(key))
+            return
         if isinstance(spec, MapSpec):
             if not isinstance(given, MapType) or isinstance(given, DictType):
                 raise self.wrong_tree(where, spec, given)
@@ -198,13 +208,15 @@ class _Matching:
                 yield spec.item, given, where
             return
         if isinstance(spec, TupleSpec) and isinstance(given, TupleType):
-            if len(spec.items) == len(given.items):
+            listed = not spec.listed or isinstance(given, ListType)
+            if listed and len(spec.items) == len(given.items):
                 pairs = zip(spec.items, given.items, strict=True)
                 for index, (inner, item) in enumerate(pairs):
                     yield inner, item, f"{where}[{index}]"
                 return
         if isinstance(spec, RepeatedSpec):
-            if isinstance(given, VectorType if spec.vector else TupleType):
+            wanted = ListType if spec.listed else VectorType if spec.vector else TupleType
+            if isinstance(given, wanted):
                 self.lengths[where] = len(given.items)
                 for index, item in enumerate(given.items):
                     yield spec.item, item, f"{where}[{index}]"
@@ -214,6 +226,14 @@ class _Matching:
                 pairs2 = zip(spec.fields, given.fields, strict=True)
                 for (name, inner), (_, item) in pairs2:
                     yield inner, item, f"{where}.{name}"
+                return
+        if isinstance(spec, DictSpec) and isinstance(given, DictType):
+            found = dict(given.items)
+            if found.keys() == {*spec.keys()}:
+                if given.order and given.order != spec.keys():
+                    self.keys[where] = given.order
+                for key, inner in spec.items:
+                    yield inner, found[key], where + key_step(key)
                 return
         raise self.wrong_tree(where, spec, given)
 
@@ -374,6 +394,7 @@ class _Matching:
                 declared=str(spec),
                 given=str(given),
                 namesake=namesake,
+                why=_other_keys(spec, given),
             )
         )
 
@@ -400,6 +421,16 @@ class _Matching:
         if isinstance(spec.dtype, DType) or spec.dtype.name not in self.dtypes:
             return str(spec)
         return f"{spec} with {spec.dtype.name} being {self.dtypes[spec.dtype.name]}"
+
+
+def _other_keys(spec: Spec, given: Type) -> str:
+    """Which keys a dict has too few or too many; empty if it is none that has others."""
+    if not isinstance(spec, DictSpec) or not isinstance(given, DictType):
+        return ""
+    keys, wanted = [key for key, _ in given.items], spec.keys()
+    missing = [f"the key {key!r} is missing" for key in wanted if key not in keys]
+    extra = [f"{key!r} is none of its keys" for key in keys if key not in wanted]
+    return ", ".join(missing + extra)
 
 
 ANY_INEXACT: Final = DTypeClass("Inexact", CLASSES["Inexact"])
@@ -458,7 +489,8 @@ def structure_differences(found: Type, wanted: Type, path: str = "") -> Iterator
 
 def _structure(found: Type, wanted: Type) -> str | None:
     """Why two nodes are not of one kind, their children left aside."""
-    if type(found) is not type(wanted):
+    tuples = isinstance(found, TupleType) and isinstance(wanted, TupleType)
+    if type(found) is not type(wanted) and not tuples:
         return f"{kind(found)}, not {kind(wanted)}"
     if isinstance(found, NoneType):
         return None
@@ -482,6 +514,8 @@ def kind(tree: Type) -> str:
     match tree:
         case ArrayType():
             return "an array"
+        case ListType():
+            return f"a list of {len(tree.items)}"
         case TupleType():
             return f"a tuple of {len(tree.items)}"
         case VectorType():
@@ -496,6 +530,19 @@ def kind(tree: Type) -> str:
             return "None"
         case StaticType():
             return f"the static value {static_text(tree.value)}"
+
+
+def _as_python_has_it(found: Type, wanted: Type, path: str = "") -> Iterator[Difference]:
+    """Where one of two trees of a structure has a list or another order of keys, as code sees."""
+    if isinstance(found, TupleType) and type(found) is not type(wanted):
+        yield Difference(path, found, wanted, f"{kind(found)}, not {kind(wanted)}")
+        return
+    if isinstance(found, DictType) and isinstance(wanted, DictType):
+        if found.order != wanted.order:
+            yield Difference(path, found, wanted, "the keys are in another order")
+            return
+    for (step, mine), (_, other) in zip(children(found), children(wanted), strict=True):
+        yield from _as_python_has_it(mine, other, path + step)
 
 
 def array_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str | None:
@@ -653,6 +700,7 @@ def differing(
         )
 
     differences = list(structure_differences(given, bound.tree))
+    differences = differences or list(_as_python_has_it(given, bound.tree))
     if differences:
         return [
             problem(difference.path, difference.found, difference.wanted, difference.why)

@@ -17,6 +17,7 @@ from pscdsl._src.frontend.modules.live import record_class
 from pscdsl._src.frontend.trees import (
     Flat,
     Node,
+    dict_of,
     flattened,
     rebuilt,
     record_node,
@@ -28,11 +29,26 @@ from pscdsl._src.ir.program import kind_of
 from pscdsl._src.language.instances import absent, construct, reader
 from pscdsl.arrays import Array
 from pscdsl.numpy.shorthand import wide
-from pscdsl.typing.array_types import NONE, ArrayType, MapType, TupleType, VectorType, paths
+from pscdsl.typing.array_types import (
+    NONE,
+    ArrayType,
+    DictType,
+    MapType,
+    TupleType,
+    VectorType,
+    paths,
+)
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DEFAULT, F32
-from pscdsl.typing.python_containers import NDArray, is_pmap, is_precord, is_pvector, is_sequence
+from pscdsl.typing.python_containers import (
+    NDArray,
+    is_dict,
+    is_pmap,
+    is_precord,
+    is_pvector,
+    is_sequence,
+)
 
 
 class Outside:
@@ -56,8 +72,9 @@ class Outside:
             text = f"psc.tree.{self.name}: an array of another library cannot be read: {problem}"
             raise ArgumentError(text) from None
         except boundary.NotAnArgument as problem:
-            hint = "; use a record or a pyrsistent PMap" if isinstance(value, dict) else ""
-            text = f"psc.tree.{self.name}: a tree of arrays holds {problem}{hint}"
+            plain = type(value) is dict
+            found = "a dict with other keys than strings" if plain else str(problem)
+            text = f"psc.tree.{self.name}: a tree of arrays holds {found}"
             raise ArgumentError(text) from None
 
     def node(self, value: Any) -> Node | None:
@@ -72,6 +89,13 @@ class Outside:
                 [value[key] for key in keys],
                 lambda types: MapType(tuple(zip(map(str, keys), types, strict=True))),
                 lambda items: pyrsistent.pmap(dict(zip(keys, items, strict=True))),
+            )
+        if type(value) is dict and is_dict(value) and all(type(key) is str for key in value):
+            keys = sorted(value)
+            return Node(
+                [value[key] for key in keys],
+                lambda types: DictType(tuple(zip(keys, types, strict=True))),
+                lambda items: dict_of(value, keys, items),
             )
         if is_pvector(value):
             return Node(tuple(value), VectorType, pyrsistent.pvector)

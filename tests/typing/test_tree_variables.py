@@ -140,10 +140,20 @@ def test_what_does_not_fit_is_told() -> None:
         descend((W, W), (W, W[:2]), 0.1)
     with pytest.raises(psc.ArgumentError, match=r"`p\[1\]` .* is i32, but T of Float"):
         descend((W, np.int32(1)), (W, np.int32(1)), 0.1)
-    with pytest.raises(psc.ArgumentError, match="a list"):
-        descend([W], [W], 0.1)
-    with pytest.raises(psc.ArgumentError, match="PMap"):
-        descend({"w": W}, {"w": W}, 0.1)
+    with pytest.raises(psc.ArgumentError, match="a tuple of 1, not a list of 1"):
+        descend([W], (W,), 0.1)
+    with pytest.raises(psc.ArgumentError, match="in another order"):
+        descend({"w": W, "b": W}, {"b": W, "w": W}, 0.1)
+    with pytest.raises(psc.ArgumentError, match="class set"):
+        descend({1}, {1}, 0.1)
+
+
+def test_lists_and_dicts_are_trees() -> None:
+    (found,) = descend([W], [W], 0.5)
+    np.testing.assert_array_equal(found, 0.5 * W)
+    for keys in ("wb", "bw", "wb"):
+        moved = descend(dict.fromkeys(keys, W), dict.fromkeys(keys, W), 0.5)
+        np.testing.assert_array_equal(moved["b"], 0.5 * W)
 
 
 def test_derivatives_and_batches() -> None:

@@ -738,6 +738,12 @@ class ArgumentTree(Diagnostic, code="PSC501"):
     given: str
     namesake: str = ""
     """The class of both, where two classes have one name."""
+    why: str = ""
+    """Which keys of a dict are other ones."""
+
+    def label(self) -> str:
+        """What differs."""
+        return self.why
 
     def message(self) -> str:
         """Which argument, and both."""
@@ -814,9 +820,9 @@ class ReturnTree(Diagnostic, code="PSC502"):
 class NotATree(Diagnostic, code="PSC503"):
     """A value that is not a tree of arrays is used as one.
 
-    Arguments, results, carries and branches hold arrays, in tuples, records, maps and vectors of
-    them, and `None`.  Functions, modules and classes are known while checking, but they are nothing
-    that a program could pass on.
+    Arguments, results, carries and branches hold arrays, in tuples, lists, dicts with string keys,
+    records, maps and vectors of them, and `None`.  Functions, modules and classes are known while
+    checking, but they are nothing that a program could pass on.
 
     ## Example
 

@@ -197,8 +197,8 @@ class BadAnnotation(Diagnostic, code="PSC104"):
     """An annotation is not a type of arrays, or of trees of arrays.
 
     A kernel is checked from its signature alone, so every parameter says its dtype and its shape:
-    `f32["n d"]`, `float` for a number, a record class, a tuple of such types, or `psc.Static[...]`
-    for a value that is known when the kernel is compiled.
+    `f32["n d"]`, `float` for a number, a record class or a `TypedDict`, a tuple or a list of such
+    types, or `psc.Static[...]` for a value that is known when the kernel is compiled.
 
     ## Example
 

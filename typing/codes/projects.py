@@ -584,9 +584,7 @@ class ObjectParameter(Diagnostic, code="PSC945"):
         if self.how == "default":
             return "give it in the call, or declare a record class for it"
         if self.how == "dict":
-            return (
-                f"pass the arrays of `{self.name}` themselves, or a `psc.Record` with a field each"
-            )
+            return f"declare the keys of `{self.name}` by a `TypedDict`, with a type for each array"
         return f"declare a `psc.Record` with these fields as the type of `{self.name}`"
 
 

@@ -14,6 +14,8 @@ from pscdsl._src.language.elements import ElementType
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
+    DictType,
+    ListType,
     MapType,
     NoneType,
     RecordName,
@@ -29,6 +31,7 @@ from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
+    DictSpec,
     DimSpec,
     DTypeClass,
     MapSpec,
@@ -142,9 +145,11 @@ def spec_form(spec: Spec) -> Json:
             "python": spec.python,
         }
     if isinstance(spec, TupleSpec):
-        return {"kind": "tuple", "items": [spec_form(item) for item in spec.items]}
+        kind = "list" if spec.listed else "tuple"
+        return {"kind": kind, "items": [spec_form(item) for item in spec.items]}
     if isinstance(spec, RepeatedSpec):
-        return {"kind": "repeated", "item": spec_form(spec.item), "vector": spec.vector}
+        kind = "lists" if spec.listed else "repeated"
+        return {"kind": kind, "item": spec_form(spec.item), "vector": spec.vector}
     if isinstance(spec, RecordSpec):
         return {
             "kind": "record",
@@ -155,7 +160,15 @@ def spec_form(spec: Spec) -> Json:
             "spelled": spec.spelled,
         }
     if isinstance(spec, MapSpec):
-        return {"kind": "map", "item": spec_form(spec.item)}
+        return {"kind": "dicts" if spec.plain else "map", "item": spec_form(spec.item)}
+    if isinstance(spec, DictSpec):
+        return {
+            "kind": "dict",
+            "name": spec.name,
+            "items": [[key, spec_form(each)] for key, each in spec.items],
+            "types": [spec_form(type_) for type_ in spec.types],
+            "spelled": spec.spelled,
+        }
     if isinstance(spec, StaticSpec):
         return {"kind": "static", "of": spec.kind}
     if isinstance(spec, OptionalSpec):
@@ -213,6 +226,15 @@ _SPECS: dict[str, Callable[[Json], Spec]] = {
     ),
     "tree": _tree_spec,
     "tuple": lambda form: TupleSpec(tuple([spec_of(each) for each in form["items"]])),
+    "list": lambda form: TupleSpec(tuple([spec_of(each) for each in form["items"]]), listed=True),
+    "lists": lambda form: RepeatedSpec(spec_of(form["item"]), listed=True),
+    "dicts": lambda form: MapSpec(spec_of(form["item"]), plain=True),
+    "dict": lambda form: DictSpec(
+        _text(form["name"]),
+        tuple([(_text(key), spec_of(each)) for key, each in form["items"]]),
+        tuple([spec_of(each) for each in form["types"]]),
+        bool(form["spelled"]),
+    ),
     "repeated": lambda form: RepeatedSpec(spec_of(form["item"]), bool(form["vector"])),
     "record": lambda form: RecordSpec(
         _record_of(form),
@@ -234,10 +256,14 @@ def type_form(tree: Type) -> Json:
         return array_form(tree)
     if isinstance(tree, TupleType | VectorType):
         kind = "tuple" if isinstance(tree, TupleType) else "vector"
+        kind = "list" if isinstance(tree, ListType) else kind
         return {"kind": kind, "items": [type_form(item) for item in tree.items]}
     if isinstance(tree, RecordType):
         fields_ = [[name, type_form(each)] for name, each in tree.fields]
         return {"kind": "record", **_record_form(tree.record), "fields": fields_}
+    if isinstance(tree, DictType):
+        items = [[key, type_form(each)] for key, each in tree.items]
+        return {"kind": "dict", "items": items, "order": list(tree.order)}
     if isinstance(tree, MapType):
         return {"kind": "map", "items": [[key, type_form(each)] for key, each in tree.items]}
     if isinstance(tree, NoneType):
@@ -263,6 +289,8 @@ def array_of(form: Json) -> ArrayType:
 _TYPES: dict[str, Callable[[Json], Type]] = {
     "array": array_of,
     "tuple": lambda form: TupleType(tuple([type_of(each) for each in form["items"]])),
+    "list": lambda form: ListType(tuple([type_of(each) for each in form["items"]])),
+    "dict": lambda form: _dict_of(form),
     "vector": lambda form: VectorType(tuple([type_of(each) for each in form["items"]])),
     "record": lambda form: RecordType(
         _record_of(form), tuple([(_text(name), type_of(each)) for name, each in form["fields"]])
@@ -273,6 +301,15 @@ _TYPES: dict[str, Callable[[Json], Type]] = {
     "none": lambda form: NONE,
     "static": lambda form: StaticType(decoded(form["value"])),
 }
+
+
+def _dict_of(form: Json) -> DictType:
+    """The type of a dict; a ValueError if the order is not one of its keys."""
+    items = tuple([(_text(key), type_of(each)) for key, each in form["items"]])
+    keys, order = [key for key, _ in items], tuple([_text(key) for key in form["order"]])
+    if keys != sorted({*keys}) or (order and sorted(order) != keys):
+        raise ValueError(f"{order!r} is no order of {keys!r}")
+    return DictType(items, order)
 
 
 def choice_form(choice: Choice) -> Json:

@@ -16,6 +16,8 @@ from pscdsl.arrays import Array
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
+    DictType,
+    ListType,
     MapType,
     NoneType,
     RecordType,
@@ -26,9 +28,18 @@ from pscdsl.typing.array_types import (
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DEFAULT, KEY, U32, DType, Kind, accepts_weak, becomes
-from pscdsl.typing.python_containers import is_pmap, is_precord, is_pvector, is_scalar, is_tuple
+from pscdsl.typing.python_containers import (
+    is_dict,
+    is_pmap,
+    is_precord,
+    is_pvector,
+    is_scalar,
+    is_sequence,
+    is_tuple,
+)
 from pscdsl.typing.signatures import (
     ArraySpec,
+    DictSpec,
     DTypeClass,
     MapSpec,
     OptionalSpec,
@@ -201,6 +212,10 @@ def _container(
         return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
     if real is tuple and is_tuple(value):
         return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))
+    if real is list and is_sequence(value) and _takes_lists(spec):
+        return ListType(tuple([inside(i, item) for i, item in enumerate(value)]))
+    if real is dict and is_dict(value) and _takes_dicts(spec):
+        return _dict_type(value, inside)
     if real.__module__.startswith("jax.") and hasattr(value, "shape"):
         raise NotAnArgument("a value that jax is tracing; call the kernel's `to_jax()` there")
     if hasattr(value, "__dlpack__"):
@@ -228,8 +243,35 @@ def _container(
     if isinstance(value, list):
         raise NotAnArgument("a list; pass a tuple, or an array made by `np.array`")
     if isinstance(value, dict):
-        raise NotAnArgument("a dict; pass a record or a pyrsistent PMap")
+        instead = "; pass a pyrsistent PMap" if isinstance(spec, MapSpec) else ""
+        raise NotAnArgument(f"a dict{instead}")
     raise NotAnArgument(f"an object of class {real.__qualname__}")
+
+
+def _takes_lists(spec: Spec | None) -> bool:
+    """Whether a list may be given: where one is declared, any tree, or it is not known what."""
+    if isinstance(spec, TupleSpec | RepeatedSpec):
+        return spec.listed
+    return spec is None or isinstance(spec, TreeSpec)
+
+
+def _takes_dicts(spec: Spec | None) -> bool:
+    """The same for dicts."""
+    return spec is None or isinstance(spec, DictSpec | TreeSpec) or spec_is_plain(spec)
+
+
+def spec_is_plain(spec: Spec | None) -> bool:
+    """Whether this is `dict[str, A]`."""
+    return isinstance(spec, MapSpec) and spec.plain
+
+
+def _dict_type(value: dict[Any, Any], inside: Callable[[str, Any], Type]) -> DictType:
+    """The type of a dict, whose arrays are in the order of its keys."""
+    for key in value:
+        if type(key) is not str:
+            raise NotAnArgument(f"a dict with the key {key!r}, which is no string")
+    items = tuple([(key, inside(key, value[key])) for key in sorted(value)])
+    return DictType(items, tuple(value))
 
 
 def host_view(exporter: Any) -> Any:
@@ -273,6 +315,8 @@ def _part(spec: Spec | None, index: int | str) -> Spec | None:
         return spec.item
     if isinstance(spec, RecordSpec):
         return dict(spec.fields).get(str(index))
+    if isinstance(spec, DictSpec):
+        return dict(spec.items).get(str(index))
     return spec if isinstance(spec, TreeSpec) else None
 
 
@@ -285,7 +329,11 @@ def result(tree: Type, arrays: Iterator[Any]) -> Any:
     if isinstance(tree, StaticType):
         return tree.value
     if isinstance(tree, TupleType):
-        return tuple(result(item, arrays) for item in tree.items)
+        items = [result(item, arrays) for item in tree.items]
+        return items if isinstance(tree, ListType) else tuple(items)
+    if isinstance(tree, DictType):
+        found = {key: result(item, arrays) for key, item in tree.items}
+        return {key: found[key] for key in tree.order or found}
     if isinstance(tree, RecordType):
         cls = cast("RecordClass", tree.record.definition)
         return construct(cls, [result(item, arrays) for _, item in tree.fields])
@@ -306,7 +354,8 @@ def register_result(tree: Type, register: Register, *, apart: bool = False) -> N
         for _, item in tree.fields:
             register_result(item, register, apart=apart)
     elif isinstance(tree, MapType):
-        register(type(_NO_ENTRIES), _map_children, _map_from)
+        if not isinstance(tree, DictType):  # which is built in
+            register(type(_NO_ENTRIES), _map_children, _map_from)
         for _, item in tree.items:
             register_result(item, register, apart=apart)
 

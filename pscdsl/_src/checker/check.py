@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,7 +40,7 @@ from pscdsl.typing.codes.limits import (
     NestedTooDeeply,
 )
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
-from pscdsl.typing.signatures import Choice, exclusion
+from pscdsl.typing.signatures import Choice, MapSpec, Spec, exclusion, walk_paths
 
 Status = Literal["ok", "error", "unchecked"]
 
@@ -298,6 +298,13 @@ def _examples(definition: Definition) -> tuple[str, ...]:
         return ()
 
 
+def _parts(definition: Definition) -> Iterator[Spec]:
+    """The types of a kernel's parameters and all in them."""
+    for parameter in definition.signature.parameters:
+        for _, part in walk_paths(parameter.spec, parameter.name):
+            yield part
+
+
 def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
     """The findings of a kernel over every choice that its signature is tried with."""
     try:
@@ -306,6 +313,8 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
             reason = "what it leaves open besides sizes is known only at its calls"
             span = definition.head
             rewrite = "call it in a kernel, or name its values: `psc.Static[Literal[...]]`"
+            if any(isinstance(part, MapSpec) and part.plain for part in _parts(definition)):
+                rewrite = "say the keys of the dict by a `TypedDict`, or call it in a kernel"
             note = KernelNotChecked(
                 kernel_name=definition.name, reason=reason, rewrite=rewrite, span=span
             )

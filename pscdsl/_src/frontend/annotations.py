@@ -32,6 +32,7 @@ from pscdsl.typing.dims import Dim, names
 from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
 from pscdsl.typing.signatures import (
     ArraySpec,
+    DictSpec,
     DTypeClass,
     MapSpec,
     NoneSpec,
@@ -179,7 +180,7 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
         if value.variables:
             reason = f"`{value.title}` is generic in {', '.join(value.variables)}"
             raise _bad(node, frame, reason, f"say for what: `{value.title}[…]`")
-        return record_spec(value, ())
+        return class_spec(value, ())
     if isinstance(value, TypeVariable):
         if value.problem:
             rewrite = f'{value.name} = TypeVar("{value.name}", bound=psc.Tree)'
@@ -207,11 +208,15 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
     raise _bad(node, frame, f"{describe(value)} is not a type of arrays", rewrite)
 
 
-_RECORD = 'a record has parts with names: `class P(psc.Record)` with fields such as `w: f32["d"]`'
+_LISTS = ("builtins.list", "typing.List")
+_DICTS = ("builtins.dict", "typing.Dict")
+_NAMED = 'say its keys: `class P(TypedDict)` with items such as `w: f32["d"]`, and write `P`'
 _TUPLE = '`tuple[f32["n"], ...]` for parts of one type, `tuple[f32["n"], f32]` for several'
+_LIST = '`list[f32["n"]]` for items of one type, `tuple[f32["n"], f32]` for several'
 _COLLECTIONS = {
-    **dict.fromkeys(("builtins.dict", "typing.Dict"), _RECORD),
-    **dict.fromkeys(("builtins.list", "builtins.tuple", "typing.List", "typing.Tuple"), _TUPLE),
+    **dict.fromkeys(_DICTS, _NAMED),
+    **dict.fromkeys(_LISTS, _LIST),
+    **dict.fromkeys(("builtins.tuple", "typing.Tuple"), _TUPLE),
 }
 """What is written in the place of Python's collections."""
 
@@ -239,11 +244,19 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
         return _array(frame, inner, head, frame.span(node))
     items = _items(node)
     if isinstance(head, RecordClass) and head.variables:
-        return record_spec(head, (), _type_arguments(frame, head, items))
+        return class_spec(head, (), _type_arguments(frame, head, items))
+    if isinstance(head, RecordClass) and head.kind == "typeddict":
+        reason = f"`{head.title}` is a TypedDict, whose sizes have the names that it gives them"
+        raise _bad(node, frame, reason, f"write `{head.title}`, or derive from `psc.Record`")
     if isinstance(head, RecordClass):
         arguments = _text(frame, node.slice)
         return record_spec(head, tuple(arguments.split()))
     name = head.name if isinstance(head, Marker) else ""
+    if name in _LISTS and len(items) == 1:
+        return RepeatedSpec(_part(frame, items[0]), listed=True)
+    if name in _DICTS and len(items) == 2:
+        _require_string_keys(frame, node, items[0])
+        return MapSpec(_part(frame, items[1]), plain=True)
     if name in ("builtins.tuple", "typing.Tuple"):
         if len(items) == 2 and _is_ellipsis(items[1]):
             return RepeatedSpec(_part(frame, items[0]))
@@ -267,6 +280,13 @@ def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> S
         return _union(frame, node, items)
     rewrite = _COLLECTIONS.get(name or getattr(head, "name", ""), "")
     raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", rewrite)
+
+
+def _require_string_keys(frame: Frame, node: ast.Subscript, keys: ast.expr) -> None:
+    """Refuse a dict whose keys are no strings: they are the names of its arrays."""
+    found = _element(evaluate(frame, keys))
+    if not (isinstance(found, Marker) and found.name == "builtins.str"):
+        raise _bad(node, frame, "the keys of a dict of arrays are strings", "`dict[str, …]`")
 
 
 def _type_arguments(frame: Frame, cls: RecordClass, items: list[ast.expr]) -> tuple[Spec, ...]:
@@ -437,6 +457,21 @@ _READING = object()
 """Stands for a specification that is being read."""
 
 
+def class_spec(
+    cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
+) -> RecordSpec | DictSpec:
+    """The specification of a class: of a TypedDict, that of a dict with its keys."""
+    spec = record_spec(cls, arguments, types)
+    if cls.kind != "typeddict":
+        return spec
+    for key, each in spec.fields:
+        if isinstance(each, StaticSpec):
+            reason = f"its item `{key}` is a static value"
+            rewrite = "give it a parameter of its own, or make a `psc.Record` of the class"
+            raise Failure(BadAnnotation(text=cls.title, reason=reason, rewrite=rewrite))
+    return DictSpec(cls.title, spec.fields, types)
+
+
 def record_spec(
     cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
 ) -> RecordSpec:
@@ -581,7 +616,10 @@ def named_trees(spec: Spec, parameter: str) -> Spec:
 def replaced(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
     """A specification with something else in place of what holds no parts."""
     if isinstance(spec, TupleSpec):
-        return TupleSpec(tuple(replaced(item, change) for item in spec.items))
+        return replace(spec, items=tuple([replaced(item, change) for item in spec.items]))
+    if isinstance(spec, DictSpec):
+        items = tuple([(key, replaced(each, change)) for key, each in spec.items])
+        return replace(spec, items=items, types=tuple([replaced(s, change) for s in spec.types]))
     if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
         return replace(spec, item=replaced(spec.item, change))
     if isinstance(spec, RecordSpec):

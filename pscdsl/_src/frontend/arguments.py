@@ -37,6 +37,8 @@ from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import (
     ArrayType,
+    DictType,
+    ListType,
     MapType,
     NoneType,
     RecordType,
@@ -44,6 +46,7 @@ from pscdsl.typing.array_types import (
     TupleType,
     Type,
     VectorType,
+    children,
     leaves,
     map_leaves,
     paths,
@@ -62,6 +65,7 @@ from pscdsl.typing.dtypes import DType, accepts_weak, becomes
 from pscdsl.typing.python_containers import is_constant, is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
+    DictSpec,
     DTypeClass,
     MapSpec,
     OptionalSpec,
@@ -77,7 +81,7 @@ from pscdsl.typing.signatures import (
     trees_of,
     walk_paths,
 )
-from pscdsl.typing.unify import Match, match, repair, structure_differences
+from pscdsl.typing.unify import Match, kind, match, repair, structure_differences
 
 # Arguments of a call on their way to a declared specification: weak ones take its dtype.
 
@@ -121,10 +125,18 @@ def as_declared(spec: Spec, value: Any) -> Any:
     if isinstance(spec, OptionalSpec):
         return as_declared(spec.item, value)
     if isinstance(spec, TupleSpec):
-        return tuple(map(as_declared, spec.items, value))
+        found = map(as_declared, spec.items, value)
+        return list(found) if spec.listed else tuple(found)
     if isinstance(spec, RepeatedSpec):
         items = tuple([as_declared(spec.item, each) for each in parts(value)])
+        if spec.listed:
+            return list(items)
         return VectorValue(items) if spec.vector else items
+    if isinstance(spec, DictSpec):
+        declared = dict(spec.items)
+        return {key: as_declared(declared[key], each) for key, each in value.items()}
+    if isinstance(spec, MapSpec) and spec.plain:
+        return {key: as_declared(spec.item, each) for key, each in value.items()}
     if isinstance(spec, RecordSpec):
         fields = {name: as_declared(each, value.fields[name]) for name, each in spec.fields}
         return RecordValue(value.cls, fields)
@@ -227,6 +239,13 @@ def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
     elif isinstance(spec, MapSpec) and isinstance(tree, MapType):
         for _, part in tree.items:
             yield from _asked(spec.item, part)
+    elif isinstance(spec, DictSpec) and isinstance(tree, DictType):
+        asked = dict(spec.items)
+        for key, part in tree.items:
+            if key in asked:
+                yield from _asked(asked[key], part)
+            else:
+                yield from [None for _ in leaves_of(part)]
     elif not isinstance(tree, StaticType | NoneType):
         yield None
 
@@ -271,6 +290,23 @@ def result_problems(
         elif mine.dtype is not wanted.dtype:
             problems.append(ReturnDtype(function=function, path=path, declared=wanted, found=mine))
     return problems
+
+
+def tuples_for_lists(function: str, found: Type, declared: Type) -> Iterator[Diagnostic]:
+    """Where a function returns a tuple, and a list is declared; for a tuple, a list will do."""
+    if isinstance(found, TupleType) and isinstance(declared, ListType):
+        if not isinstance(found, ListType):
+            yield ReturnTree(
+                function=function,
+                path="",
+                declared=str(declared),
+                found=str(found),
+                why=f"{kind(found)}, not {kind(declared)}",
+            )
+    for (_, mine), (path, other) in zip(children(found), children(declared), strict=False):
+        for each in tuples_for_lists(function, mine, other):
+            assert isinstance(each, ReturnTree)
+            yield each.replaced(path=path + each.path)
 
 
 def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:

@@ -30,6 +30,7 @@ from pscdsl.typing.diagnostics import Failure
 # has a meaning, decorators that are known, and a body that binds each name once.
 
 
+NO_KEY_MISSING = 'let each key be there; `f32["n"] | None` may have None'
 WITHOUT_MEANING = frozenset("builtins.object typing.Generic typing.Protocol abc.ABC".split())
 """Bases that leave a class as it is."""
 ENUMERATIONS = frozenset("enum.Enum enum.Flag enum.IntEnum enum.StrEnum".split())
@@ -82,7 +83,7 @@ class ClassText:
 
     node: ast.ClassDef
     kind: str
-    """record, namedtuple, dataclass, precord, enumeration or namespace"""
+    """record, namedtuple, dataclass, precord, typeddict, enumeration or namespace"""
     parent: RecordClass | None = None
     parent_node: ast.expr | None = None
     base: str = ""
@@ -147,6 +148,11 @@ class _Reader:
         self._bases(bases)
         self._decorators(name, decorator_list)
         for keyword in keywords:
+            if self.text.kind == "typeddict" and keyword.arg == "total":
+                if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is True):
+                    what = f"`total=` of the TypedDict `{name}`, some of whose keys may be missing,"
+                    raise refuse(self.frame, keyword, what, NO_KEY_MISSING)
+                continue
             if keyword.arg != "dims" or self.text.kind != "record":
                 what = "a metaclass of a class" if keyword.arg == "metaclass" else "this argument"
                 rewrite = "derive from `psc.Record`" if keyword.arg == "metaclass" else ""
@@ -215,6 +221,11 @@ class _Reader:
         match statement:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 return
+            case ast.AnnAssign(value=None) if self.text.kind == "typeddict":
+                self._key(statement)
+            case _ if self.text.kind == "typeddict":
+                what = "anything but keys with types in a TypedDict"
+                raise refuse(self.frame, statement, what, 'keys with types only: `w: f32["n"]`')
             case ast.AnnAssign(target=ast.Name(id=name), value=value):
                 self._annotated(name, statement, value)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)) if (
@@ -240,6 +251,22 @@ class _Reader:
             case _:
                 what = f"a statement of this kind (`{type(statement).__name__}`) in a class"
                 raise refuse(self.frame, statement, what, "fields, constants and methods only")
+
+    def _key(self, node: ast.AnnAssign) -> None:
+        """A key of a TypedDict."""
+        assert isinstance(node.target, ast.Name)
+        name, head = node.target.id, node.annotation
+        if name in self.bound or name in self.inherited:
+            what = f"`{name}`, which the TypedDict declares twice,"
+            raise refuse(self.frame, node, what, "declare it once")
+        if name.startswith("__") and not name.endswith("__"):  # Python mangles it
+            raise refuse(self.frame, node, f"the key `{name}`", "one underscore, or none")
+        self.bound[name] = node
+        known = self.named(head.value if isinstance(head, ast.Subscript) else head)
+        if known.rpartition(".")[2] == "NotRequired":
+            what = f"the key `{name}` of a TypedDict, which may be missing,"
+            raise refuse(self.frame, node, what, NO_KEY_MISSING)
+        self.text.fields[name] = node
 
     def _bind(self, name: str, node: ast.AST) -> None:
         """Bind a name of the class, which has a plain name and is bound once."""

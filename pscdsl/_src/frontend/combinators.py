@@ -15,7 +15,7 @@ from pscdsl._src.frontend.trees import (
     applicable,
     at,
     bool_scalar,
-    flatten,
+    flatten_plainly,
     of_values,
     strong,
     unflatten,
@@ -119,7 +119,7 @@ def _branches(
         for function in functions:
             with inner_block(here) as inner:
                 result = function.apply(inner, operands, {})
-                found, tree = flatten(inner, result, f"a branch of `{construct}`")
+                found, tree = flatten_plainly(inner, result, f"a branch of `{construct}`")
                 leaves: list[Value | Weak] = found
                 if wanted is not None:
                     leaves = [at(v, d) for v, d in zip(found, wanted, strict=True)]
@@ -263,7 +263,7 @@ class Carry:
     @classmethod
     def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> Carry:
         """The carry with this initial value."""
-        leaves, tree = flatten(here, init, f"the initial carry of `{loop}`")
+        leaves, tree = flatten_plainly(here, init, f"the initial carry of `{loop}`")
         return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
 
     def initial_types(self) -> list[ArrayType]:
@@ -416,7 +416,7 @@ def _trace(
         again = carry.initial_types() if pairs else []
         more = [inner.parameter(t) for t in (*extra, *again)]
         next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
-        leaves, tree = flatten(inner, next_carry, f"the carry that `{carry.loop}` returns")
+        leaves, tree = flatten_plainly(inner, next_carry, f"the carry that `{carry.loop}` returns")
         settled = carry.settle(here.facts, leaves, tree)
         if settled is None:
             return None
@@ -438,7 +438,7 @@ def _discover(
             more += [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
         try:
             next_carry, _ = run(inner, unflatten(carry.tree, iter(params)), more)
-            leaves, _ = flatten(inner, next_carry, "")
+            leaves, _ = flatten_plainly(inner, next_carry, "")
         except (Failure, Poisoned):
             leaves = []
     attempt.forget()
@@ -503,7 +503,7 @@ def _scan(
     name: str,
     only: str = "both",
 ) -> Any:
-    leaves, xs_tree = flatten(here, xs, f"the `xs` of `{name}`")
+    leaves, xs_tree = flatten_plainly(here, xs, f"the `xs` of `{name}`")
     columns = strong(leaves)
     steps = scan_length(here.facts, name, columns, length)
     rows = [ArrayType(x.dtype, x.shape[1:]) for x in columns]
@@ -521,7 +521,7 @@ def _scan(
             found = describe(result)
             needs = "a body that returns a pair (carry, y)"
             raise Failure(BadBody(combinator=name, needs=needs, found=found))
-        outputs, tree = flatten(inner, result[1], f"what the body of `{name}` returns")
+        outputs, tree = flatten_plainly(inner, result[1], f"what the body of `{name}` returns")
         ys_tree[:] = [of_values(tree, strong(outputs))]
         return result[0], outputs
 
@@ -722,7 +722,7 @@ def associative_scan(
     """`y[i] = fn(y[i-1], x[i])` along an axis, all rows combined in any grouping."""
     name = "psc.associative_scan"
     function = applicable(fn, name)
-    leaves, tree = flatten(here, elems, f"the `elems` of `{name}`")
+    leaves, tree = flatten_plainly(here, elems, f"the `elems` of `{name}`")
     axes = [_axis(axis, leaf, name) for leaf in leaves]
     rows = [_row_of(leaf, place) for leaf, place in zip(leaves, axes, strict=True)]
     carry = Carry(name, rows, tree, [row.dtype for row in rows], function)
@@ -791,7 +791,7 @@ def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any = No
     """`map_fn` of each row of `xs`, combined with each other, after `init` if that is given."""
     name = "psc.map_reduce"
     function, combination = applicable(map_fn, name), applicable(combine, name)
-    leaves, tree = flatten(here, xs, f"the `xs` of `{name}`")
+    leaves, tree = flatten_plainly(here, xs, f"the `xs` of `{name}`")
     columns = strong(leaves)
     length = scan_length(here.facts, name, columns, None)
     if init is None and not here.facts.proves(Fact("<=", 1, length)):
@@ -846,7 +846,9 @@ class _Mapping:
         with inner_block(here) as inner:
             params = [inner.parameter(ArrayType(x.dtype, x.shape[1:])) for x in self.columns]
             result = self.function.apply(inner, (unflatten(self.tree, iter(params)),), {})
-            leaves, tree = flatten(inner, result, "what `map_fn` of `psc.map_reduce` returns")
+            leaves, tree = flatten_plainly(
+                inner, result, "what `map_fn` of `psc.map_reduce` returns"
+            )
             found = strong(leaves)
             if dtypes is not None:
                 found = [at(x, dtype) for x, dtype in zip(leaves, dtypes, strict=True)]

@@ -21,6 +21,7 @@ from pscdsl._src.frontend.arguments import (
     result_problems,
     settle,
     static_type,
+    tuples_for_lists,
 )
 from pscdsl._src.frontend.interpreter.calls import with_origins
 from pscdsl._src.frontend.interpreter.expressions import evaluate
@@ -55,18 +56,16 @@ from pscdsl._src.language.writes import named as writes_named
 from pscdsl._src.primitives.control import Call
 from pscdsl.typing.array_types import (
     ArrayType,
-    DictType,
     NoneType,
     RecordName,
     Type,
+    in_order_of,
     leaves,
-    nodes,
     paths,
     same_structure,
     substitute_tree,
 )
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
-from pscdsl.typing.codes.control import NotATree
 from pscdsl.typing.codes.language import BadAnnotation, BadArguments, MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
 from pscdsl.typing.codes.performance import LargeUnroll
@@ -509,10 +508,6 @@ class Definition:
         program.span = program.return_span or self._returns_span()
         try:
             found, tree = flatten(entry, result, f"the result of `{self.name}`")
-            if any(isinstance(each, DictType) for each in nodes(tree)):
-                rewrite = "use a `psc.Record`, or `pyrsistent.pmap`, in its place"
-                what = f"the result of `{self.name}`"
-                raise Failure(NotATree(what=what, found="a dict", rewrite=rewrite))
             wanted = None
             if spec is not None:
                 like = as_asked(spec, found, tree, types.dtypes)
@@ -598,6 +593,9 @@ class Definition:
         if wanted is None:
             values = strong(found)
             return values, of_values(tree, values)
+        problems = list(tuples_for_lists(self.name, tree, wanted))
+        if problems:
+            raise Failure(*(problem.labelled(*self._return_label()) for problem in problems))
         if not same_structure(tree, wanted):
             values = strong(found)
         else:
@@ -609,7 +607,7 @@ class Definition:
         if problems:
             raise Failure(*(problem.labelled(*self._return_label()) for problem in problems))
         # A result that was declared with other, provably equal sizes has the declared type.
-        return values, of_values(wanted, values)
+        return values, in_order_of(of_values(wanted, values), tree)
 
     def _returns_span(self) -> Span:
         """Where the result is declared; the function's name or keyword if it is not."""

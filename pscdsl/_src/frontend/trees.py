@@ -34,6 +34,7 @@ from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
     DictType,
+    ListType,
     MapType,
     NoneType,
     RecordType,
@@ -46,6 +47,7 @@ from pscdsl.typing.array_types import (
     map_leaves,
     paths,
     size_of,
+    without_order,
 )
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import BadPredicate, NotATree, TreesDiffer
@@ -210,6 +212,12 @@ def flatten(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], T
     return leaves, _flatten(here, value, what, leaves)
 
 
+def flatten_plainly(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
+    """The same for functions that see the keys of dicts in order, and tuples for lists."""
+    leaves, tree = flatten(here, value, what)
+    return leaves, without_order(tree)
+
+
 def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -> Type:
     found = leaf(here, value)
     if found is not None:
@@ -218,7 +226,8 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
     if value is None:
         return NONE
     if is_sequence(value):
-        return TupleType(tuple(_flatten(here, each, what, leaves) for each in value))
+        items = tuple([_flatten(here, each, what, leaves) for each in value])
+        return ListType(items) if isinstance(value, list) else TupleType(items)
     if isinstance(value, RecordValue):
         return _flatten_record(here, value, what, leaves)
     if isinstance(value, MapValue):
@@ -228,7 +237,8 @@ def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -
         return VectorType(tuple(_flatten(here, item, what, leaves) for item in value.items))
     if is_dict(value) and all(isinstance(key, str) for key in value):
         pairs = sorted(value.items())
-        return DictType(tuple((k, _flatten(here, v, what, leaves)) for k, v in pairs))
+        types = tuple([(k, _flatten(here, v, what, leaves)) for k, v in pairs])
+        return DictType(types, tuple(value))
     if isinstance(value, str):
         return StaticType(value)
     if isinstance(value, External):
@@ -264,13 +274,15 @@ def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | N
     if isinstance(tree, StaticType):
         return tree.value
     if isinstance(tree, TupleType):
-        return tuple(unflatten(item, leaves, array) for item in tree.items)
+        items = [unflatten(item, leaves, array) for item in tree.items]
+        return items if isinstance(tree, ListType) else tuple(items)
     if isinstance(tree, RecordType):
         cls = tree.record.definition
         assert isinstance(cls, RecordClass)
         return RecordValue(cls, {n: unflatten(each, leaves, array) for n, each in tree.fields})
     if isinstance(tree, DictType):
-        return {key: unflatten(each, leaves, array) for key, each in tree.items}
+        found = {key: unflatten(each, leaves, array) for key, each in tree.items}
+        return {key: found[key] for key in tree.order or found}
     if isinstance(tree, MapType):
         return MapValue({key: unflatten(each, leaves, array) for key, each in tree.items})
     assert isinstance(tree, VectorType)
@@ -394,7 +406,7 @@ class Inside:
             return Node(
                 [value[key] for key in keys],
                 lambda types: DictType(tuple(zip(keys, types, strict=True))),
-                lambda items: dict(zip(keys, items, strict=True)),
+                lambda items: dict_of(value, keys, items),
             )
         if isinstance(value, VectorValue):
             return Node(value.items, VectorType, lambda items: VectorValue(tuple(items)))
@@ -417,6 +429,12 @@ class Inside:
             return RecordValue(cls, dict(zip(fields, items, strict=True)))
 
         return record_node(cls, fields, static, made)
+
+
+def dict_of(like: Mapping[Any, Any], keys: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
+    """A dict of items for these keys, in the order of another one."""
+    found = dict(zip(keys, items, strict=True))
+    return {key: found[key] for key in like}
 
 
 def record_node(

@@ -413,7 +413,7 @@ def _written(tree: Type) -> Any:
         return ("static", None)
     if isinstance(tree, StaticType) and type(tree.value) in _STATIC:
         return ("static", tree.value)
-    if isinstance(tree, TupleType):
+    if type(tree) is TupleType:
         return ("tuple", *[_written(item) for item in tree.items])
     if isinstance(tree, RecordType):
         cls: Any = getattr(tree.record.definition, "constructor", None)

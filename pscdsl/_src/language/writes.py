@@ -50,7 +50,8 @@ def _problem(parameter: Parameter) -> str:
     """Why a parameter cannot be written; empty if it can."""
     spec = parameter.spec
     if not isinstance(spec, ArraySpec) or spec.python or spec.dtype is KEY:
-        return f"{spec} is not an array; writing into records, tuples and keys is not supported yet"
+        parts = "records, tuples, lists, dicts and keys"
+        return f"{spec} is not an array; writing into {parts} is not supported yet"
     if not spec.dims:
         return f"{spec} is a scalar, which nobody can write to"
     if parameter.has_default:

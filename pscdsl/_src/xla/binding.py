@@ -147,16 +147,21 @@ def _given(rest: Any, children: Any) -> Any:
 
 
 def _of_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    keys: tuple[Any, ...] = tuple(value)
-    try:
-        keys = tuple(sorted(keys))
-    except TypeError:  # jaxlib's own way stops here; who takes no dicts, says so
-        pass
-    return [value[key] for key in keys], keys
+    """The items in the order of the keys, and the keys in that of the dict, which kernels see."""
+    keys = tuple(value)
+    return [value[key] for key in _sorted(keys)], keys
 
 
 def _to_dict(keys: tuple[Any, ...], items: Iterable[Any]) -> dict[Any, Any]:
-    return dict(zip(keys, items, strict=True))
+    found = dict(zip(_sorted(keys), items, strict=True))
+    return {key: found[key] for key in keys}
+
+
+def _sorted(keys: tuple[Any, ...]) -> Sequence[Any]:
+    try:
+        return sorted(keys)
+    except TypeError:  # jaxlib's own way stops here; who takes no dicts, says so
+        return keys
 
 
 def _register_values() -> None:

@@ -46,7 +46,7 @@ from pscdsl._src.frontend.interpreter.state import (
     is_whole,
     live_frames,
 )
-from pscdsl._src.frontend.purity import is_set
+from pscdsl._src.frontend.purity import is_set, parts
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
@@ -425,11 +425,11 @@ class _Join:
             return all(self.state.existed(cell) for cell in value.cells()) and self._is_outside(
                 value.seen()
             )
-        if type(value) in (tuple, list):
-            return all(map(self._is_outside, value))
         if isinstance(value, Weak):
             return value.builder.depth <= self.here.depth
-        return reachable(value, self.here) if isinstance(value, Value) else True
+        if isinstance(value, Value):
+            return reachable(value, self.here)
+        return all(map(self._is_outside, parts(value)))
 
     def _joined(
         self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, *, alone: bool

@@ -205,14 +205,14 @@ class Closure:
         frame.names = names
         if program is not None:
             frame.names = names = {
-                name: own(session, value, self._given(session, name))
+                name: own(session, value, self._given(session, name, value))
                 for name, value in names.items()
             }
             spec = self.node.args
             if spec.kwarg is not None and self is not session.root:
                 adopt(session, names[spec.kwarg.arg])  # a dict of its own
             for name, value in names.items():
-                adopt_all(session, value, self._given(session, name))
+                adopt_all(session, value, self._given(session, name, value))
                 program.named(name, value.seen() if isinstance(value, Located) else value)
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
@@ -240,8 +240,10 @@ class Closure:
             program.span = place
         return result
 
-    def _given(self, session: Session, name: str) -> Frozen:
+    def _given(self, session: Session, name: str, value: Any) -> Frozen:
         """Why a parameter takes no stores, where it is given a value."""
+        if self is session.root and not (is_traced(value) or isinstance(value, Located)):
+            return Frozen(f"is in the parameter `{name}`, which belongs to the caller")
         if self is session.root:
             return Frozen(
                 f"is the parameter `{name}`, which belongs to the caller",

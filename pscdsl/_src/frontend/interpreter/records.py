@@ -20,6 +20,7 @@ from pscdsl._src.frontend.values import (
     describe,
 )
 from pscdsl._src.ir.builder import Builder
+from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.array_types import RecordName
 from pscdsl.typing.codes.language import (
     BadArguments,
@@ -74,7 +75,7 @@ class RecordClass:
     title: str
     module: str
     kind: str
-    """record, namedtuple, dataclass, precord"""
+    """record, namedtuple, dataclass, precord, typeddict"""
     fields: tuple[Field, ...]
     members: Mapping[str, Member]
     dims: tuple[str, ...] = ()
@@ -171,6 +172,10 @@ class RecordClass:
             instead = f"name a member: `{self.title}.NAME`" if self.enumeration else ""
             found = f"the class `{self.title}`, which is no record,"
             raise Failure(NotCallable(found=found, instead=instead))
+        if self.kind == "typeddict":
+            made_by: Any = MEANINGS["builtins.dict"]
+            made_dict: Any = made_by.apply(here, args, kwargs)  # nothing of the keys is looked at
+            return made_dict  # type: ignore[no-any-return]
         names = self.field_names()
         placed = [each.name for each in self.fields if not each.keyword]
         if len(args) > len(placed):
@@ -332,6 +337,7 @@ def replaced(here: Builder, value: RecordValue, changes: Mapping[str, Any]) -> R
 BASES = {
     "pscdsl.Record": "record",
     "typing.NamedTuple": "namedtuple",
+    "typing.TypedDict": "typeddict",
     "pyrsistent.PRecord": "precord",
     "pyrsistent.PClass": "precord",
 }

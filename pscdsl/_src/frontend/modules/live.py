@@ -441,9 +441,9 @@ def _module(name: str) -> Any:
 def _types() -> list[tuple[str, Any]]:
     names = (
         "pscdsl.Record pscdsl.Static pscdsl.Array pscdsl.Tree pyrsistent.PRecord pyrsistent.PClass "
-        "pyrsistent.PMap pyrsistent.PVector numpy.ndarray typing.NamedTuple typing.Any "
-        "typing.Literal typing.Annotated typing.Tuple typing.Callable numpy.s_ numpy.index_exp "
-        "numpy.mgrid numpy.ogrid"
+        "pyrsistent.PMap pyrsistent.PVector numpy.ndarray typing.NamedTuple typing.TypedDict "
+        "typing.Any typing.Literal typing.Annotated typing.Tuple typing.Callable numpy.s_ "
+        "numpy.index_exp numpy.mgrid numpy.ogrid"
     )
     return [(name, Marker(name)) for name in names.split()]
 

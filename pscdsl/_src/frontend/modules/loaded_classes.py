@@ -11,13 +11,14 @@ from abc import ABC, ABCMeta
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, EnumType, Flag, IntEnum, StrEnum
 from types import FunctionType
-from typing import Any, Final, Generic, Protocol, cast, get_args, get_origin
+from typing import Any, Final, Generic, Protocol, cast, get_args, get_origin, is_typeddict
 
 import pyrsistent
 from pyrsistent import _field_common
 
 from pscdsl._src.frontend.classes import (
     FACTORIES,
+    NO_KEY_MISSING,
     OF_CLASSES,
     OF_RECORDS,
     REBUILDING,
@@ -199,6 +200,11 @@ TUPLES: Final = frozenset(
     "_replace".split()
 )
 """What `NamedTuple` defines, and forbids to define."""
+KEYS: Final = frozenset(
+    "__optional_keys__ __required_keys__ __readonly_keys__ __mutable_keys__ __total__ "
+    "__closed__ __extra_items__".split()
+)
+"""What `TypedDict` defines."""
 ENUMERATIONS: Final = (Enum, Flag, IntEnum, StrEnum)
 _WITHOUT_MEANING: Final[tuple[Any, ...]] = (object, tuple, Generic, Protocol, ABC)
 _BASES: Final[tuple[Any, ...]] = (Record, pyrsistent.PRecord, pyrsistent.PClass)
@@ -212,6 +218,8 @@ def kind_of(cls: type[Any]) -> str | None:
         return "namedtuple"
     if issubclass(cls, pyrsistent.PRecord | pyrsistent.PClass):
         return "precord"
+    if is_typeddict(cls):
+        return "typeddict"
     return "dataclass" if hasattr(cls, "__dataclass_fields__") else None
 
 
@@ -222,6 +230,9 @@ def require_plain(loaded: LoadedClass, kind: str | None) -> None:
     if isinstance(loaded.cls, EnumType):
         _require_enumeration(loaded)
         return
+    if kind == "typeddict":
+        _require_all_keys(loaded)
+        return
     _require_bases(loaded, kind)
     for name, member in vars(loaded.cls).items():
         _require_name(loaded, kind, name, member)
@@ -229,6 +240,19 @@ def require_plain(loaded: LoadedClass, kind: str | None) -> None:
         _require_dataclass(loaded, kind)
     if kind is not None:
         _require_new_names(loaded)
+
+
+def _require_all_keys(loaded: LoadedClass) -> None:
+    """Refuse a TypedDict some of whose keys may be missing, or with anything besides keys."""
+    cls: Any = loaded.cls
+    if cls.__optional_keys__:
+        name = sorted(cls.__optional_keys__)[0]
+        what = f"the key `{name}` of the TypedDict `{cls.__name__}`, which may be missing,"
+        raise loaded.failure(what, NO_KEY_MISSING)
+    for name, member in vars(cls).items():
+        if name not in MADE | KEYS and not name.startswith("__"):
+            what = f"`{name}` of a TypedDict, which is no key,"
+            raise loaded.at(function_of(member), what, "a function of the module")
 
 
 def _require_new_names(loaded: LoadedClass) -> None:
@@ -338,16 +362,15 @@ def class_of_object(
     require_plain(loaded, kind)
     if kind is None:
         return _namespace(loaded)
-    parents = [
-        each for base in cls.__bases__ if isinstance(each := abstract(base, ""), RecordClass)
-    ]
+    bases = () if kind == "typeddict" else cls.__bases__  # it has the keys of all
+    parents = [each for base in bases if isinstance(each := abstract(base, ""), RecordClass)]
     records = [each for each in parents if each.kind != "namespace"]
     return RecordClass(
         cls.__name__,
         cls.__module__,
         kind,
         tuple(_fields(loaded, kind, records)),
-        _all_members(loaded, kind),
+        {} if kind == "typeddict" else _all_members(loaded, kind),
         tuple(getattr(cls, "__dims__", ())),
         cls,
         _guard(loaded),
@@ -415,6 +438,9 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
         hints: Mapping[str, Any] = _tuple_types(cls)
         for name in cls._fields:
             yield name, functools.partial(_tuple_field, loaded, name, hints)
+    elif kind == "typeddict":
+        for name, each in cls.__annotations__.items():
+            yield name, functools.partial(_key, loaded, name, each)
     elif kind == "precord":
         for name, each in _pyrsistent(cls).items():
             yield name, functools.partial(_precord_field, loaded, name, each)
@@ -445,6 +471,12 @@ def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, Any]) -> Fi
     if name not in hints:
         return Field(name, None, None, default)
     return Field(name, *loaded.annotation(name, hints[name]), default)
+
+
+def _key(loaded: LoadedClass, name: str, annotation: Any) -> Field:
+    """A key of a TypedDict, which holds annotations in strings as `ForwardRef`."""
+    text = getattr(annotation, "__forward_arg__", None)
+    return Field(name, *loaded.annotation(name, annotation if text is None else text))
 
 
 def _dataclass_field(loaded: LoadedClass, each: dataclasses.Field[Any]) -> Field:

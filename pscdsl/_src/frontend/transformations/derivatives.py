@@ -40,6 +40,8 @@ from pscdsl._src.transforms.linearize import Linear, jvp_of, linearize
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
+    DictType,
+    ListType,
     NoneType,
     RecordType,
     StaticType,
@@ -59,6 +61,7 @@ from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.signatures import (
     Anonymous,
     ArraySpec,
+    DictSpec,
     MapSpec,
     NoneSpec,
     OptionalSpec,
@@ -404,10 +407,13 @@ def changed(spec: Spec, change: Callable[[ArraySpec], Spec | None]) -> Spec | No
         return change(spec)
     if isinstance(spec, TupleSpec):
         items = _all(changed(each, change) for each in spec.items)
-        return None if items is None else TupleSpec(items)
+        return None if items is None else replace(spec, items=items)
     if isinstance(spec, RecordSpec):
         items = _all(changed(each, change) for _, each in spec.fields)
         return None if items is None else _record(spec, items)
+    if isinstance(spec, DictSpec):
+        items = _all(changed(each, change) for _, each in spec.items)
+        return None if items is None else _dict(spec.name, spec.keys(), items)
     if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
         item = changed(spec.item, change)
         return None if item is None else replace(spec, item=item)
@@ -426,16 +432,24 @@ def _record(like: RecordSpec | RecordType, items: Sequence[Spec]) -> RecordSpec:
     return RecordSpec(like.record, fields, spelled=True)
 
 
+def _dict(name: str, keys: Sequence[str], items: Sequence[Spec]) -> DictSpec:
+    """A dict with other items than its class declares."""
+    return DictSpec(name, tuple(zip(keys, items, strict=True)), spelled=True)
+
+
 def spec_of_type(tree: Type | None) -> Spec | None:
     """The specification that fits one type only; None if there is none."""
     if isinstance(tree, ArrayType):
         return ArraySpec(tree.dtype, tree.shape)
     if isinstance(tree, TupleType):
         items = _all(map(spec_of_type, tree.items))
-        return None if items is None else TupleSpec(items)
+        return None if items is None else TupleSpec(items, listed=isinstance(tree, ListType))
     if isinstance(tree, RecordType):
         items = _all(spec_of_type(each) for _, each in tree.fields)
         return None if items is None else _record(tree, items)
+    if isinstance(tree, DictType):
+        items = _all(spec_of_type(each) for _, each in tree.items)
+        return None if items is None else _dict("", [key for key, _ in tree.items], items)
     return NoneSpec() if isinstance(tree, NoneType) else None
 
 

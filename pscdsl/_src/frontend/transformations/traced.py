@@ -28,7 +28,7 @@ from pscdsl._src.ir.program import Block, Equation, Origin, Var
 from pscdsl._src.primitives.scan import Rows
 from pscdsl._src.primitives.shaping import Reshape, Transpose
 from pscdsl._src.transforms.simplify import tidied
-from pscdsl.typing.array_types import ArrayType, Type, children, leaves, paths
+from pscdsl.typing.array_types import ArrayType, DictType, Type, children, leaves, paths
 from pscdsl.typing.codes.control import AxisMismatch, BadBody, BatchSizesDiffer
 from pscdsl.typing.codes.derivatives import BadArgnums, NoTangent
 from pscdsl.typing.codes.limits import NotSupported
@@ -36,9 +36,10 @@ from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim, Size, name
 from pscdsl.typing.dtypes import I32, DType
-from pscdsl.typing.python_containers import is_sequence, is_tuple
+from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
+    DictSpec,
     MapSpec,
     NoneSpec,
     OptionalSpec,
@@ -434,8 +435,13 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
     if isinstance(tree, ArrayType):
         given = f"{name} is {describe(axes)} for {tree}"
         raise Failure(AxisMismatch(given=given, why="the axis of an array is an integer, or None"))
-    parts = parts_of(axes)
     own = children(tree)
+    if isinstance(tree, DictType):  # whose items have no places
+        keys = [key for key, _ in tree.items]
+        given_keys = is_dict(axes) and axes.keys() == {*keys}
+        parts = [axes[key] for key in keys] if given_keys else None
+    else:
+        parts = parts_of(axes)
     if parts is None or len(parts) != len(own):
         why = f"it goes with {tree}, which has {len(own)} parts"
         raise Failure(AxisMismatch(given=f"{name} is {describe(axes)}", why=why))
@@ -499,19 +505,33 @@ def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:
             what = f"different axes for the items of {where}, which may be any number"
             raise Failure(NotSupported(what=what, instead="give one axis for all of them"))
         return replace(spec, item=_batched(spec.item, axes, size, where))
-    if not isinstance(spec, TupleSpec | RecordSpec):
+    if not isinstance(spec, TupleSpec | RecordSpec | DictSpec):
         return spec
-    items = list(spec.items) if isinstance(spec, TupleSpec) else [each for _, each in spec.fields]
-    own = [axes] * len(items) if isinstance(axes, int) else parts_of(axes)
+    if isinstance(spec, TupleSpec):
+        items = list(spec.items)
+    else:
+        items = [each for _, each in (spec.items if isinstance(spec, DictSpec) else spec.fields)]
+    own = [axes] * len(items) if isinstance(axes, int) else _axes_of(spec, axes)
     if own is None or len(own) != len(items):
         given = f"in_axes of {where} is {describe(axes)}"
         raise Failure(AxisMismatch(given=given, why=f"{where} is {spec}"))
     pairs = zip(items, own, strict=True)
     new = tuple(_batched(each, axis, size, where) for each, axis in pairs)
     if isinstance(spec, TupleSpec):
-        return TupleSpec(new)
+        return replace(spec, items=new)
+    if isinstance(spec, DictSpec):
+        return replace(spec, items=tuple(zip(spec.keys(), new, strict=True)), spelled=True)
     names = [each for each, _ in spec.fields]
     return replace(spec, fields=tuple(zip(names, new, strict=True)), spelled=True)
+
+
+def _axes_of(spec: TupleSpec | RecordSpec | DictSpec, axes: Any) -> Sequence[Any] | None:
+    """The axes of the parts of a tree; None if they are given for another one."""
+    if not isinstance(spec, DictSpec):
+        return parts_of(axes)
+    if not is_dict(axes) or axes.keys() != {*spec.keys()}:
+        return None
+    return [axes[key] for key in spec.keys()]
 
 
 def _inserted(spec: ArraySpec, axis: Any, size: Dim, where: str) -> tuple[Any, ...]:
