@@ -89,7 +89,7 @@ def test_several_trees_and_what_is_absent() -> None:
         psc.tree.map(lambda x, y: x, LAYER, LAYER.replace(kind="other"))
 
 
-@pytest.mark.parametrize("wrong", ["text", {"x": W}, object(), np.array(["a"]), {1}])
+@pytest.mark.parametrize("wrong", ["text", {1: W}, object(), np.array(["a"]), {1}])
 def test_what_is_no_tree_is_refused(wrong: Any) -> None:
     with pytest.raises(psc.ArgumentError, match=r"psc\.tree\.leaves"):
         psc.tree.leaves((W, wrong))

@@ -223,7 +223,7 @@ def is_plain_class(resolver: Resolver, source: Source, cls: ast.ClassDef | None)
     return not _may_be_metaclass(resolver, source, cls, 0)
 
 
-_READ_BY_KERNELS = frozenset("type ModuleType Record NamedTuple PRecord PClass".split())
+_READ_BY_KERNELS = frozenset("type ModuleType Record NamedTuple TypedDict PRecord PClass".split())
 
 
 def _may_be_metaclass(resolver: Resolver, source: Source, cls: ast.ClassDef, depth: int) -> bool:

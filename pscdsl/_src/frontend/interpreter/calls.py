@@ -50,6 +50,7 @@ from pscdsl._src.frontend.interpreter.places import (
     parts_of,
     shared,
 )
+from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.stores import (
     STORING,
     STORING_METHODS,
@@ -290,6 +291,8 @@ def applied(
         return function.store(here, *args, **kwargs)
     if isinstance(function, Bound):
         return _method(frame, here, function, args, kwargs)
+    if isinstance(function, RecordClass) and function.kind == "typeddict":
+        function = MEANINGS["builtins.dict"]  # nothing of its keys is looked at
     if isinstance(function, Marker) and function.name == "numpy.ndarray":
         function = MEANINGS["numpy.empty"]  # which makes what is left in memory zeros, too
     if isinstance(function, Meaning):
@@ -321,7 +324,8 @@ def applied(
             freeze(session, (args, dict(kwargs)), Frozen("others hold", frame.span(node)))
         return result
     if isinstance(function, DType) or getattr(function, "returns_new_arrays", False):
-        return own(session, invoke(frame, here, function, load(args), load(kwargs)))
+        made = own(session, invoke(frame, here, function, load(args), load(kwargs)))
+        return adopt(session, made)  # a list or a dict that nobody else holds
     why = f"is given to {_title(function)}, which may hold it"
     frozen = Frozen(why, frame.span(node))
     written = session.stores

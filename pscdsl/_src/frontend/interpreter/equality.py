@@ -356,8 +356,8 @@ def _flat(classes: Any) -> Iterator[Any]:
 def _is(value: Any, cls: Any) -> bool | None:
     name = getattr(cls, "name", None)
     if isinstance(cls, RecordClass):
-        if cls.kind == "namespace":
-            return None  # an enumeration, a protocol, a class of which no instance is known
+        if cls.kind in ("namespace", "typeddict"):
+            return None  # a protocol, a class without instances, or one that Python does not ask
         return isinstance(value, RecordValue) and cls in value.cls.ancestry()
     if not isinstance(name, str) or not isinstance(cls, Marker | External | StaticFunction):
         return None

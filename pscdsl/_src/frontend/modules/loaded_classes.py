@@ -11,7 +11,7 @@ from abc import ABC, ABCMeta
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, EnumType, Flag, IntEnum, StrEnum
 from types import FunctionType
-from typing import Any, Final, Generic, Protocol, cast, get_args, get_origin, is_typeddict
+from typing import Any, Final, Generic, Protocol, cast, get_args, get_origin
 
 import pyrsistent
 from pyrsistent import _field_common
@@ -218,7 +218,8 @@ def kind_of(cls: type[Any]) -> str | None:
         return "namedtuple"
     if issubclass(cls, pyrsistent.PRecord | pyrsistent.PClass):
         return "precord"
-    if is_typeddict(cls):
+    meta = type(cls)
+    if meta.__name__ == "_TypedDictMeta" and meta.__module__ in ("typing", "typing_extensions"):
         return "typeddict"
     return "dataclass" if hasattr(cls, "__dataclass_fields__") else None
 
