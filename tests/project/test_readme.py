@@ -35,7 +35,7 @@ RUN = [name for name in DOCUMENTS if name != "docs/tutorial/from-jax.md"]
 PRELUDE = f"""\
 import time
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypedDict, TypeVar
 
 import jaxtyping
 import numpy as np
@@ -47,6 +47,9 @@ count = 0
 
 class Point(psc.Record):
     x: f32["n"]
+
+class Params(TypedDict):
+    w: f32["n"]
 
 T = TypeVar("T", bound=psc.Tree)
 
