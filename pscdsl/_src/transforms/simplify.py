@@ -1,8 +1,8 @@
 """Smaller programs with the same meaning, and how long one is when it is compiled.
 
-Two passes over each block until nothing changes: `Forward` replaces what is known (equal
-equations, constants, identities), `Pruner` leaves out what nobody needs.  Time is linear in the
-size of the program; what is as simple as can be is returned as it is.
+Passes over each block until nothing changes: `Forward` replaces what is known (equal equations,
+constants, identities), `Pruner` leaves out what nobody needs, `Passing` reads past stores.  Time is
+linear in the size of the program; what is as simple as can be is returned as it is.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from pscdsl._src.primitives.reductions import Largest, Reduce
 from pscdsl._src.primitives.regions import Group, Layout, Role
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, without
 from pscdsl._src.transforms.forward import Forward
+from pscdsl._src.transforms.passing_stores import Passing
 from pscdsl._src.transforms.unused_results import narrowed, uses_keys
 from pscdsl.typing.codes.limits import TooLargeToCompile
 from pscdsl.typing.diagnostics import Failure
@@ -196,7 +197,10 @@ def simplify_block(block: Block, functions: Mapping[Function, Function] | None =
         before = block
         block = Forward(functions or {}).block(block)
         block = Pruner().block(block)
-        if block is before or all(
+        passed = Passing().block(block)
+        if passed is not block:  # now the stores are not needed, and places may be known
+            block = Pruner().block(Forward(functions or {}).block(passed))
+        elif block is before or all(
             equation.primitive.blocks() == () for equation in block.equations
         ):
             break  # only where loops or choices have changed can there be more to find
