@@ -1,0 +1,1 @@
+"""Plain NumPy programs beside NumPy, Numba and jax."""
