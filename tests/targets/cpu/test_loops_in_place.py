@@ -1,0 +1,310 @@
+"""Loops change what they store into in place: no array is copied in a step, nor read too late."""
+
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl import f64, i64
+from pscdsl._src.kernels.kernel import load_kernel
+from pscdsl._src.targets.cpu import module_options
+from pscdsl._src.targets.cpu.module_options import ORDERED_READS, REGION_ANALYSIS
+from pscdsl._src.targets.forms import VARIABLE
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.xla.runtime.executable import known
+from tests.benchmarks.plain_numpy.programs import MEASURED, measured_at
+from tests.plain_numpy.acceptance import source
+from tests.plain_numpy.test_acceptance import ACCEPTED
+
+pytestmark = pytest.mark.quick_code
+
+
+@psc.kernel
+def gauss_seidel(a: f64["n n"], b: f64["n"], sweeps: i64) -> f64["n"]:
+    x = np.zeros_like(b)
+    for _ in range(sweeps):
+        for i in range(len(b)):
+            total = b[i]
+            for j in range(len(b)):
+                if j != i:
+                    total -= a[i, j] * x[j]
+            x[i] = total / a[i, i]
+    return x
+
+
+@psc.kernel
+def row_sweep(u: f64["n m"]) -> f64["n m"]:
+    u = u.copy()
+    for i in range(1, len(u)):
+        u[i] = 0.5 * (u[i] + u[i - 1])
+    return u
+
+
+@psc.kernel
+def both_branches(x: f64["n"], y: f64["n"]) -> f64["n"]:
+    z = np.zeros_like(x)
+    for i in range(len(x)):
+        if x[i] > y[i]:
+            z[i] = x[i] - y[i]
+        else:
+            z[i] += y[i] * z[i - 1]
+    return z
+
+
+@psc.kernel
+def until_large(x: f64["n"], most: f64) -> f64["n"]:
+    z = np.zeros_like(x)
+    for i in range(1, len(x)):
+        z[i] = z[i - 1] + x[i]
+        if z[i] > most:
+            break
+    return z
+
+
+@psc.kernel
+def two_arrays(x: f64["n m"], y: f64["n m"]) -> tuple[f64["n m"], f64["n m"]]:
+    x = x.copy()
+    y = y.copy()
+    for i in range(1, len(x)):
+        pivot = 2.0 + x[i - 1]
+        x[i] /= pivot
+        y[i] = (y[i] + y[i - 1]) / pivot
+    return x, y
+
+
+GIVEN: dict[Any, tuple[Any, ...]] = {
+    gauss_seidel: (np.eye(40), np.ones(40), 3),
+    row_sweep: (np.ones((40, 50)),),
+    both_branches: (np.ones(90), np.zeros(90)),
+    until_large: (np.ones(90), 7.0),
+    two_arrays: (np.ones((90, 40)), np.ones((90, 40))),
+}
+WRITTEN = sorted(ACCEPTED)
+IN_PLACE = (
+    "jacobi_1d jacobi_2d heat_3d seidel_2d fdtd_2d adi vadv deriche lu ludcmp cholesky trisolv "
+    "gramschmidt correlation covariance durbin symm syrk syr2k trmm nussinov nbody"
+).split()
+
+
+# The optimised program, as far as loops are concerned.
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One of a computation, in the order in which they run."""
+
+    name: str
+    type: str
+    operation: str
+    operands: tuple[str, ...]
+    line: str
+
+
+Computations = Mapping[str, list[Instruction]]
+LINE = re.compile(r"(?:ROOT )?%?([\w.\-]+) = (\([^=]*?\)|\S+) ([\w\-]+)\((.*)")
+
+
+def computations(text: str) -> Computations:
+    """The instructions of each computation; the last is its result."""
+    found: dict[str, list[Instruction]] = {}
+    for block in re.sub(r"/\*.*?\*/", "", text).split("\n}\n"):
+        lines = block.strip().splitlines()
+        heads = [k for k, line in enumerate(lines) if line.endswith("{") and " = " not in line]
+        if not heads:
+            continue
+        name = lines[heads[0]].removeprefix("ENTRY ").split()[0].lstrip("%")
+        here: list[Instruction] = []
+        for line in lines[heads[0] + 1 :]:
+            if match := LINE.match(line.strip()):
+                operands = re.findall(r"[%\w.\-]*[a-zA-Z_][\w.\-]*", match[4].split(")")[0])
+                names = tuple([each.lstrip("%") for each in operands])
+                here.append(Instruction(match[1], match[2], match[3], names, line.strip()))
+        found[name] = here
+    return found
+
+
+def bodies(text: str) -> Iterator[tuple[Computations, list[Instruction]]]:
+    """The steps of loops."""
+    every = computations(text)
+    for name in dict.fromkeys(re.findall(r"body=%?([\w.\-]+)", text)):
+        yield every, every[name]
+
+
+def copies(text: str) -> list[str]:
+    """Copies of arrays in the steps of loops."""
+    return [
+        each.line[:100]
+        for _, body in bodies(text)
+        for each in body
+        if each.operation == "copy" and not re.match(r"\w+\[\]", each.type)
+    ]
+
+
+def late_reads(text: str) -> list[str]:
+    """Reads of carried arrays after the step has changed them, in whose memory that is."""
+    found: list[str] = []
+    for every, body in bodies(text):
+        by_name = {each.name: each for each in body}
+        place = {each.name: k for k, each in enumerate(body)}
+        for index, result in enumerate(body[-1].operands):
+            old = [
+                each.name
+                for each in body
+                if each.operation == "get-tuple-element"
+                and each.line.rstrip().endswith(f"index={index}")
+                and by_name[each.operands[0]].operation == "parameter"
+            ]
+            if not old or result in old:
+                continue
+            changed = by_name[result]
+            while (before := in_place_of(every, changed)) in by_name and before not in old:
+                changed = by_name[before]
+            found += [
+                each.line[:100]
+                for each in body[:-1]
+                if set(old) & set(each.operands) and place[each.name] > place[changed.name]
+            ]
+    return found
+
+
+def in_place_of(every: Computations, given: Instruction) -> str:
+    """The operand in whose memory an instruction writes its result; none if that is not sure."""
+    if given.operation in ("dynamic-update-slice", "bitcast", "get-tuple-element"):
+        return given.operands[0]
+    called = re.search(r"calls=%?([\w.\-]+)", given.line)
+    if given.operation != "fusion" or called is None:
+        return ""
+    inside = {each.name: each for each in every[called[1]]}
+    root = every[called[1]][-1]
+    while root.operation in ("dynamic-update-slice", "bitcast"):
+        root = inside[root.operands[0]]
+    if root.operation != "parameter":
+        return ""
+    number = re.search(r"parameter\((\d+)\)", root.line)
+    assert number is not None
+    return given.operands[int(number[1])]
+
+
+def optimised(kernel: Any, arguments: tuple[Any, ...]) -> str:
+    """The program as XLA runs it, for arguments like these."""
+    return str(kernel.executable(kernel.lower_for(*arguments).specialisation).text())
+
+
+def of_program(name: str, folder: Path) -> str:
+    """The same of one of the plain NumPy programs, with what it writes as results."""
+    program = MEASURED[name]
+    path = folder / f"{name}.py"
+    path.write_text(source(program), encoding="utf-8")
+    kernel: Any = load_kernel(path, name)
+    pure = kernel.functional if program.writes else kernel
+    return optimised(pure, tuple(program.inputs(measured_at(program))))
+
+
+@pytest.mark.parametrize("kernel", GIVEN, ids=lambda each: each.__name__)
+def test_steps_change_arrays_in_place(kernel: Any) -> None:
+    text = optimised(kernel, GIVEN[kernel])
+    assert "body=" in text
+    assert copies(text) == []
+    assert late_reads(text) == []
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_programs_change_arrays_in_place(name: str, tmp_path: Path) -> None:
+    text = of_program(name, tmp_path)
+    assert "body=" in text
+    assert copies(text) == []
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_nothing_is_read_after_it_was_changed(name: str, tmp_path: Path) -> None:
+    assert late_reads(of_program(name, tmp_path)) == []
+
+
+def test_a_late_read_and_a_copy_are_found() -> None:
+    text = """
+fused {
+  p = f64[9]{0} parameter(0)
+  i = s32[] parameter(1)
+  u = f64[1]{0} constant({1})
+  ROOT d = f64[9]{0} dynamic-update-slice(p, u, i)
+}
+
+step {
+  all = (s32[], f64[9]{0}, f64[9]{0}) parameter(0)
+  i = s32[] get-tuple-element(all), index=0
+  x = f64[9]{0} get-tuple-element(all), index=1
+  y = f64[9]{0} get-tuple-element(all), index=2
+  new = f64[9]{0} fusion(x, i), kind=kLoop, calls=fused
+  late = f64[9]{0} copy(x)
+  ROOT next = (s32[], f64[9]{0}, f64[9]{0}) tuple(i, new, late)
+}
+
+ENTRY main {
+  start = (s32[], f64[9]{0}, f64[9]{0}) parameter(0)
+  ROOT loop = (s32[], f64[9]{0}, f64[9]{0}) while(start), condition=test, body=step
+}
+"""
+    assert copies(text) == late_reads(text) == ["late = f64[9]{0} copy(x)"]
+
+
+@pytest.mark.skipif(not known({REGION_ANALYSIS: True}), reason="XLA does not have the option")
+def test_reads_are_ordered_by_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered: Any = two_arrays.lower(n=90, m=40)
+    module = lower_module(lowered.program, lowered.sizes)
+    x = np.linspace(0.0, 1.0, 3600).reshape(90, 40)
+    with_it = module_options.compiled(module)
+    monkeypatch.setenv(VARIABLE, ORDERED_READS.name)
+    without = module_options.compiled(module)
+    assert not copies(with_it.text())
+    assert copies(without.text())
+    for one, other in zip(with_it.run([x, x]), without.run([x, x]), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_programs_without_loops_have_no_option() -> None:
+    lowered: Any = psc.kernel(no_loop).lower(n=90)
+    module = lower_module(lowered.program, lowered.sizes)
+    assert module_options.ordering_options(module) == {}
+
+
+def no_loop(x: f64["n"]) -> f64["n"]:
+    return x + 1.0
+
+
+# A rolled loop is the combinator that one would write.
+
+
+@psc.kernel
+def smoothed(u: f64["n m"], steps: i64) -> f64["n m"]:
+    assert u.shape[0] >= 3
+    assert u.shape[1] >= 3
+    u = u.copy()
+    for _ in range(steps):
+        u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
+    return u
+
+
+@psc.kernel
+def smoothed_by_hand(u: f64["n m"], steps: i64) -> f64["n m"]:
+    assert u.shape[0] >= 3
+    assert u.shape[1] >= 3
+
+    def step(_: Any, u: f64["n m"]) -> f64["n m"]:
+        mean = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
+        return psc.update(u, np.s_[1:-1, 1:-1], mean)
+
+    return psc.fori_loop(0, np.maximum(steps, 0), step, u)
+
+
+def test_a_rolled_loop_is_the_combinator_of_its_step() -> None:
+    rolled, by_hand = (each.lower(n=30, m=40).text() for each in (smoothed, smoothed_by_hand))
+    assert rolled == by_hand
