@@ -72,7 +72,7 @@ class Outside:
             text = f"psc.tree.{self.name}: an array of another library cannot be read: {problem}"
             raise ArgumentError(text) from None
         except boundary.NotAnArgument as problem:
-            plain = type(value) is dict
+            plain = real is dict
             found = "a dict with other keys than strings" if plain else str(problem)
             text = f"psc.tree.{self.name}: a tree of arrays holds {found}"
             raise ArgumentError(text) from None
@@ -90,7 +90,7 @@ class Outside:
                 lambda types: MapType(tuple(zip(map(str, keys), types, strict=True))),
                 lambda items: pyrsistent.pmap(dict(zip(keys, items, strict=True))),
             )
-        if type(value) is dict and is_dict(value) and all(type(key) is str for key in value):
+        if _class_of(value) is dict and is_dict(value) and all(type(key) is str for key in value):
             keys = sorted(value)
             return Node(
                 [value[key] for key in keys],

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
+from pscdsl.typing.python_containers import is_dict, is_sequence
 
 pytestmark = pytest.mark.quick_code
 
@@ -301,14 +302,13 @@ def same(found: Any, wanted: Any) -> bool:
     """Whether two results have one structure, order and class of containers, and values."""
     if wanted is None:
         return found is None
-    if isinstance(wanted, dict):
-        known: dict[str, Any] = wanted
+    if is_dict(wanted):
         return (
             type(found) is dict
-            and [*found] == [*known]
-            and all(same(found[key], known[key]) for key in known)
+            and [*found] == [*wanted]
+            and all(same(found[key], wanted[key]) for key in wanted)
         )
-    if isinstance(wanted, (list, tuple)):
+    if is_sequence(wanted):
         return (
             type(found) is type(wanted)
             and len(found) == len(wanted)

@@ -250,7 +250,8 @@ def _require_all_keys(loaded: LoadedClass) -> None:
         name = sorted(cls.__optional_keys__)[0]
         what = f"the key `{name}` of the TypedDict `{cls.__name__}`, which may be missing,"
         raise loaded.failure(what, NO_KEY_MISSING)
-    for name, member in vars(cls).items():
+    held: Mapping[str, Any] = vars(loaded.cls)
+    for name, member in held.items():
         if name not in MADE | KEYS and not name.startswith("__"):
             what = f"`{name}` of a TypedDict, which is no key,"
             raise loaded.at(function_of(member), what, "a function of the module")

@@ -437,9 +437,7 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
         raise Failure(AxisMismatch(given=given, why="the axis of an array is an integer, or None"))
     own = children(tree)
     if isinstance(tree, DictType):  # whose items have no places
-        keys = [key for key, _ in tree.items]
-        given_keys = is_dict(axes) and axes.keys() == {*keys}
-        parts = [axes[key] for key in keys] if given_keys else None
+        parts = _by_keys(axes, [key for key, _ in tree.items])
     else:
         parts = parts_of(axes)
     if parts is None or len(parts) != len(own):
@@ -529,9 +527,14 @@ def _axes_of(spec: TupleSpec | RecordSpec | DictSpec, axes: Any) -> Sequence[Any
     """The axes of the parts of a tree; None if they are given for another one."""
     if not isinstance(spec, DictSpec):
         return parts_of(axes)
-    if not is_dict(axes) or axes.keys() != {*spec.keys()}:
+    return _by_keys(axes, spec.keys())
+
+
+def _by_keys(axes: Any, keys: Sequence[str]) -> list[Any] | None:
+    """The axes of the items of a dict; None if they are given for other keys."""
+    if not is_dict(axes) or axes.keys() != {*keys}:
         return None
-    return [axes[key] for key in spec.keys()]
+    return [axes[key] for key in keys]
 
 
 def _inserted(spec: ArraySpec, axis: Any, size: Dim, where: str) -> tuple[Any, ...]:
