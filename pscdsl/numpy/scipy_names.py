@@ -89,7 +89,8 @@ def solve(
     _require_matrix(name, a)
     _require_columns(name, b)
     # SciPy takes a vector for one column, whatever it takes a matrix for.
-    return _given("numpy.linalg.solve", a.builder, a, b)
+    found: Value = _given("numpy.linalg.solve", a.builder, a, b)
+    return found
 
 
 @of_numbers("scipy.linalg.solve_triangular", together=("a", "b"))
@@ -142,7 +143,8 @@ def inv(a: Value, overwrite_a: Any = False, check_finite: Any = True) -> Value:
     _require_check(name, check_finite)
     _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
     _require_matrix(name, a)
-    return _given("numpy.linalg.inv", a.builder, a)
+    found: Value = _given("numpy.linalg.inv", a.builder, a)
+    return found
 
 
 @of_numbers("scipy.linalg.det", together=("a",))
@@ -154,7 +156,8 @@ def det(a: Value, overwrite_a: Any = False, check_finite: Any = True) -> Value:
     _require_matrix(name, a)
     if a.dtype not in (F64, C128):  # of others SciPy gives one in 64 bits
         raise Failure(DtypeNotAccepted(function=name, given=a.type, accepts="f64 and c128"))
-    return _given("numpy.linalg.det", a.builder, a)
+    found: Value = _given("numpy.linalg.det", a.builder, a)
+    return found
 
 
 @of_numbers("scipy.linalg.cholesky", together=("a",))
@@ -167,8 +170,8 @@ def cholesky(
     _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
     _require_matrix(name, a)
     whole = m.hermitian(a, lower=_truth(name, "lower", lower))
-    factor = _given("numpy.linalg.cholesky", a.builder, whole)
-    return factor if lower else m.adjoint(factor)  # type: ignore[no-any-return]
+    factor: Value = _given("numpy.linalg.cholesky", a.builder, whole)
+    return factor if lower else m.adjoint(factor)
 
 
 @of_numbers("scipy.linalg.eigvalsh", together=("a",))
@@ -188,7 +191,8 @@ def eigvalsh(
     _require_defaults(name, {**others, "b": (b, None)})
     _require_matrix(name, a)
     triangle = "L" if _truth(name, "lower", lower) else "U"
-    return _given("numpy.linalg.eigvalsh", a.builder, a, triangle)
+    found: Value = _given("numpy.linalg.eigvalsh", a.builder, a, triangle)
+    return found
 
 
 @of_numbers("scipy.linalg.svdvals", together=("a",))
@@ -198,7 +202,8 @@ def svdvals(a: Value, overwrite_a: Any = False, check_finite: Any = True) -> Val
     _require_check(name, check_finite)
     _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
     _require_matrix(name, a)
-    return _given("numpy.linalg.svdvals", a.builder, a)
+    found: Value = _given("numpy.linalg.svdvals", a.builder, a)
+    return found
 
 
 def _given(name: str, here: Builder, *args: Any) -> Any:
@@ -274,13 +279,15 @@ for _short in _OF_SEVERAL:
 @of_numbers("scipy.fft.fftshift", together=("x",))
 def fftshift(x: Value, axes: Any = None) -> Value:
     """The elements in the order that has the frequency 0 in the middle."""
-    return _given("numpy.fft.fftshift", x.builder, x, axes)
+    found: Value = _given("numpy.fft.fftshift", x.builder, x, axes)
+    return found
 
 
 @of_numbers("scipy.fft.ifftshift", together=("x",))
 def ifftshift(x: Value, axes: Any = None) -> Value:
     """The inverse of `fftshift`."""
-    return _given("numpy.fft.ifftshift", x.builder, x, axes)
+    found: Value = _given("numpy.fft.ifftshift", x.builder, x, axes)
+    return found
 
 
 @function("scipy.fft.fftfreq")

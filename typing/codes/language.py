@@ -50,7 +50,8 @@ class Unsupported(Diagnostic, code="PSC101"):
 
     A kernel is a mathematical function of its arguments.  Exceptions, generators, coroutines,
     classes and context managers describe how a computation proceeds on the host, so they have no
-    counterpart in the program that runs on the device.
+    counterpart in the program that runs on the device.  A `try` is accepted whose body raises
+    nothing under NumPy either: arithmetic of arrays in floating point, and functions of them.
 
     ## Example
 
@@ -60,7 +61,7 @@ class Unsupported(Diagnostic, code="PSC101"):
 
 
     @psc.kernel
-    def invert(x: f32["n"]) -> f32["n"]:
+    def invert(x: f32) -> f32:
         try:
             return 1 / x
         except ZeroDivisionError:
@@ -76,7 +77,7 @@ class Unsupported(Diagnostic, code="PSC101"):
 
 
     @psc.kernel
-    def invert(x: f32["n"]) -> f32["n"]:
+    def invert(x: f32) -> f32:
         zero = x == 0
         return np.where(zero, x, 1 / np.where(zero, 1, x))
     ```

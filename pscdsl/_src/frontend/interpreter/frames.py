@@ -116,6 +116,7 @@ def _of_statement(node: ast.AST) -> Iterable[Part]:
             | ast.Continue()
             | ast.Global()
             | ast.Nonlocal()
+            | ast.Try()
         ):
             return ()
         case _:

@@ -50,6 +50,7 @@ from pscdsl._src.frontend.interpreter.iteration import (
 from pscdsl._src.frontend.interpreter.loops import Rolled, TestChanges
 from pscdsl._src.frontend.interpreter.places import Located
 from pscdsl._src.frontend.interpreter.state import State, Trial
+from pscdsl._src.frontend.interpreter.tries import run_try
 from pscdsl._src.frontend.modules.known import CONTEXTS
 from pscdsl._src.frontend.modules.loaded_code import is_pythons
 from pscdsl._src.frontend.modules.scope import imported
@@ -835,6 +836,7 @@ STATEMENTS: dict[type[ast.stmt], Handler] = {
     ast.For: _for,
     ast.While: _while,
     ast.With: _with,
+    ast.Try: run_try,
     ast.FunctionDef: _function,
     ast.Assert: _assert,
     ast.Raise: _raise,
@@ -849,7 +851,6 @@ STATEMENTS: dict[type[ast.stmt], Handler] = {
 }
 
 REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
-    ast.Try: ("`try`", "a kernel raises nothing; use `np.where` or `psc.cond` for special cases"),
     ast.TryStar: ("`try`", "use `np.where` or `psc.cond` for special cases"),
     ast.AsyncFor: ("`async for`", "use `psc.scan`"),
     ast.AsyncWith: ("`async with`", ""),

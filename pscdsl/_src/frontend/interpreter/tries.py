@@ -1,0 +1,175 @@
+"""`try`: of what is known to raise nothing, and of a last step that is always taken.
+
+A kernel raises nothing when it runs, and NumPy does, so a body with handlers has to be made of what
+raises nothing under NumPy either: arithmetic of arrays in floating point, and functions of them.
+One number of Python's that is divided by another does raise; so may an index, and a call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from pscdsl._src.frontend.interpreter.branches import Outcome, Return
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.places import Bound, Located
+from pscdsl._src.frontend.values import is_traced
+from pscdsl._src.language.meanings import Meaning
+from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.diagnostics import Failure, Label
+
+_REWRITE: Final = "a kernel raises nothing; use `np.where` or `psc.cond` for special cases"
+CAUGHT: Final = frozenset(
+    f"builtins.{name}Error"
+    for name in "ZeroDivision Value Type Index Key Overflow Attribute Assertion".split()
+) | {"numpy.linalg.LinAlgError"}
+"""What may be caught: NumPy raises none of these for elements, however it is set up."""
+FUNCTIONS: Final = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "abs absolute add arctan arctan2 atan atan2 ceil cos cosh divide exp exp2 expm1 fabs floor "
+        "hypot log log10 log1p log2 maximum mean minimum multiply negative positive power pow rint "
+        "sign sin sinh sqrt square subtract sum tan tanh true_divide trunc where"
+    ).split()
+)
+"""Functions that raise nothing, given arrays in floating point and numbers that fit."""
+METHODS: Final = frozenset(("sum", "mean", "copy"))
+ATTRIBUTES: Final = frozenset(("T", "real", "imag", "shape", "ndim", "size"))
+LARGE: Final = 2**63
+"""Integers from here on may not fit into a float."""
+OPERATORS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+
+
+def run_try(
+    frame: Frame,
+    node: ast.Try,
+    body: list[ast.stmt],
+    handlers: list[ast.ExceptHandler],
+    orelse: list[ast.stmt],
+    finalbody: list[ast.stmt],
+) -> Outcome:
+    """The body, what comes after it if it raises nothing, and the last step."""
+    from pscdsl._src.frontend.interpreter.statements import run  # which runs this
+
+    if frame.program is None:
+        raise _refused("`try`")
+    for handler in handlers:
+        _require_known(frame, handler)
+    if handlers:
+        _require(frame, (each for each in body if not _is_plain(each)))
+    known = len(frame.session.findings)
+    outcome = run(frame, body)
+    if handlers and len(frame.session.findings) == known:
+        _require(frame, (each for each in map(_value, body) if not _is_safe(frame, each)))
+    if outcome is None and orelse:
+        outcome = run(frame, orelse)
+    if not finalbody:
+        return outcome
+    if outcome is not None and not isinstance(outcome, Return):
+        raise _refused("`finally` after a jump, or after a value on some paths")
+    last = run(frame, finalbody)
+    if last is not None:
+        raise _refused("a jump in `finally`")
+    return outcome
+
+
+def _refused(what: str, *labels: Label) -> Failure:
+    found = Unsupported(what=what, rewrite=_REWRITE)
+    return Failure(found.labelled(*labels) if labels else found)
+
+
+def _require_known(frame: Frame, handler: ast.ExceptHandler) -> None:
+    """A Failure for a handler of what NumPy may raise of elements, if it is set up so."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which evaluates this
+
+    quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
+    node = handler.type
+    caught: Sequence[ast.expr | None] = node.elts if isinstance(node, ast.Tuple) else [node]
+    for each in caught:
+        name = "" if each is None else getattr(evaluate(quiet, each), "name", "")
+        if name not in CAUGHT:
+            shown = "any exception" if each is None else f"`{frame.source.text_of(each)}`"
+            where = frame.span(handler if each is None else each)
+            if each is None:
+                where = where.head(len("except"))
+            raise _refused(f"`try` that catches {shown}", Label(where, "NumPy may raise it"))
+
+
+def _require(frame: Frame, raising: Iterator[ast.AST]) -> None:
+    """A Failure for the first part that may raise."""
+    for each in raising:
+        raise _refused("`try` whose body may raise", Label(frame.span(each), "this may"))
+
+
+def _is_plain(statement: ast.stmt) -> bool:
+    """Whether a statement raises nothing, if the value in it does not."""
+    match statement:
+        case ast.Assign(targets=targets):
+            return all(isinstance(each, ast.Name) for each in targets)
+        case ast.Pass() | ast.Return() | ast.AnnAssign(target=ast.Name(), value=ast.expr()):
+            return True
+        case _:
+            return False
+
+
+def _value(statement: ast.stmt) -> ast.expr:
+    """The value in a plain statement."""
+    value = getattr(statement, "value", None)
+    return value if isinstance(value, ast.expr) else ast.Constant(None)
+
+
+def _is_safe(frame: Frame, node: ast.expr) -> bool:
+    """Whether an expression raises nothing under NumPy, whatever the elements are."""
+    match node:
+        case ast.Constant(value=int() | float() | complex() | None) | ast.Name():
+            return True
+        case ast.Tuple(elts=parts):
+            return all(_is_safe(frame, each) for each in parts)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            return _is_safe(frame, operand) and _is_array(frame, operand)
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, OPERATORS):
+            return _are_operands(frame, [left, right])
+        case ast.Attribute(value=owner, attr=name):
+            return name in ATTRIBUTES and _is_safe(frame, owner) and _is_array(frame, owner)
+        case ast.Call(func=function, args=args, keywords=[]):
+            value = frame.session.ledger.value(function)
+            if isinstance(value, Bound):
+                assert isinstance(function, ast.Attribute)
+                return not args and value.name in METHODS and _are_operands(frame, [function.value])
+            if not isinstance(value, Meaning) or value.name not in FUNCTIONS:
+                return False
+            truths = args[:1] if value.name == "numpy.where" else []
+            rest = args[len(truths) :]
+            return all(isinstance(each, ast.Name) for each in truths) and _are_operands(frame, rest)
+        case _:
+            return False
+
+
+def _are_operands(frame: Frame, nodes: Sequence[ast.expr]) -> bool:
+    """Whether all are safe, all numbers among them in floating point, and one is an array."""
+    arrays = [_is_array(frame, each) for each in nodes]
+    return any(arrays) and all(
+        _is_safe(frame, each) and (is_array or _is_number(frame, each))
+        for each, is_array in zip(nodes, arrays, strict=True)
+    )
+
+
+def _is_array(frame: Frame, node: ast.expr) -> bool:
+    """Whether an expression is an array with axes, in floating point."""
+    value = _seen(frame, node)
+    return is_traced(value) and value.ndim > 0 and value.dtype.is_inexact
+
+
+def _is_number(frame: Frame, node: ast.expr) -> bool:
+    value = _seen(frame, node)
+    if is_traced(value):
+        return not value.ndim and value.dtype.is_inexact
+    if value.__class__ is int:
+        return bool(abs(value) < LARGE)
+    return value.__class__ in (float, complex)
+
+
+def _seen(frame: Frame, node: ast.expr) -> Any:
+    value = frame.session.ledger.value(node)
+    return value.seen() if isinstance(value, Located) else value
