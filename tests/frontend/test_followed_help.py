@@ -139,8 +139,8 @@ REFUSED = (
         ),
     ),
     (
-        *("x.ravel(order='F')", "PSC120", "no keyword `order` here"),
-        *("x.T.ravel()", "x.T.ravel()"),
+        *("np.outer(x, x).ravel(order='A')", "PSC120", "takes the order `C` or `F`"),
+        *("say which axis is counted first", "np.outer(x, x).ravel(order='F')"),
     ),
     (
         "np.add(x, x, casting='no')",
@@ -180,7 +180,7 @@ REFUSED = (
         *("give the class a method with a name", None),
     ),
     ("x * Mode.A", "PSC110", "`Mode.A`", "`.value`", "x * Mode.A.value"),
-    ("Mode(2)", "PSC111", "the class `Mode`", "name a member: `Mode.NAME`", None),
+    ("Mode(9)", "PSC111", "the class `Mode`", "name a member: `Mode.NAME`", None),
     (
         *("np.concatenate(x, x)", "PSC120", "takes a sequence of arrays"),
         *("`np.concatenate([x, y])`", "np.concatenate([x, x])"),

@@ -37,8 +37,8 @@ def overlapping(x: f64["n"]) -> f64["n"]:
 
 def of_matrices(x: f64["n"]) -> f64["n n"]:
     a = np.outer(x, x)
-    conditions = [a < 0.3, a > 0.5]
-    return np.piecewise(a, conditions, [np.sin, lambda t: np.where(t > 0.7, t, -t), 0.25])
+    functions: Any = [np.sin, lambda t: np.where(t > 0.7, t, -t), 0.25]
+    return np.piecewise(a, [a < 0.3, a > 0.5], functions)
 
 
 def where_undefined(x: f64["n"]) -> f64["n"]:
@@ -83,7 +83,8 @@ def no_list(x: f64["n"]) -> f64["n"]:
 
 
 def whole_array(x: f64["n"]) -> f64["n"]:
-    return np.piecewise(x, [x < 0.3], [x, 2.0])
+    functions: Any = [x, 2.0]
+    return np.piecewise(x, [x < 0.3], functions)
 
 
 def too_few(x: f64["n"]) -> f64["n"]:

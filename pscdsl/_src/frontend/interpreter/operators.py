@@ -357,7 +357,9 @@ def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
             return Failure(purity.external_value(each))
     instead = ""
     if any(isinstance(each, RecordValue) for each in (left, right)):
+        method = special_methods.method_for(name)
         instead = "give the class a method with a name, and call that"
+        instead += f", or a method `{method}`" if method else ""
     elif any(isinstance(each, Enum | EnumMember) for each in (left, right)):
         instead = "what a member stands for is its `.value`"
     return Failure(

@@ -127,6 +127,13 @@ def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
     return found
 
 
+def method_for(name: str) -> str:
+    """The method that an operator calls; empty if it calls none."""
+    if name in _NAMES:
+        return f"__{_NAMES[name]}__"
+    return _MIRRORED[name][0] if name in _MIRRORED else ""
+
+
 def refuse_in_place(left: Any, name: str) -> None:
     """Refuse `+=` of a record whose class has a method of its own for it."""
     if isinstance(left, RecordValue):
