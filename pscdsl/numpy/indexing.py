@@ -43,6 +43,7 @@ from pscdsl.typing.codes.shapes import (
     NotAnIndex,
     TooManyIndices,
     UnprovenSize,
+    disagreement,
 )
 from pscdsl.typing.counters import counters_in
 from pscdsl.typing.diagnostics import Failure
@@ -296,18 +297,21 @@ def _places(x: Value, item: Any, axis: int) -> Value:
     if not isinstance(item, Value):
         raise Failure(NotAnIndex(what=describe(item)))
     if item.dtype is BOOL:
-        refuse_mask()
+        pairs = zip(x.shape[axis:], item.shape, strict=False)
+        apart = (disagreement(facts, *pair) for pair in pairs if not facts.equal(*pair))
+        refuse_mask(next(apart, ""))
     if not item.dtype.is_integer:
         raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))
     require_elements(facts, size, axis)
     return from_front(item, size)
 
 
-def refuse_mask() -> NoReturn:
+def refuse_mask(why: str = "") -> NoReturn:
     """Refuse an index whose result would have as many elements as a mask has True."""
     raise Failure(
         DataDependentShape(
             what="an array indexed by a mask",
+            why=why,
             instead="`np.where(mask, x, 0)` keeps the shape, for a sum; "
             "for a maximum, `np.where(mask, x, -np.inf)`",
         )

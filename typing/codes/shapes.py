@@ -128,8 +128,11 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         if self.sign == "*" and left[-1] == right[-2]:
             yield self.operands, "@"
         for each in (1, 0):
+            turned = f"{self.operands[each]}.T"
+            if turned in self.operands or self.operands[each].endswith(".T"):
+                continue  # of `x.T - x` one is turned already
             if len(left) == 2 and _fit(self.shapes[each][::-1], self.shapes[1 - each]):
-                yield self._with(each, f"{self.operands[each]}.T")
+                yield self._with(each, turned)
 
     def _with(self, which: int, text: str) -> tuple[tuple[str, str], str]:
         texts = (text, self.operands[1]) if which == 0 else (self.operands[0], text)
@@ -486,10 +489,16 @@ class DataDependentShape(Diagnostic, code="PSC317"):
     by: str = "the values in an array"
     written: str = ""
     """What is written in the place of the call around it, if that is known."""
+    why: str = ""
+    """Where a mask has another size than the array, in words."""
 
     def message(self) -> str:
         """What the shape would depend on."""
         return f"the shape of {self.what} depends on {self.by}"
+
+    def label(self) -> str:
+        """Where the mask does not fit, either."""
+        return f"the mask has another shape: {self.why}" if self.why else ""
 
     def help(self) -> str | None:
         """What keeps the shape."""
