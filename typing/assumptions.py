@@ -757,4 +757,4 @@ def _bound(facts: Assumptions, name: str, claims: Sequence[Fact]) -> Fact | None
     return found
 
 
-__all__ = ["Assumptions", "Fact", "Relation", "Verdict", "parse_fact"]
+__all__ = ["Assumptions", "Fact", "Relation", "Verdict", "parse_fact", "sufficient_bound"]

@@ -38,7 +38,7 @@ from pscdsl.typing.signatures import (
 # equal, or becomes a precondition: a candidate says no more than was asked for.
 
 
-FLOAT, INT, BOOL = "Float", "Int", "Bool"
+FLOAT, INT, BOOL, COMPLEX = "Float", "Int", "Bool", "Complex"
 _MARK = "__"
 
 
@@ -147,6 +147,10 @@ class Candidate:
         """The static parameters: they are no sizes to be replaced."""
         return frozenset(name for name, spec in self.specs if isinstance(spec, StaticSpec))
 
+    def named(self) -> frozenset[str]:
+        """The sizes and the static parameters."""
+        return self.statics().union(self.sizes())
+
     def sizes(self) -> Iterator[str]:
         """The names of sizes in order of appearance."""
         found: dict[str, None] = {}
@@ -207,7 +211,9 @@ def _plain(size: Size) -> bool:
     """Whether a size may stand in an annotation: not negative, sums and products of names."""
     if isinstance(size, int):
         return size >= 1
-    return all(coefficient > 0 or not monomial for monomial, coefficient in as_terms(size))
+    terms = as_terms(size)
+    named = all(factor.kind == "name" for monomial, _ in terms for factor in monomial)
+    return named and all(coefficient > 0 or not monomial for monomial, coefficient in terms)
 
 
 def generalised(size: Size, value: int, name: str) -> Size:
@@ -253,6 +259,9 @@ class Hint:
     """`Int` or `Bool` where the text says that the elements are no floating-point numbers."""
 
 
+_SENTENCE = re.compile(
+    r"^\s*(\w+)\s+is (?:an? |the )?(\w+(?: x \w+)*) (?:matrix|vector|array|image)\b"
+)
 _ENTRY = re.compile(r"^(\s*)\**(\w+(?:\s*,\s*\**\w+)*)\s*:\s*(.+)$")
 _GOOGLE = re.compile(r"^\s*(\w+)\s*\(([^)]*(?:\([^)]*\)[^)]*)*)\)\s*:(.*)$")
 _SHAPE = re.compile(r"\(([\w\s,.*+-]*)\)")
@@ -273,9 +282,12 @@ def docstring_hints(text: str) -> dict[str, Hint]:
     """Hints by parameter, from a docstring in the style of numpydoc or of Google."""
     found: dict[str, Hint] = {}
     for line in text[:MAX_TEXT].splitlines():
-        if ":" not in line or len(line) > 300:
+        if len(line) > 300:
             continue
-        if entry := _ENTRY.match(line):
+        if sentence := _SENTENCE.match(line):
+            words = ", ".join(sentence[2].split(" x "))
+            found.setdefault(sentence[1], Hint("array", _dims(words) if "," in words else None))
+        elif entry := _ENTRY.match(line):
             for name in entry[2].split(","):
                 found.setdefault(name.strip(" *"), hint(entry[3]))
         elif entry := _GOOGLE.match(line):
@@ -415,8 +427,14 @@ def alternatives(
     found = [*_alternatives(name, usage, hint, default, position)]
     kept: dict[Spec, Alternative] = {}
     for each in found:
+        if usage.static and not _is_integer(each.spec):  # it is used as a size
+            each = replace(each, cost=each.cost + 6)
         kept.setdefault(each.spec, each)
     return tuple(kept.values())
+
+
+def _is_integer(spec: Spec) -> bool:
+    return isinstance(spec, StaticSpec) and spec.kind == "int"
 
 
 def _alternatives(
@@ -460,7 +478,10 @@ def _static(usage: Usage, hint: Hint, default: Any, position: int) -> Iterator[A
         samples = dict.fromkeys((default, 0, 1, 2, 3, 4))
         yield Alternative("static", StaticSpec("int", tuple(samples)), 0)
     elif default is None or default is NO_DEFAULT:
-        first = 2 + position % 3  # parameters differ, so that results tell them apart
+        # Parameters differ, also from what the function says, so that results tell them apart.
+        first = 2 + position % 3
+        while first in usage.numbers:
+            first += 3
         integer = Alternative(
             "static", StaticSpec("int", tuple(dict.fromkeys((first, 0, 1, 2, 3, 4)))), 1
         )
@@ -496,7 +517,7 @@ def _repeated(name: str) -> Iterator[Alternative]:
 
 def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
     dtype = BOOL if usage.mask else INT if usage.index else hint.dtype or FLOAT
-    others = [each for each in (FLOAT, INT, BOOL) if each != dtype]
+    others = [each for each in (FLOAT, INT, BOOL, COMPLEX) if each != dtype]
     for cost, rank in enumerate(_ranks(name, usage, hint, default)):
         dims = tuple(fresh(name, axis) for axis in range(rank))
         yield Alternative("array", array(dtype, *dims), cost)
@@ -513,7 +534,7 @@ def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
     """The ranks to try, the likeliest first."""
     if usage.exactly is not None:
         return [usage.exactly] if usage.exactly <= MAX_RANK + 1 else []
-    usual = [1, 2, 0, 3]
+    usual = [1, 0, 2, 3]
     if usage.index and (len(name) == 1 or name.endswith(("index", "_i"))):
         usual = [0, 1, 2, 3]
     if hint.kind == "scalar" or (default is not None and isinstance(default, int | float)):
@@ -522,11 +543,15 @@ def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
         usual = [2, 1, 3]
     elif usage.product:
         usual = [1, 2, 3]
-    elif name in SCALARS and hint.kind == "":
+    elif (name in SCALARS or name.startswith("float")) and hint.kind == "":
         usual = [0, 1, 2, 3]
     elif name in MATRICES:
         usual = [2, 1, 3, 0]
     if hint.dims is not None:
         usual = [len(hint.dims), *(rank for rank in usual if rank != len(hint.dims))]
     ranks = [rank for rank in usual if rank >= usage.least]
-    return ranks or [usage.least]
+    if not ranks:
+        ranks = [usage.least]
+    if usage.least >= MAX_RANK and usage.part_of_product:
+        ranks = [usage.least, usage.least + 1, usage.least + 2]
+    return ranks

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import heapq
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from itertools import count
+from itertools import chain, count, islice, product
 
 from pscdsl._src.discover.candidates import (
+    COMPLEX,
     FLOAT,
     Alternative,
     Candidate,
@@ -26,13 +28,15 @@ from pscdsl._src.frontend.text.source import Source, targets
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import StaticType
-from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact
+from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact, sufficient_bound
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.purity import Mutation
+from pscdsl.typing.codes.shapes import ImpossibleReshape, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
-from pscdsl.typing.dims import DimSyntaxError, Size, as_terms, parse
+from pscdsl.typing.counters import Counter
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span, plainly
+from pscdsl.typing.dims import Dim, DimSyntaxError, Size, as_terms, parse, variable
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
@@ -50,7 +54,7 @@ from pscdsl.typing.signatures import (
 # Trials: a function elaborated under a candidate, within bounds for each function.
 
 
-MAX_WORK = 60_000
+MAX_WORK = 120_000
 """Statements of the function and its helpers and nodes of its tree, over all its trials."""
 MAX_STEPS = 10_000
 """Statements that one trial may be, loops unrolled and helpers inlined."""
@@ -64,6 +68,8 @@ class Trial:
 
     program: Function | None
     findings: tuple[Diagnostic, ...]
+    counters: frozenset[Counter] = frozenset()
+    """The counters of its loops that are sizes."""
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -110,7 +116,8 @@ class Trials:
             program = definition.instance(choice)
             return Trial(program, definition.warnings(choice))
         except Failure as failure:
-            return Trial(None, failure.diagnostics or self._internal("nothing was found"))
+            found = failure.diagnostics or self._internal("nothing was found")
+            return Trial(None, found, frozenset(definition.counters))
         except Excluded as excluded:
             return Trial(None, (excluded.finding,))
         except Poisoned:
@@ -210,6 +217,7 @@ class Branches:
     """The parts of a function that run for some arguments only."""
 
     def __init__(self, source: Source, function: ast.AST) -> None:
+        self.function = function
         self.spans = [source.span(each) for each in _branches(function)]
 
     def hold(self, finding: Diagnostic) -> bool:
@@ -233,6 +241,17 @@ def _within(span: Span, other: Span) -> bool:
         and (other.line, other.column) <= (span.line, span.column)
         and (span.line, span.column) < (other.end_line, other.end_column)
     )
+
+
+class Progress:
+    """How far trials go: the further one comes, the sooner is it gone on with."""
+
+    def __init__(self, function: ast.AST) -> None:
+        self.lines = sorted({e.lineno for e in ast.walk(function) if isinstance(e, ast.stmt)})
+
+    def before(self, errors: Sequence[Diagnostic]) -> int:
+        """How many statements of the function are before its first error."""
+        return bisect_left(self.lines, min((place(each)[0] for each in errors), default=0))
 
 
 def standing(found: Sequence[Sequence[Diagnostic]]) -> list[Diagnostic]:
@@ -338,6 +357,15 @@ def demands(finding: Diagnostic) -> Iterator[Fact]:
     """The facts, any of which may avoid the finding; equalities first."""
     seen: set[Fact] = set()
     direct = [*_equalities(finding), *_assertions(finding)]
+    if isinstance(finding, ImpossibleReshape):
+        wanted = [size for size in finding.wanted if size != 1]
+        if len(wanted) == len(finding.given.shape):  # it may have this shape already
+            pairs = zip(finding.given.shape, wanted, strict=True)
+            direct = [*(Fact("==", *pair) for pair in pairs), *direct]
+    if isinstance(finding, ShapesDoNotBroadcast):
+        sizes = [size for fact in direct for size in (fact.left, fact.right)]
+        stretched = [Fact("==", size, 1) for size in sizes if isinstance(size, Dim)]
+        direct += [sufficient_bound(Assumptions(), [each]) or each for each in stretched]
     for fact in [simpler for each in direct for simpler in (*_divisible(each), each)]:
         if fact not in seen and fact.names():
             seen.add(fact)
@@ -386,8 +414,10 @@ def _size(text: str) -> Size | None:
         return None
 
 
-MAX_TRIALS = 48
+MAX_TRIALS = 64
 """Candidates that are tried for one function."""
+MAX_LOOPS = 8
+"""Loops with counters of the same names that a demand may be about."""
 MAX_TRIALS_BLOCKED = 8
 """The same, once an obstacle was found that stands in a branch only."""
 
@@ -422,6 +452,7 @@ def search(
         tuple((name, each[0].spec) for name, each in options.items()), (), (0,) * len(options)
     )
     order = count()
+    steps = Progress(branches.function)
     queue = [(0, next(order), start)]
     seen = {start}
     while queue and len(found.failed) < limit and not trials.exhausted:
@@ -437,20 +468,22 @@ def search(
             return found
         if blocking:
             limit = min(limit, MAX_TRIALS_BLOCKED)
-        for successor in _successors(candidate, trial.errors, options, blame):
+        for successor in _successors(candidate, trial, options, blame):
             if successor not in seen and (preconditions or not successor.facts):
                 seen.add(successor)
-                heapq.heappush(queue, (successor.cost, next(order), successor))
+                ahead = steps.before(trial.errors)
+                heapq.heappush(queue, (successor.cost - ahead, next(order), successor))
     return found
 
 
 def _successors(
     candidate: Candidate,
-    errors: Sequence[Diagnostic],
+    trial: Trial,
     options: Mapping[str, Sequence[Alternative]],
     blame: Blame,
 ) -> Iterator[Candidate]:
     """The candidates that may avoid the first error, or all stores into parameters."""
+    errors = trial.errors
     stored = {each.parameter for each in errors if isinstance(each, Mutation) and each.parameter}
     if stored - candidate.stored:
         yield replace(candidate, stored=candidate.stored | stored)
@@ -458,15 +491,76 @@ def _successors(
     guesses = [error for error in errors if firmness(error) is Firmness.GUESS]
     for first in (guesses or list(errors))[:1]:
         for fact in demands(first):
-            for each in _in_terms_of_statics(candidate, fact):
+            several = [*_in_terms_of_statics(candidate, fact)]
+            if not fact.names() <= candidate.named():  # it is about the counter of a loop
+                several = []
+            for each in several:
                 changed = candidate.requiring(each)
                 if changed is not None and _consistent(changed):
                     extra = 0 if each is not fact or each.relation == "==" else 1
+                    extra += 2 * (fact.right == 1)  # an axis of size 1 is rarely meant
+                    if each is fact and len(several) > 1 and isinstance(fact.right, int):
+                        extra += 2  # a parameter says it, too
                     yield replace(changed, cost=changed.cost + extra)
+            for same in _with_one_size(candidate, fact, trial.counters):
+                changed = candidate.requiring(same)
+                if changed is not None and _consistent(changed):
+                    between_two = all(str(size).isidentifier() for size in (fact.left, fact.right))
+                    extra = 0 if fact.relation == "==" or between_two else 3
+                    yield replace(changed, cost=changed.cost + _strangeness(same) + extra)
         for name in blame.of(first):
             yield from _other_kinds(candidate, name, options[name], first)
-        if first.code.startswith("PSC4") and "f64" in f"{first.message()} {first.label()}":
-            yield retyped(candidate, FLOAT, "f64", cost=2)
+        if first.code.startswith("PSC4"):
+            words = f"{first.message()} {first.label()}"
+            if any(dtype in words for dtype in ("f64", "c128", "i32")):
+                wide = retyped(candidate, FLOAT, "f64", cost=2)
+                yield retyped(wide, COMPLEX, "c128")
+
+
+def _with_one_size(
+    candidate: Candidate, fact: Fact, counters: frozenset[Counter]
+) -> Iterator[Fact]:
+    """The equations of two sizes of parameters, from any of which a demand follows.
+
+    What a demand says of the counter of a loop follows from where the loop ends.
+    """
+    sizes = [name for name in candidate.sizes() if name not in candidate.statics()]
+    known = [(*candidate.facts, *facts) for facts in _of_counters(fact, counters)]
+    for name in sizes:
+        if name not in fact.names():
+            continue
+        for other in sizes:
+            env: dict[str, Size] = {name: variable(other)}
+            demand = fact.substitute(env)
+            if other != name and any(
+                Assumptions(tuple([each.substitute(env) for each in facts])).proves(demand)
+                for facts in known
+            ):
+                yield Fact("==", variable(name), variable(other))
+
+
+def _strangeness(same: Fact) -> int:
+    """How much less likely than two arrays of one shape it is that two axes have one size."""
+    (one, first), (other, second) = (str(size).rsplit("__", 1) for size in (same.left, same.right))
+    return (one == other) + (first != second)
+
+
+def _of_counters(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fact, ...]]:
+    """What may be known of the counters that a demand names, by their names in messages."""
+    loops: dict[str, dict[tuple[Fact, ...], None]] = {}
+    for each in sorted(counters, key=lambda each: each.name):
+        facts = each.facts()
+        shown = {n: variable(plainly(n)) for known in facts for n in known.names()}
+        known = tuple([known.substitute(shown) for known in facts])
+        loops.setdefault(plainly(each.name), {})[known] = None
+    named, found = set[str](), set(fact.names())
+    while found - named:  # a counter may go as far as another one
+        named |= found
+        for name in named & loops.keys():
+            found.update(*(each.names() for known in loops[name] for each in known))
+    alternatives = [loops[name] for name in sorted(named & loops.keys())]
+    for chosen in islice(product(*alternatives), MAX_LOOPS):
+        yield tuple(chain.from_iterable(chosen))
 
 
 def _in_terms_of_statics(candidate: Candidate, fact: Fact) -> Iterator[Fact]:

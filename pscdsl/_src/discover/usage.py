@@ -45,6 +45,8 @@ class Usage:
     """What the body calls the sizes of its axes."""
     product: bool = False
     """An operand of a product of matrices."""
+    part_of_product: bool = False
+    """A part of it is an operand of a product, and may have axes left."""
     turned: bool = False
     """Transposed somewhere."""
     index: bool = False
@@ -62,17 +64,50 @@ class Usage:
     """Attributes that arrays do not have, and where."""
     keyed: ast.AST | None = None
     """Where a string is its index."""
+    numbers: frozenset[int] = frozenset()
+    """The integers in the text of the function."""
 
     def at_least(self, rank: int) -> None:
         """Note a lower bound of the rank."""
         self.least = max(self.least, rank)
 
+    def passed_as(self, other: Usage) -> None:
+        """Note what a function says of the parameter that this one is passed as."""
+        self.at_least(other.least)
+        self.exactly = other.exactly if self.exactly is None else self.exactly
+        for axis, name in other.names.items():
+            self.names.setdefault(axis, name)
+        self.product |= other.product
+        self.part_of_product |= other.part_of_product
+        self.turned |= other.turned
+        self.index |= other.index
+        self.static |= other.static
+        self.flag |= other.flag
+        self.mask |= other.mask
+        self.called |= other.called
+        self.looped |= other.looped
+        self.strings |= other.strings
 
-def usages(node: FunctionStatement) -> dict[str, Usage]:
-    """What the body of a function says of each of its parameters."""
+
+MAX_CALLS = 4
+"""How deep functions are followed that parameters are passed on to."""
+
+
+def usages(
+    node: FunctionStatement, functions: Mapping[str, FunctionStatement], depth: int = 0
+) -> dict[str, Usage]:
+    """What the body of a function says of each of its parameters, and what it is passed on to.
+
+    `functions` are those of its module by their names.
+    """
     spec = node.args
     names = [p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
-    found = {name: Usage(name=name) for name in names}
+    numbers = frozenset(
+        each.value
+        for each in ast.walk(node)
+        if isinstance(each, ast.Constant) and type(each.value) is int
+    )
+    found = {name: Usage(name=name, numbers=numbers) for name in names}
     for inner in ast.walk(node):  # the names that it is unpacked into say what its items are
         if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Name):
             target, whole = inner.targets[0], found.get(inner.value.id)
@@ -82,15 +117,19 @@ def usages(node: FunctionStatement) -> dict[str, Usage]:
                     whole.items = [Usage(name=i.id) for i in items if isinstance(i, ast.Name)]
                     for item in whole.items:
                         found.setdefault(item.name, item)
-    _Reader(found).read(node)
+    _Reader(found, functions, depth).read(node)
     return {name: found[name] for name in names}
 
 
 class _Reader:
     """One walk over a body; aliases such as `v = np.asarray(x)` stand for the parameter."""
 
-    def __init__(self, found: dict[str, Usage]) -> None:
+    def __init__(
+        self, found: dict[str, Usage], functions: Mapping[str, FunctionStatement], depth: int
+    ) -> None:
         self.found = found
+        self.functions = functions
+        self.depth = depth
         self.aliases: dict[str, str] = {}
         self.rebound: dict[str, int] = {}
         """The line from which on a parameter stands for what a call returned."""
@@ -188,7 +227,7 @@ class _Reader:
                 usage.at_least(index + 1 if index >= 0 else -index)
             return
         for item in items:
-            if usage := self.of(item):
+            if usage := self.of(item.value if isinstance(item, ast.Subscript) else item):
                 usage.index = True
             if isinstance(item, ast.Slice):
                 for part in (item.lower, item.upper, item.step):
@@ -234,6 +273,21 @@ class _Reader:
                 if usage := self.of(inner):
                     usage.static = True
 
+        called = self.functions.get(name) if isinstance(node.func, ast.Name) else None
+        if called is not None and self.depth < MAX_CALLS:
+            self.passed_on(node, called)
+
+    def passed_on(self, node: ast.Call, called: FunctionStatement) -> None:
+        """Note what a function of the module says of the parameters that it is given."""
+        others = usages(called, self.functions, self.depth + 1)
+        positional = [each.arg for each in (*called.args.posonlyargs, *called.args.args)]
+        given = [*zip(positional, node.args, strict=False)]
+        given += [(each.arg, each.value) for each in node.keywords if each.arg is not None]
+        for name, argument in given:
+            usage = self.of(argument) if isinstance(argument, ast.Name) else None
+            if usage is not None and name in others and self.itself(argument):
+                usage.passed_as(others[name])
+
     def comparison(self, node: ast.Compare) -> None:
         usage = self.of(node.left)
         if usage is None:
@@ -251,6 +305,10 @@ class _Reader:
             if isinstance(node.op, ast.Invert) and (usage := self.of(node.operand)):
                 usage.mask = True
             return
+        for part in (node.left, node.right):
+            if isinstance(part, ast.Subscript) and isinstance(node.op, ast.MatMult):
+                if usage := self.of(part.value):
+                    usage.part_of_product = True
         for usage in self.every(iter((node.left, node.right))):
             if isinstance(node.op, ast.MatMult):
                 usage.product = True

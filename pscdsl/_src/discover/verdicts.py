@@ -107,7 +107,7 @@ def examine(module: StaticModule, function: FunctionStatement, closure: Closure)
     span = source.span(function)
     word = "async def " if isinstance(function, ast.AsyncFunctionDef) else "def "
     verdict = Verdict(function.name, span.path, span.line, span.column + len(word), "unknown")
-    used = usages(function)
+    used = usages(function, _by_name(module))
     refused = unfit(module, function, closure, used)
     if refused:
         ordered = tuple(sorted(refused, key=place))
@@ -331,6 +331,15 @@ def _functions(module: StaticModule) -> Iterator[FunctionStatement]:
             if isinstance(statement, FunctionStatement) and id(statement) not in seen:
                 seen.add(id(statement))
                 yield statement
+
+
+def _by_name(module: StaticModule) -> dict[str, FunctionStatement]:
+    """The functions whose names stand for nothing else."""
+    found: dict[str, FunctionStatement] = {}
+    for name, bindings in module.bindings().items():
+        if len(bindings) == 1 and isinstance(bindings[0][1], FunctionStatement):
+            found[name] = bindings[0][1]
+    return found
 
 
 def _verdict(module: StaticModule, node: FunctionStatement) -> Verdict | None:

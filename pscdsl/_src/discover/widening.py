@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pscdsl._src.discover.candidates import (
     BOOL,
+    COMPLEX,
     FLOAT,
     INT,
     Alternative,
@@ -140,7 +141,7 @@ def _with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) 
 
 def first_dtypes(candidate: Candidate) -> Candidate:
     """The usual dtype in place of each class."""
-    for old, new in ((FLOAT, "f32"), (INT, "i32"), (BOOL, "bool")):
+    for old, new in ((FLOAT, "f32"), (INT, "i32"), (BOOL, "bool"), (COMPLEX, "c64")):
         candidate = retyped(candidate, old, new)
     return candidate
 

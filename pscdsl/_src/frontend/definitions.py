@@ -74,6 +74,7 @@ from pscdsl.typing.codes.shapes_of_arguments import (
     PreconditionNotMet,
     SizeNotDetermined,
 )
+from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import DType, accepts_weak
@@ -116,6 +117,8 @@ class Definition:
         """How much work one elaboration may be."""
         self.steps = 0
         """How much work its elaborations were so far."""
+        self.counters: set[Counter] = set()
+        """The counters of its loops, as sizes."""
         self._numbers: dict[Choice, list[bool]] = {}
         """Which leaves of the results are numbers of Python's."""
         self._counting: set[Choice] = set()
@@ -491,6 +494,7 @@ class Definition:
             if session.counts_given:
                 self._counting.add(choice)
             self.steps += session.steps
+            self.counters.update(program.counters.values())
             self.revealed.extend(program.revealed)
             self.entered |= session.entered
             for place, text in session.loops.items():
