@@ -16,6 +16,7 @@ from pscdsl._src.analysis.verify import verify
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.program import Function, evaluate, walk
 from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate
+from pscdsl._src.primitives.shaping import Slice
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.dtypes import I32
 from tests.ir.test_show import Results, program
@@ -41,6 +42,10 @@ def of_parts(seed: int, shape: str) -> Function:
                 part = part + 1.0
                 cut = DynamicSlice(size)(part, here.literal(0, I32), here.literal(0, I32))
                 x = UPDATE(x, cut, *at)
+            elif rng.integers(2) and max(size) < 3:  # in a slice without some first elements
+                cut = tuple(rng.integers(0, 2, 2).tolist())
+                inner = Slice(cut, x.shape, (1, 1))(x)
+                results.append(DynamicSlice(size)(inner, *at))
             else:
                 results.append(DynamicSlice(size)(x, *at))
         return [*results, x]
@@ -150,6 +155,17 @@ NUMPY: dict[str, Any] = {
     for name, each in (("crossed", crossed), ("at_indices", at_indices))
 }
 """The functions that are kernels."""
+
+
+def test_a_part_of_a_slice_is_one_of_the_array() -> None:
+    def build(x: Value, y: Value, i: Value, j: Value) -> Results:
+        inner = Slice((0, 0), x.shape, (1, 1))(x)
+        below = Slice((1, 0), x.shape, (1, 1))(inner)
+        return [DynamicSlice((x.shape[0] - 1, 1))(below, i, j), element(below, i, j)]
+
+    made = simplify(program("f", "n", "x: f64[n n], y: f64, i: i32, j: i32", build, "n >= 2"))
+    verify(made)
+    assert not any(isinstance(each.primitive, Slice) for each in walk(made.body))
 
 
 def test_kernels_compute_what_numpy_computes() -> None:

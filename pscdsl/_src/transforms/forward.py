@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import compress
 from math import copysign, prod
 from operator import is_not
@@ -31,6 +32,7 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.control import Control
 from pscdsl._src.primitives.elementwise import Bitcast, Clamp, Convert, Elementwise, Select
+from pscdsl._src.primitives.indexing import DynamicSlice
 from pscdsl._src.primitives.regions import Group, Layout, Region, Role, by_group
 from pscdsl._src.primitives.shaping import (
     Broadcast,
@@ -40,13 +42,14 @@ from pscdsl._src.primitives.shaping import (
     Pad,
     Reshape,
     Reverse,
+    SizeValue,
     Slice,
     Transpose,
 )
 from pscdsl._src.primitives.windows import ArgReduceWindow, Convolution, ReduceWindow
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.typing.array_types import ArrayType
-from pscdsl.typing.dtypes import BOOL, KEY, DType, Kind
+from pscdsl.typing.dtypes import BOOL, I64, KEY, U64, DType, Kind
 
 # What an equation is replaced by: a result that is there already, or a known small array.
 
@@ -240,6 +243,47 @@ def without_transposes(
     return direct, tuple(operands)
 
 
+Add: TypeAlias = Callable[[Primitive, tuple[Atom, ...], ArrayType], Atom]
+"""Adds an equation of one result of a type, and returns that."""
+
+
+def without_slices(
+    part: DynamicSlice, inputs: tuple[Atom, ...], made: Definitions, add: Add
+) -> tuple[Atom, ...]:
+    """A part at a computed place of what its operand is a slice of.
+
+    In a loop that changes the array, XLA would copy all of the slice in each step.
+    """
+    x, *starts = inputs
+    inner = made.get(x)
+    if inner is None or not isinstance(inner.primitive, Slice):
+        return inputs
+    cut, whole = inner.primitive, inner.inputs[0]
+    if any(stride != 1 for stride in cut.stride) or any(at.type.dtype is U64 for at in starts):
+        return inputs
+    left = [n - size for n, size in zip(whole.type.shape, x.type.shape, strict=True)]
+    if not all(isinstance(each, int) for each in left):  # else it is harder to see that parts fit
+        return inputs
+    places: list[Atom] = []
+    number = ArrayType(I64)
+    for axis, start in enumerate(starts):
+        first, size = cut.start[axis], x.type.shape[axis]
+        if size == part.sizes[axis]:  # there it stands, wherever it is said to begin
+            places.append(add(SizeValue(first, I64), (), number))
+            continue
+        if first == 0 and size == whole.type.shape[axis]:
+            places.append(start)
+            continue
+        if start.type.dtype is not I64:
+            start = add(Convert(I64), (start,), number)
+        last = add(SizeValue(size - part.sizes[axis], I64), (), number)
+        start = add(Clamp(), (Literal(0, I64), start, last), number)
+        if first != 0:
+            start = add(e.add, (start, add(SizeValue(first, I64), (), number)), number)
+        places.append(start)
+    return whole, *places
+
+
 # Equations of known small arrays, computed by their NumPy meaning.
 
 
@@ -413,6 +457,9 @@ class Straight:
         """Add an equation in the place of another, unless its results are known."""
         if isinstance(primitive, DotGeneral):
             primitive, inputs = without_transposes(primitive, inputs, scope.made)
+        elif isinstance(primitive, DynamicSlice):
+            add = partial(self.added, equation, scope)
+            inputs = without_slices(primitive, inputs, scope.made, add)
         if len(outputs) == 1:
             same = same_as(primitive, inputs, outputs[0], scope.made)
             if same is not None:
@@ -424,6 +471,19 @@ class Straight:
             return
         for array, var in zip(arrays, outputs, strict=True):
             self.known(array, var, equation, scope)
+
+    def added(
+        self,
+        equation: Equation,
+        scope: Scope,
+        primitive: Primitive,
+        inputs: tuple[Atom, ...],
+        result: ArrayType,
+    ) -> Atom:
+        """What an equation gives that is added for a part of another one."""
+        var = Var(result)
+        self.plain(primitive, inputs, (var,), equation, scope)
+        return scope.names.get(var, var)
 
     def known(self, array: NDArray, var: Var, equation: Equation, scope: Scope) -> None:
         """A variable whose value has been computed."""

@@ -140,13 +140,34 @@ def bodies(text: str) -> Iterator[tuple[Computations, list[Instruction]]]:
 
 
 def copies(text: str) -> list[str]:
-    """Copies of arrays in the steps of loops."""
+    """Copies of arrays, or of most of a matrix, in the steps of loops."""
     return [
         each.line[:100]
-        for _, body in bodies(text)
+        for every, body in bodies(text)
         for each in body
-        if each.operation == "copy" and not re.match(r"\w+\[\]", each.type)
+        if shape_of(each) and is_copy(every, each, {one.name: one for one in body})
     ]
+
+
+def is_copy(every: Computations, given: Instruction, body: Mapping[str, Instruction]) -> bool:
+    """Whether an instruction only moves elements to memory of their own."""
+    operations = {given.operation}
+    called = re.search(r"calls=%?([\w.\-]+)", given.line)
+    if given.operation == "fusion" and called is not None:
+        operations = {each.operation for each in every[called[1]]} - {"parameter", "bitcast"}
+    if not operations <= {"copy", "slice"}:
+        return False
+    before = body.get(given.operands[0])
+    if "slice" not in operations or before is None:
+        return True
+    is_most = 2 * np.prod(shape_of(given)) >= np.prod(shape_of(before))
+    return len(shape_of(given)) > 1 and bool(is_most)
+
+
+def shape_of(given: Instruction) -> list[int]:
+    """The sizes of an array; none of a number, or of several arrays."""
+    found = re.match(r"\w+\[([\d,]+)\]", given.type)
+    return [] if found is None else [*map(int, found[1].split(","))]
 
 
 def late_reads(text: str) -> list[str]:
