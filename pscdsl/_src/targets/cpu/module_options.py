@@ -231,47 +231,10 @@ def fits_plain_loops(module: Any) -> bool:
     return allowed and Depths(module).main <= DEEPEST
 
 
-# Programs with loops, in which arrays are changed in place.
-#
-# A step that stores into an array may read it, too, for something else. XLA changes a copy of the
-# array then, unless it sees that the read can come first, and says so to who orders the operations.
-# It sees that of what stands in a loop only by an analysis of regions, which it does on GPUs, and
-# on CPUs by an option.
-
-
-ORDERED_READS = Form(
-    "ordered_reads",
-    "Loops that store into arrays which they read, too, do so after the reads, in place, and not "
-    "into a copy: 0.3 to 0.9 of the time for tridiagonal systems, sweeps and factorisations.",
-)
-REGION_ANALYSIS: Final = "xla_cpu_copy_insertion_use_region_analysis"
-
-
-def ordering_options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
-    set_already = REGION_ANALYSIS in os.environ.get("XLA_FLAGS", "")
-    if set_already or ORDERED_READS.name in switched_off() or not has_loop(module):
-        return {}
-    return {REGION_ANALYSIS: True}
-
-
-def has_loop(module: Any) -> bool:
-    """Whether a module has a loop."""
-    found = False
-
-    def visit(operation: Any) -> Any:
-        nonlocal found
-        found = found or operation.name == "stablehlo.while"
-        return c.mlir.WalkResult.INTERRUPT if found else c.mlir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
-
-
 # The options of a module, of all these kinds.
 
 
-FORMS: Final = (NARROW_VECTORS, WIDE_VECTORS, PLAIN_LOOPS, ORDERED_READS)
+FORMS: Final = (NARROW_VECTORS, WIDE_VECTORS, PLAIN_LOOPS)
 """The forms that are options."""
 
 
@@ -286,7 +249,6 @@ def options(module: Any) -> Mapping[str, Any]:
             **narrow_options(module),
             **wide_options(module),
             **plain_loop_options(module),
-            **ordering_options(module),
         }
     )
 
