@@ -1,12 +1,13 @@
 """Plain NumPy programs as kernels, beside NumPy, Numba and jax.jit.
 
-`python -m tests.benchmarks.plain_numpy [NAME ...] [--seconds S] [--markdown]`
+`python -m tests.benchmarks.plain_numpy [NAME ...] [--seconds S] [--json FILE] [--markdown]`
 
 Each program is that of `tests.plain_numpy` with what makes it a kernel.  Each call gets new copies
 of its arguments, which are NumPy arrays; copying them is not counted, writing into them is.  Numba
 compiles the same text with `njit`, and jax.jit traces it, with `jax.numpy` for NumPy and Python's
 integers static; where it cannot, a program may be written by hand for it.  Results are compared
-before anything is timed.  Two run in turn, and medians count.
+before anything is timed.  Two run in turn, and medians count.  All have one processor, and its time
+is measured: what else the machine does counts little.
 """
 
 from __future__ import annotations
@@ -14,21 +15,25 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pscdsl._src.checker.check import check_source
 from pscdsl._src.kernels.kernel import load_kernel
+from pscdsl.typing.diagnostics import Severity
 from tests.benchmarks.measure import Ratio, alternating
 from tests.benchmarks.plain_numpy.programs import MEASURED, SIZES, lines_of, measured_at
-from tests.benchmarks.plain_numpy.report import Measured, markdown, plain
+from tests.benchmarks.plain_numpy.report import RIVALS, Measured, markdown, plain
 from tests.benchmarks.plain_numpy.rivals import Refused, is_installed, jax_of, numba_of, values
-from tests.plain_numpy.acceptance import changed, outcome, source
+from tests.plain_numpy.acceptance import changed, source
 from tests.plain_numpy.program import Program, difference
 
 ROUNDS = 31
@@ -47,9 +52,9 @@ def calls(
         total = 0.0
         for _ in range(times):
             given = copy.deepcopy(arguments)
-            start = time.perf_counter()
+            start = time.process_time()
             function(*given)
-            total += time.perf_counter() - start
+            total += time.process_time() - start
         return total / times
 
     return run
@@ -83,7 +88,9 @@ def check(program: Program, name: str, found: Sequence[Any], wanted: Sequence[An
         raise Refused(f"other results, {apart:.0e}")
 
 
-def measure(program: Program, seconds: float) -> Iterator[dict[str, Any]]:
+def measure(
+    program: Program, seconds: float, rivals: Sequence[str] = RIVALS
+) -> Iterator[dict[str, Any]]:
     """What one program takes beside each of the others, as far as they take it."""
     warnings.simplefilter("ignore")
     arguments = program.inputs(measured_at(program))
@@ -103,22 +110,36 @@ def measure(program: Program, seconds: float) -> Iterator[dict[str, Any]]:
             ratio = compare(kernel, theirs, arguments, seconds)
             return {"rival": name, "ratio": vars(ratio), "by_hand": pure}
 
-        yield beside("NumPy", lambda: (program.function, False))
-        if is_installed("numba"):
+        if "NumPy" in rivals:
+            yield beside("NumPy", lambda: (program.function, False))
+        if "Numba" in rivals and is_installed("numba"):
             yield beside("Numba", lambda: (numba_of(program), False))
-        if is_installed("jax"):
+        if "jax.jit" in rivals and is_installed("jax"):
             yield beside("jax.jit", lambda: jax_of(program, arguments))
 
 
-def apart(program: Program, seconds: float, limit: float) -> Measured:
-    """A program measured in a process of its own, which ends when the time is over."""
+def apart(
+    program: Program,
+    seconds: float,
+    limit: float,
+    rivals: Sequence[str] = RIVALS,
+    before: Measured | None = None,
+) -> Measured:
+    """A program measured in a process of its own, which ends when the time is over.
+
+    What was measured of it before beside others is in the result, too.
+    """
     about = Measured(program.name, SIZES[program.name], lines_of(program), changed(source(program)))
-    accepted = outcome(program)
-    if accepted.verdict != "accepted":
-        about.refusal = f"{accepted.code} {accepted.message}".strip()
+    if before is not None:
+        about.ratios, about.refusals = before.ratios, before.refusals
+        about.by_hand = before.by_hand
+    checked = check_source(source(program), f"{program.name}.py")
+    errors = [each for each in checked.diagnostics if each.severity is Severity.ERROR]
+    if errors:
+        about.refusal = f"{errors[0].code} {errors[0].message()}"
         return about
     command = [sys.executable, "-m", "tests.benchmarks.plain_numpy", "--apart", program.name]
-    command += ["--seconds", str(seconds)]
+    command += ["--seconds", str(seconds), "--rivals", ",".join(rivals)]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=limit)
         text = done.stdout
@@ -148,21 +169,38 @@ def main(given: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="for each pair of two")
     parser.add_argument("--limit", type=float, default=120.0, help="of seconds for each program")
     parser.add_argument("--markdown", action="store_true", help="as the table of the documents")
+    parser.add_argument("--rivals", default=",".join(RIVALS), help="beside which; all, if not said")
+    parser.add_argument("--json", type=Path, help="keeps what was measured of all programs")
     parser.add_argument("--apart", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(given)
     if unknown := set(options.names) - set(MEASURED):
         parser.error(f"no such program: {', '.join(sorted(unknown))}")
-    names = options.names or list(MEASURED)
+    names, rivals = options.names or list(MEASURED), options.rivals.split(",")
     if options.apart:
-        for row in measure(MEASURED[names[0]], options.seconds):
+        for row in measure(MEASURED[names[0]], options.seconds, rivals):
             print(json.dumps(row), flush=True)
         return 0
-    found: list[Measured] = []
+    if hasattr(os, "sched_setaffinity"):  # which other processes inherit
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    found = read(options.json) if options.json and options.json.exists() else {}
     for name in names:
-        found.append(apart(MEASURED[name], options.seconds, options.limit))
-        print(plain(found[-1]), file=sys.stderr, flush=True)
-    print(markdown(found) if options.markdown else "\n".join(map(plain, found)))
-    return int(any(each.failed for each in found))
+        found[name] = apart(MEASURED[name], options.seconds, options.limit, rivals, found.get(name))
+        print(plain(found[name]), file=sys.stderr, flush=True)
+        if options.json:
+            data = {each.name: asdict(each) for each in found.values()}
+            options.json.write_text(json.dumps(data, indent=1) + "\n")
+    rows = [found[name] for name in MEASURED if name in found]
+    print(markdown(rows) if options.markdown else "\n".join(map(plain, rows)))
+    return int(any(each.failed for each in rows))
+
+
+def read(path: Path) -> dict[str, Measured]:
+    """What was measured before."""
+    found: dict[str, Measured] = {}
+    for name, row in json.loads(path.read_text()).items():
+        row["ratios"] = {rival: Ratio(**ratio) for rival, ratio in row["ratios"].items()}
+        found[name] = Measured(**row)
+    return found
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Final
 
 import numpy as np
@@ -128,8 +127,3 @@ def lines_of(program: Program) -> int:
     text = source(program).splitlines()
     unwritten = ("import ", "from ", "@psc.kernel")
     return sum(1 for line in text if line.strip() and not line.startswith(unwritten))
-
-
-def text_of(program: Program) -> str:
-    """The program itself, without what it calls."""
-    return inspect.getsource(program.function)
