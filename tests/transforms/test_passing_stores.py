@@ -43,8 +43,8 @@ def of_parts(seed: int, shape: str) -> Function:
                 cut = DynamicSlice(size)(part, here.literal(0, I32), here.literal(0, I32))
                 x = UPDATE(x, cut, *at)
             elif rng.integers(2) and max(size) < 3:  # in a slice without some first elements
-                cut = tuple(rng.integers(0, 2, 2).tolist())
-                inner = Slice(cut, x.shape, (1, 1))(x)
+                first = (int(rng.integers(2)), int(rng.integers(2)))
+                inner = Slice(first, x.shape, (1, 1))(x)
                 results.append(DynamicSlice(size)(inner, *at))
             else:
                 results.append(DynamicSlice(size)(x, *at))

@@ -175,7 +175,7 @@ class RecordClass:
         if self.kind == "typeddict":
             made_by: Any = MEANINGS["builtins.dict"]
             made_dict: Any = made_by.apply(here, args, kwargs)  # nothing of the keys is looked at
-            return made_dict  # type: ignore[no-any-return]
+            return made_dict
         names = self.field_names()
         placed = [each.name for each in self.fields if not each.keyword]
         if len(args) > len(placed):
