@@ -241,7 +241,9 @@ def _container(
 
         return RecordType(cls.name, tuple((n, field(n)) for n in names))
     if isinstance(value, list):
-        raise NotAnArgument("a list; pass a tuple, or an array made by `np.array`")
+        keyed = isinstance(spec, DictSpec | MapSpec | RecordSpec)
+        instead = "" if keyed else "; pass a tuple, or an array made by `np.array`"
+        raise NotAnArgument(f"a list{instead}")
     if isinstance(value, dict):
         instead = "; pass a pyrsistent PMap" if isinstance(spec, MapSpec) else ""
         raise NotAnArgument(f"a dict{instead}")
