@@ -22,7 +22,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types unit interop gpu gpu-ahead compat fuzz attack identity differential bench bench-torch bench-check format clean
+.PHONY: help demo docs test lint types unit interop gpu gpu-ahead compat fuzz attack identity differential bench bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ differential: $(VENV)/.test ## Random programs beside NumPy, in bounds of roundi
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 	$(bin)/python -m tests.benchmarks
+
+bench-numpy: $(VENV)/.bench ## Plain NumPy programs as kernels, beside NumPy, Numba and jax.jit.
+	$(bin)/python -m tests.benchmarks.plain_numpy
 
 bench-torch: $(VENV)/.bench-torch ## Those benchmarks that are written for PyTorch too, beside torch.compile.
 	PYTHONPATH=$(VENV)/torch $(bin)/python -m tests.benchmarks torch
