@@ -171,11 +171,12 @@ def _number(frame: Frame, name: str, left: Any, right: RecordValue, refusal: _Re
     value = left.load() if isinstance(left, Located) else left
     cls = right.cls
     scalar = is_traced(value) and not value.ndim and value.dtype.is_inexact
+    explicit = f"`record.__r{_NAMES[name]}__(…)` calls the method of the record"
     if not (isinstance(value, Value) and scalar) or name not in _OF_FLOATS:
-        instead = "put the record on the left" if is_traced(value) else ""
+        instead = explicit if is_traced(value) else ""
         raise refusal.because("what is on the left has an operator of its own", instead)
     if cls.kind not in _PLAIN or any(each in cls.members for each in _SEQUENCES):
-        raise refusal.because("NumPy may take the record for a sequence", "put it on the left")
+        raise refusal.because("NumPy may take the record for a sequence", explicit)
     kind = value.dtype.kind
     return computed(cast(value, PYTHON[kind]), kind)
 
