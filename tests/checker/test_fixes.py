@@ -76,7 +76,7 @@ SAFE = {
     "return math.sin(a)": "return np.sin(a)",
     "return max(x)": "return np.max(x)",
     "return sorted(x)": "return np.sort(x)",
-    "return np.stack([2 * v for v in x])": "return psc.map(lambda v: 2 * v, x)",
+    "return np.stack([2 * v for v in list(x)])": "return np.stack([2 * v for v in x])",
     "x += 1\nreturn x": "x = x + 1\nreturn x",
 }
 UNSAFE = {

@@ -71,23 +71,17 @@ def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
 
 
 def loop_over_array(place: Place[LoopOverArray]) -> Iterator[Fix]:
-    """`psc.map` for rows that are stacked, NumPy's function for `sorted`."""
-    rows, call, psc = place.node(ast.ListComp), place.node(ast.Call), place.psc()
-    if call is not None and isinstance(call.func, ast.Name) and call.func.id == "sorted":
-        numpy = place.numpy()
-        if numpy is not None and len(call.args) == 1 and not call.keywords:
-            text = f"{numpy[0]}.sort({place.tree.argument(call.args[0])})"
-            yield from place.replace(call, text, "safe", needs=numpy[1])
-    stack = None if rows is None else place.parent(rows, ast.Call)
-    if rows is None or stack is None or psc is None or len(rows.generators) != 1:
+    """NumPy's function for `sorted`; the array itself for a comprehension over `list(array)`."""
+    call = place.node(ast.Call)
+    if call is None or not isinstance(call.func, ast.Name):
         return
-    function = stack.func.attr if isinstance(stack.func, ast.Attribute) else ""
-    loop = rows.generators[0]
-    alone = stack.args == [rows] and not stack.keywords and not loop.ifs
-    if alone and function in ("stack", "array") and isinstance(loop.target, ast.Name):
-        body, over = place.tree.argument(rows.elt), place.tree.argument(loop.iter)
-        text = f"{psc[0]}.map(lambda {loop.target.id}: {body}, {over})"
-        yield from place.replace(stack, text, "safe", needs=psc[1])
+    if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
+        return
+    numpy, argument = place.numpy(), place.tree.argument(call.args[0])
+    if call.func.id == "sorted" and numpy is not None:
+        yield from place.replace(call, f"{numpy[0]}.sort({argument})", "safe", needs=numpy[1])
+    elif call.func.id in ("list", "tuple") and place.parent(call, ast.comprehension) is not None:
+        yield from place.replace(call, argument, "safe")
 
 
 MOST_NAMES = 500
