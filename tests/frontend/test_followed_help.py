@@ -156,9 +156,9 @@ REFUSED = (
         *("`k: psc.Static[int]`", None),
     ),
     (
-        *("i = np.argmax(x); x[:i]", "PSC317", "a slice with a computed bound"),
+        *("i = np.argmax(x); np.sort(x[:i])", "PSC317", "a slice with a computed bound"),
         "`np.where(np.arange(x.shape[0]) < i, x, 0)`",
-        "i = np.argmax(x); np.where(np.arange(x.shape[0]) < i, x, 0)",
+        "i = np.argmax(x); np.sort(np.where(np.arange(x.shape[0]) < i, x, 0))",
     ),
     (
         *("x = x.copy(); x[x > 0] = x[x < 0]; x", "PSC317", "elements that two masks select"),

@@ -112,7 +112,7 @@ def too_wide(c: c128["n"]) -> c128["n"]:
         (of_a_parameter, "PSC205", "parameter `c`"),
         (of_a_number, "PSC205", "z.real"),
         (of_reals, "PSC205", "x.imag"),
-        (too_wide, "PSC401", ""),
+        (too_wide, "PSC413", ".real"),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )
