@@ -132,13 +132,13 @@ def with_a_jump(x: f64["n"], t: f64) -> f64["n"]:
     return x
 
 
-def helper(t: Any) -> Any:
+def halved_in_try(t: Any) -> Any:
     return 1 / t
 
 
 def of_calls(x: f64["n"], t: f64) -> f64["n"]:
     try:
-        y = x * helper(t)
+        y = x * halved_in_try(t)
     except ZeroDivisionError:
         y = x
     return y
