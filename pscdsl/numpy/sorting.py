@@ -41,6 +41,7 @@ from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer, TooFewElement
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import I32, I64, U32, DType, inexact
+from pscdsl.typing.python_containers import is_known_array, is_sequence
 
 # Order: sorting, places of extrema, the largest few.
 #
@@ -437,17 +438,17 @@ def histogram2d(
 
 def _pair(here: Builder, bins: Any) -> Sequence[Any]:
     """The bins along each axis: one value for both, or a pair of them."""
-    if isinstance(bins, list | tuple) and len(bins) == 2:  # pyright: ignore
+    if is_sequence(bins) and len(bins) == 2:
         return bins
     size: Any = 3
-    if isinstance(bins, list | tuple | np.ndarray):
-        size = len(bins)  # pyright: ignore[reportUnknownArgumentType]
+    if is_sequence(bins) or is_known_array(bins):
+        size = len(bins)
     elif isinstance(bins, Value) and bins.ndim == 1:
         size = bins.shape[0]
     if not at_least(here.facts, size, 3):
         problem = f"takes a pair of bins, or at least 3 edges for both axes, not {describe(bins)}"
         raise Failure(BadArguments(function="numpy.histogram2d", problem=problem))
-    return bins, bins
+    return [bins, bins]
 
 
 def _bin_of(here: Builder, a: Value, edges: Value) -> tuple[Value, Value]:

@@ -47,7 +47,7 @@ def tables(x: f64["n"], a: f64["n m"]) -> f64["n n"]:
 
 
 def tables_of_loops(x: f64["n"], a: f64["n m"]) -> f64["n n"]:
-    table = []
+    table: list[Any] = []
     for v in x:
         table.append([u - v for u in x])
     total = 0.0

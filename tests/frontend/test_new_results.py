@@ -1,5 +1,7 @@
 """Stores into what functions give: results that nobody else holds, and those that others may."""
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

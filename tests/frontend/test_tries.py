@@ -1,5 +1,7 @@
 """`try` of what raises nothing under NumPy, and `finally`."""
 
+# pyright: reportPossiblyUnboundVariable=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -188,16 +188,15 @@ def test_what_would_change_precision_is_refused(x: str, y: str, expression: str)
 @psc.kernel
 def real_and_complex(x: f64["n"], z: c128["n"], m: c128["n n"]) -> f64:
     met = x * z + m @ x
-    either = np.where(x > 0.5, x, z) ** 2
+    either: Any = np.where(x > 0.5, x, z) ** 2
     stored = z.copy()
     stored[1:] = x[1:] * z[1:]
     stored += x
     together = np.concatenate([x, z])
     power = (x**z).real
-    return (
-        np.sum(np.abs(met / (2.0 + x)) ** 2 + either.imag + np.abs(stored) ** 3 + power)
-        + np.dot(together, together).imag
-    )
+    return np.sum(
+        np.abs(met / (2.0 + x)) ** 2 + either.imag + np.abs(stored) ** 3 + power
+    ) + np.imag(np.dot(together, together))
 
 
 def test_derivatives_of_real_beside_complex_numbers_are_differences() -> None:

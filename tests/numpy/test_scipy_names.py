@@ -3,6 +3,9 @@
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false
 
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import inspect

@@ -37,7 +37,7 @@ def of_parts(seed: int, shape: str) -> Function:
         results: list[Value] = []
         for _ in range(6):
             size = PARTS[rng.integers(len(PARTS))]
-            at = [starts[each] for each in rng.integers(0, len(starts), 2)]
+            at = [starts[int(each)] for each in rng.integers(0, len(starts), 2)]
             if rng.integers(2):
                 part = part + 1.0
                 cut = DynamicSlice(size)(part, here.literal(0, I32), here.literal(0, I32))

@@ -7,7 +7,7 @@ is a rolled loop that appends to a list: what it makes is as long as the loop.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -93,7 +93,7 @@ def dict_comprehension(
 
 
 @contextmanager
-def _without_stores(session: Session) -> Iterator[None]:
+def _without_stores(session: Session) -> Generator[None]:
     """A Failure if something is stored: a generator does it when its reader comes to it."""
     written = session.stores - session.unseen_stores
     yield

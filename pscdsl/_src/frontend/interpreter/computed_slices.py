@@ -118,4 +118,8 @@ def taken(here: Builder, owner: Located, index: Selected) -> Selected:
     if not places.dtype.is_integer:
         index.load()
     inside = Selected(places, index.mask, index.refusal, safe=True)
-    return elementwise(here, lambda given: indexing.getitem(whole, given), (inside,))
+
+    def part(given: Any) -> Any:
+        return indexing.getitem(whole, given)
+
+    return elementwise(here, part, (inside,))
