@@ -10,6 +10,7 @@ SEED   ?= 0
 PAIRS  ?= 5000
 PROGRAMS ?= 50000
 GPUS ?= h100,l4
+COMPAT ?=
 TORCH  ?= torch==2.13.0+cpu
 
 bin    := $(VENV)/bin
@@ -59,8 +60,8 @@ gpu-ahead: $(VENV)/.gpu ## Compile every kernel for GPUs that are not here: GPUS
 	PYTHONPATH=$(abspath $(VENV)/gpu) $(bin)/python -m pytest -q tests/targets/gpu tests/cli/test_compile_for_gpu.py
 	PYTHONPATH=$(abspath $(VENV)/gpu) $(bin)/python -m tests.compile_ahead --gpus $(GPUS) --jobs $(JOBS)
 
-compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python and jaxlib.
-	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS)
+compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python and jaxlib: COMPAT=--brief.
+	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS) $(COMPAT)
 
 fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20000 PLAIN=10000 SEED=0.
 	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)

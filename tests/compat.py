@@ -5,7 +5,8 @@ Two environments are made, each with an interpreter that is found:
 * the oldest: the oldest Python of pyproject.toml, and of each dependency the lowest version.  The
   compiled half of the tests is run there, with the examples and the documents.
 * the newest: the newest Python that is found, the newest jaxlib that is taken, and of all else what
-  pip chooses.  README is tried with the wheel, as users have it, and then all tests are run.
+  pip chooses.  README is tried with the wheel, as users have it, and then all tests are run; with
+  `--brief` those that read Python or depend on jaxlib, which take a third of the time.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ CHECKERS: Final = frozenset(
 """What only the tests of types and of style need."""
 COMPILED: Final = "pytest.mark.jaxlib"
 """What modules hold that are run with the oldest versions."""
+READING: Final = ("analysis", "checker", "frontend", "language")
+"""The folders of tests of what reads Python, besides the conformance tests."""
 PACKAGE: Final = "pscdsl"
 """The folder that the documents are tried without, with the wheel."""
 
@@ -45,13 +48,18 @@ def main() -> int:
     options.add_argument("--folder", type=Path, default=ROOT / ".venv" / "compat")
     options.add_argument("--jobs", default="2", help="how many tests are run at a time")
     options.add_argument("--only", choices=("oldest", "newest"), help="one of the two")
+    options.add_argument("--brief", action="store_true", help="fewer tests with the newest")
     given = options.parse_args()
     python = interpreters()
     wanted = declared_pythons()
     print("Python:", *(f"{_text(each)} ({path})" for each, path in sorted(python.items())))
     for missing in sorted(wanted - python.keys()):
         print(f"There is no Python {_text(missing)} here.")
-    pairs = {name: pair for name, pair in chosen(python).items() if given.only in (None, name)}
+    pairs = {
+        name: pair
+        for name, pair in chosen(python, brief=given.brief).items()
+        if given.only in (None, name)
+    }
     folder = given.folder.resolve()  # what runs an interpreter runs it in other folders
     results = {name: pair.tried(folder, given.jobs) for name, pair in pairs.items()}
     for name, passed in results.items():
@@ -197,7 +205,7 @@ class Pair:
         return python
 
 
-def chosen(python: Mapping[Version, Path]) -> dict[str, Pair]:
+def chosen(python: Mapping[Version, Path], *, brief: bool = False) -> dict[str, Pair]:
     """The pairs that can be tried with these interpreters."""
     pairs: dict[str, Pair] = {}
     oldest, newest = min(declared_pythons()), max(python, default=(0, 0))
@@ -209,6 +217,8 @@ def chosen(python: Mapping[Version, Path]) -> dict[str, Pair]:
         requirements = [bound(each, "<=") or each for each in dependencies()]
         requirements += extras(checkers=True)
         tests = ["tests", "--ignore=tests/interop"]
+        if brief:
+            tests = list(dict.fromkeys((*compiled_tests(), *reading_tests())))
         pairs["newest"] = Pair(python[newest], newest, requirements, tests, wheel=True)
     return pairs
 
@@ -220,6 +230,13 @@ def compiled_tests() -> list[str]:
         path for path in sorted(folder.rglob("test_*.py")) if COMPILED in path.read_text("utf-8")
     ]
     return [str(each.relative_to(ROOT)) for each in dict.fromkeys((*found, folder / "conformance"))]
+
+
+def reading_tests() -> list[str]:
+    """The tests of what reads Python."""
+    folders = [ROOT / "tests" / name for name in READING]
+    found = [path for folder in folders for path in sorted(folder.rglob("test_*.py"))]
+    return [str(each.relative_to(ROOT)) for each in found]
 
 
 def _with_the_wheel(python: Path, scratch: Path) -> None:

@@ -56,6 +56,10 @@ def test_what_is_tried_depends_on_what_is_there() -> None:
         versions = [bound(each, sign) for each in compat.dependencies()]
         assert {each for each in versions if each} <= {*both[name].requirements}
     assert list(chosen({(3, 14): here})) == ["newest"]
+    assert both["newest"].tests[0] == "tests"
+    brief = chosen({(3, 11): here, (3, 12): here}, brief=True)
+    assert {*brief["oldest"].tests} < {*brief["newest"].tests}
+    assert "tests/frontend/test_grammar.py" in brief["newest"].tests
 
 
 def test_there_are_tests_with_the_mark() -> None:
