@@ -156,6 +156,16 @@ def test_derivatives() -> None:
         ("y = x.copy(); z = [y for v in x]; y[0] = 1; return z[0]", "PSC205"),
         ("y = x.copy(); return sum((y.fill(v), v)[1] for v in x)", "PSC205"),
         ("y = x.copy(); return sum(v for y[0] in x for v in (1.0,))", "PSC205"),
+        (
+            "y = x.copy(); g = lambda v: (y.fill(v), True)[1]; "
+            "any(v > 0.5 for v in (1.0, 2.0) if g(v)); return y",
+            "PSC205",
+        ),
+        (
+            "y = x.copy(); g = lambda v: (y.fill(v), True)[1]; "
+            "return sum(u * v for u in x for v in (1.0, 2.0) if g(v))",
+            "PSC205",
+        ),
         ("z = [[v, v] for v in x]; return np.array(z)", "PSC109"),
         ("z = [v for row in a for v in row]; return np.array(z)", "PSC122"),
         ("z = [[i for i in range(len(x))] for v in x]; return np.array(z)", "PSC109"),

@@ -147,10 +147,10 @@ def _generate(
         first, *rest = generators
         found = _counted(first, source)
         if found is None or not rolls:
-            _unrolled(inner, first, source, partial(_nested, inner, rest, emit, guard))
+            _unrolled(inner, first, source, partial(_nested, inner, rest, emit, guard), guard)
             return None
         inner.names[ITEMS] = adopt(frame.session, [])
-        _rolled(inner, first, found, partial(_nested, inner, rest, emit, guard))
+        _rolled(inner, first, found, partial(_nested, inner, rest, emit, guard), guard)
         made = inner.names.pop(ITEMS)
         if isinstance(made, Poison):
             raise Poisoned  # something in a step is wrong, and was reported
@@ -169,7 +169,7 @@ def _nested(
     first, *rest = generators
     with guard(inner.session):
         source = locate_iterable(inner, first.iter)
-    _unrolled(inner, first, source, partial(_nested, inner, rest, emit, guard))
+    _unrolled(inner, first, source, partial(_nested, inner, rest, emit, guard), guard)
 
 
 def _counted(generator: ast.comprehension, source: Any) -> Iterated | None:
@@ -184,7 +184,11 @@ def _counted(generator: ast.comprehension, source: Any) -> Iterated | None:
 
 
 def _unrolled(
-    inner: Frame, generator: ast.comprehension, source: Any, step: Callable[[], None]
+    inner: Frame,
+    generator: ast.comprehension,
+    source: Any,
+    step: Callable[[], None],
+    guard: Guard,
 ) -> None:
     """One `for` through known items."""
     from pscdsl._src.frontend.interpreter.assignments import assign
@@ -198,7 +202,8 @@ def _unrolled(
     item_of = None
     items: Sequence[Any]
     if found is None or found.few is None:
-        items = [*elements(special_methods.gone_through(inner, generator.iter, source))]
+        with guard(session):
+            items = [*elements(special_methods.gone_through(inner, generator.iter, source))]
     else:
         items, item_of = found.few, found.item
     with unrolling(inner, inner.span(generator.target), items), walking(session, source) as at:
@@ -206,8 +211,10 @@ def _unrolled(
             session.step()
             at(place)
             inner.here(generator.target)
-            assign(inner, generator.target, item if item_of is None else item_of(item))
-            if _all_hold(inner, generator.ifs):
+            with guard(session):
+                assign(inner, generator.target, item if item_of is None else item_of(item))
+                holds = _all_hold(inner, generator.ifs)
+            if holds:
                 step()
 
 
@@ -223,7 +230,11 @@ def _all_hold(frame: Frame, conditions: Sequence[ast.expr]) -> bool:
 
 
 def _rolled(
-    inner: Frame, generator: ast.comprehension, source: Iterated, step: Callable[[], None]
+    inner: Frame,
+    generator: ast.comprehension,
+    source: Iterated,
+    step: Callable[[], None],
+    guard: Guard,
 ) -> None:
     """One `for` that is a rolled loop, which appends to the list."""
     from pscdsl._src.frontend.interpreter.assignments import assign
@@ -234,7 +245,8 @@ def _rolled(
 
     def enter(position: Position) -> None:
         inner.here(target)
-        assign(inner, target, source.item(position))
+        with guard(inner.session):
+            assign(inner, target, source.item(position))
 
     hidden = f" {id(generator)}"  # what is gone through is held
     inner.names[hidden] = source.located
