@@ -96,16 +96,9 @@ def numbers(x: f64["n"], a: f64["n m"]) -> f64["n"]:
     return np.array([i / 2 for i in range(len(x))]) + x
 
 
-def loops(x: f64["n"], a: f64["n m"]) -> f64:
-    total = 0.0
-    for v in (u * 2 for u in x):
-        total = total * 0.5 + v
-    return total
-
-
 KERNELS = (
     *(elements, rows, places, pairs, tables, tables_of_loops, sums, truths, parts, stores, walrus),
-    *(names_of_its_own, numbers, loops),
+    *(names_of_its_own, numbers),
 )
 
 
@@ -166,6 +159,11 @@ def test_derivatives() -> None:
             "return sum(u * v for u in x for v in (1.0, 2.0) if g(v))",
             "PSC205",
         ),
+        ("y = x.copy(); return [v for v in (u * 2 for u in y)][0]", "PSC101"),
+        ("y = x.copy(); return [v for v in enumerate(u * 2 for u in y)][0]", "PSC109"),
+        ("y = x.copy(); return sum((u * 2 for u in y), (y.fill(3.0), 0)[1])", "PSC210"),
+        ("y = x.copy(); return sum((u * 2 for u in (y, y)), (y.fill(3.0), 0)[1])", "PSC210"),
+        ("y = x.copy(); return sum(map(lambda u: u * y, (x, x)), (y.fill(3.0), 0)[1])", "PSC210"),
         ("z = [[v, v] for v in x]; return np.array(z)", "PSC109"),
         ("z = [v for row in a for v in row]; return np.array(z)", "PSC122"),
         ("z = [[i for i in range(len(x))] for v in x]; return np.array(z)", "PSC109"),

@@ -21,7 +21,7 @@ from pscdsl._src.frontend.interpreter.containers import (
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod as Method
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
-from pscdsl._src.frontend.interpreter.iteration import Iterated, Long
+from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
 from pscdsl._src.frontend.interpreter.new_memory import (
     ARRANGING,
     NEW_METHODS,
@@ -90,7 +90,7 @@ from pscdsl.typing.array_types import Shape
 from pscdsl.typing.codes.control import CarryMismatch
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.codes.purity import Mutation
+from pscdsl.typing.codes.purity import Mutation, StaleView
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
@@ -133,6 +133,9 @@ def call(
         argument = _class
     values: list[Any] = []
     nodes: list[ast.expr] = []
+    session = frame.session
+    lazy: list[tuple[Any, int]] = []
+    """What is lazy, and how many stores there were when it was computed here."""
     for each in args:
         if isinstance(each, ast.Starred):
             source = locate_in_place(frame, each.value)
@@ -140,8 +143,11 @@ def call(
             values.extend(items)
             nodes.extend([each] * len(items))
         else:
-            values.append(argument(frame, each))
+            value = argument(frame, each)
+            values.append(value)
             nodes.append(each)
+            if is_lazy(value):
+                lazy.append((value, session.stores - session.unseen_stores))
     named: dict[str, Any] = {}
     for keyword in keywords:
         value = (locate if keyword.arg is None else argument)(frame, keyword.value)
@@ -151,6 +157,9 @@ def call(
                 problem = f"got two values for argument '{name}'"
                 raise Failure(BadArguments(function=described(function), problem=problem))
             named[name] = each
+    for value, stores in lazy:
+        if session.stores - session.unseen_stores != stores:
+            raise Failure(StaleView(by=value.description(), items=True))
     if isinstance(function, External) and not _is_store(function, values):
         raise Failure(purity.external_use(function))  # whatever its arguments are
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +19,7 @@ from pscdsl._src.frontend.interpreter.containers import adopt, walking
 from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import elements, unrolling
-from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, Position, iterated
+from pscdsl._src.frontend.interpreter.iteration import Generated, Iterated, Long, Position, iterated
 from pscdsl._src.frontend.text.bindings import assigned
 from pscdsl._src.frontend.values import Once, Poison, Poisoned, is_poisoned
 from pscdsl.typing.codes.language import NotStatic, Unsupported
@@ -60,7 +59,7 @@ def generator(
     values = _collected(frame, elt, generators, _without_stores)
     session.unseen_stores += session.stores - written  # into the list of a rolled loop
     if isinstance(values, Long):
-        return replace(values.iterated(), kind="a generator", once=True, array=values.array)
+        return Generated(values)
     return Once("a generator", values, lazy=True)
 
 

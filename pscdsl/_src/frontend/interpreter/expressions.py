@@ -46,7 +46,7 @@ from pscdsl._src.frontend.interpreter.counters import as_number, note_either
 from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, due, fields
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
-from pscdsl._src.frontend.interpreter.iteration import Iterated, Long
+from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
 from pscdsl._src.frontend.interpreter.operators import subscript
 from pscdsl._src.frontend.interpreter.places import (
     Frozen,
@@ -69,7 +69,6 @@ from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values import (
     POISON,
     External,
-    Once,
     Poison,
     Poisoned,
     RecordValue,
@@ -159,8 +158,8 @@ def locate_iterable(frame: Frame, node: ast.expr) -> Any:
 
 def _without_lazy(frame: Frame, node: ast.expr, value: Any) -> Any:
     """The value, unless it is lazy.  It adds no frame to the stack while operands are evaluated."""
-    if isinstance(value, Once) and value.lazy:
-        frame.report(node, Unsupported(what=f"{value.kind} here", rewrite=_AT_ONCE))
+    if is_lazy(value):
+        frame.report(node, Unsupported(what=f"{value.description()} here", rewrite=_AT_ONCE))
         return POISON
     if isinstance(value, Iterated) and value.once:
         what = f"{value.kind} of arrays or of a computed range here"

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from pscdsl._src.frontend.interpreter.places import Array, Index, Located, Ref, Shared, Walked
 from pscdsl._src.frontend.interpreter.python_numbers import computed
-from pscdsl._src.frontend.values import Open, describe
+from pscdsl._src.frontend.values import Once, Open, describe
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy import indexing
@@ -75,8 +75,6 @@ class Iterated(Walked):
     """Whether it can be gone through once: it is used up where it stands."""
     line: tuple[Size, int] | None = None
     """The first item and the step, where the items are a range of sizes."""
-    array: Callable[[], Array] | None = None
-    """What NumPy makes of all items, where they are numbers or arrays of one type."""
 
     def description(self) -> str:
         """How messages speak of it."""
@@ -210,6 +208,25 @@ class Long(Open):
     def iterated(self) -> Iterated:
         """What a loop over it goes through."""
         raise NotImplementedError
+
+
+class Generated(Open):
+    """What a generator over arrays gives: a reader takes all of it where it stands."""
+
+    def __init__(self, items: Long) -> None:
+        self.array = items.array
+        """What NumPy makes of the items."""
+
+    def description(self) -> str:
+        """How messages speak of it."""
+        return "a generator"
+
+
+def is_lazy(*values: Any) -> bool:
+    """Whether the items of a value are computed where they are gone through."""
+    return any(
+        isinstance(each, Generated) or (isinstance(each, Once) and each.lazy) for each in values
+    )
 
 
 def iterated(value: Any) -> Iterated | None:

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.functions import items_of
-from pscdsl._src.frontend.interpreter.python_library import call, frame_of, is_lazy
+from pscdsl._src.frontend.interpreter.iteration import is_lazy
+from pscdsl._src.frontend.interpreter.python_library import call, frame_of
 from pscdsl._src.frontend.purity import external_value, require_closed
 from pscdsl._src.frontend.values import MAX_ITEMS, Builtin, External, Once
 from pscdsl._src.language.meanings import MEANINGS, describe

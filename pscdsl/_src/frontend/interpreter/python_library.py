@@ -20,10 +20,11 @@ from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_
 from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram, require_program, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure, items_of
 from pscdsl._src.frontend.interpreter.iteration import (
-    Iterated,
+    Generated,
     Long,
     backwards,
     counted_range,
+    is_lazy,
     iterated,
     numbered,
     side_by_side,
@@ -191,10 +192,6 @@ def _range(here: Any, *bounds: Any) -> Any:
     raise refused("`range`", *bounds)
 
 
-def is_lazy(*values: Any) -> bool:
-    return any(isinstance(value, Once) and value.lazy for value in values)
-
-
 def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
     require_closed("the `start` of `enumerate`", start)
     if not isinstance(start, int):
@@ -261,7 +258,7 @@ def _holds(here: Any, function: Any, item: Any) -> bool:
 
 
 def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
-    if isinstance(iterable, Long | Iterated) and iterable.array is not None:
+    if isinstance(iterable, Long | Generated):
         iterable = iterable.array()
     if is_traced(iterable):
         return _sum_of_array(here, iterable, start)
@@ -390,7 +387,7 @@ def _sorted_map(value: UnorderedView | MapValue, key: Any, reverse: Any) -> Any:
 
 def _truths(name: str, real: Callable[..., Any]) -> Rule:
     def apply(here: Any, iterable: Any, /) -> Any:
-        if isinstance(iterable, Long | Iterated) and iterable.array is not None:
+        if isinstance(iterable, Long | Generated):
             items = iterable.array()
             if isinstance(items, Value) and items.ndim == 1 and items.dtype is BOOL:
                 return _numpy(name).apply(here, (items,), {})
