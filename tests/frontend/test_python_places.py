@@ -226,6 +226,7 @@ class P(psc.Record):
 @psc.kernel
 def of_old(p: P) -> f32['n']: return p.w
 
+of_old.signature  # from Python 3.14 on annotations mean what they do when they are first read
 Old = P
 
 class P(psc.Record):

@@ -199,10 +199,12 @@ def at_prompt(pieces: list[str], *options: str) -> str:
         seen.append(_until(main, ">>> "))
         for number, piece in enumerate([*pieces, "import sys\n"]):
             # Bracketed paste, as terminals do it: the prompt indents lines that are typed.
-            paste = prompt_keeps_text()
             text = piece if piece.endswith("\n\n") or "\n" not in piece[:-1] else piece + "\n"
-            typed = f"\x1b[200~{text}\x1b[201~\n" if paste and "\n" in piece[:-1] else text
-            os.write(main, typed.encode())
+            if prompt_keeps_text() and "\n" in piece[:-1]:
+                os.write(main, f"\x1b[200~{text}\x1b[201~".encode())
+                seen.append(_until(main, "... "))
+                text = "\n"
+            os.write(main, text.encode())
             seen.append(_until(main, ">>> "))
             os.write(main, f"print('DO' 'NE{number}')\n".encode())
             seen.append(_until(main, f"DONE{number}", ">>> "))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 import types
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,9 @@ from pscdsl._src.frontend.modules.rereading import STATE, reread, spec_of, succe
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.xla.device import Device, default_device
+
+if sys.version_info >= (3, 14):
+    from annotationlib import Format
 
 # Decorating loads what is above.  The language is loaded by `_reading`, when a kernel has to be
 # read: one that is found on disk needs none of it.  Other local imports are of what few programs
@@ -571,9 +575,11 @@ class Kernel(Called[P, R]):
 
     @functools.cached_property
     def _python_signature(self) -> inspect.Signature:
-        if self._function is not None:
-            return inspect.signature(self._function)
-        return self._current.python_signature
+        if self._function is None:
+            return self._current.python_signature
+        if sys.version_info >= (3, 14):  # annotations may name what has no value yet
+            return inspect.signature(self._function, annotation_format=Format.STRING)
+        return inspect.signature(self._function)
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.RecordClass | None:
         """What the front end knows of the class of an argument."""

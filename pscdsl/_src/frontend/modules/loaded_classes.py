@@ -28,6 +28,7 @@ from pscdsl._src.frontend.classes import (
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
 from pscdsl._src.frontend.modules.loaded_code import Abstract, Written, unchecked
+from pscdsl._src.frontend.modules.traces import annotations_of
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.source import Source
@@ -131,7 +132,7 @@ def _source(name: str, text: str) -> Source:
 def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
     """Whether a class statement annotates what the class does, in the same order."""
     line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    own = vars(cls).get("__annotations__", {})
+    own = own_annotations(cls)
     return (
         first in (None, line)
         and [*own] == [*annotated_names(node)]
@@ -168,10 +169,19 @@ _GENERATING = ("dataclasses", "reprlib", "collections", "typing")
 
 
 def is_generated(function: types.FunctionType) -> bool:
-    """Whether `dataclass` or `NamedTuple` wrote a method."""
+    """Whether Python, `dataclass` or `NamedTuple` wrote a method."""
     home = function.__globals__.get("__name__")
-    made = function.__code__.co_qualname.startswith("__create_fn__.")
-    return made or home in _GENERATING or str(home).startswith("namedtuple_")
+    code = function.__code__
+    generated = code.co_name == "__annotate__" or code.co_qualname.startswith("__create_fn__.")
+    return generated or home in _GENERATING or str(home).startswith("namedtuple_")
+
+
+def own_annotations(cls: type[Any]) -> Mapping[str, Any]:
+    """Return the annotations of a class, without those that it inherits."""
+    if "__annotate_func__" in vars(cls):  # from Python 3.14 on
+        return annotations_of(cls)
+    annotations: Mapping[str, Any] = vars(cls).get("__annotations__", {})
+    return annotations
 
 
 def is_own(function: Any) -> bool:
@@ -187,12 +197,12 @@ def is_own(function: Any) -> bool:
 
 
 MADE: Final = frozenset(
-    "__annotate__ __annotate_func__ __annotations__ __annotations_cache__ __dataclass_fields__ "
-    "__dataclass_params__ __dict__ __dims__ __doc__ __firstlineno__ __hash__ __match_args__ "
-    "__module__ __orig_bases__ __parameters__ __qualname__ __slots__ __static_attributes__ "
-    "__type_params__ __weakref__ _abc_impl __abstractmethods__ __non_callable_proto_members__ "
-    "__protocol_attrs__ _is_protocol _is_runtime_protocol __final__ "
-    "__callable_proto_members_only__ __slotnames__".split()
+    "__annotate__ __annotate_func__ __annotations__ __annotations_cache__ __classdictcell__ "
+    "__conditional_annotations__ __dataclass_fields__ __dataclass_params__ __dict__ __dims__ "
+    "__doc__ __firstlineno__ __hash__ __match_args__ __module__ __orig_bases__ __parameters__ "
+    "__qualname__ __slots__ __static_attributes__ __type_params__ __weakref__ _abc_impl "
+    "__abstractmethods__ __non_callable_proto_members__ __protocol_attrs__ _is_protocol "
+    "_is_runtime_protocol __final__ __callable_proto_members_only__ __slotnames__".split()
 )
 """What Python and the makers of records enter into a class."""
 TUPLES: Final = frozenset(
@@ -261,7 +271,7 @@ def _require_new_names(loaded: LoadedClass) -> None:
     """Refuse a field, a method or a value by the name of a field that is inherited."""
     cls = loaded.cls
     inherited = {name for base in cls.__mro__[1:] for name in field_names(base)}
-    for name in (*vars(cls), *vars(cls).get("__annotations__", ())):
+    for name in (*vars(cls), *own_annotations(cls)):
         if name in inherited:
             what = f"`{name}`, which is a field of the base class already,"
             raise loaded.failure(what, "give it another name")
@@ -318,7 +328,7 @@ def _require_dataclass(loaded: LoadedClass, kind: str) -> None:
     cls = loaded.cls
     parameters: Any = vars(cls).get("__dataclass_params__")
     if parameters is None:
-        if vars(cls).get("__annotations__"):
+        if own_annotations(cls):
             what = f"fields of `{cls.__name__}`, which is no dataclass itself,"
             raise loaded.failure(what, "decorate it with `@dataclass(frozen=True)`")
         return
@@ -330,7 +340,7 @@ def _require_dataclass(loaded: LoadedClass, kind: str) -> None:
         if getattr(parameters, name) is not value:
             raise loaded.failure(f"`{name}=` of a dataclass", "leave it out")
     for each in vars(cls)["__dataclass_fields__"].values():
-        own = each.name in vars(cls).get("__annotations__", {})
+        own = each.name in own_annotations(cls)
         if own and not (each.init and each.compare and each.hash is None):
             what = f"the field `{each.name}` of `{cls.__name__}`, which is set otherwise"
             raise loaded.failure(what, "declare fields that are given in their order")
@@ -431,7 +441,7 @@ def _owns(cls: type[Any], kind: str, name: str) -> bool:
             name not in _pyrsistent(base) or _pyrsistent(base)[name] is not fields.get(name)
             for base in cls.__bases__
         )
-    return name in vars(cls).get("__annotations__", {})
+    return name in own_annotations(cls)
 
 
 def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[], Field]]]:
@@ -441,7 +451,7 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
         for name in cls._fields:
             yield name, functools.partial(_tuple_field, loaded, name, hints)
     elif kind == "typeddict":
-        for name, each in cls.__annotations__.items():
+        for name, each in annotations_of(cls).items():
             yield name, functools.partial(_key, loaded, name, each)
     elif kind == "precord":
         for name, each in _pyrsistent(cls).items():
@@ -460,8 +470,7 @@ def _tuple_types(cls: type[Any]) -> Mapping[str, Any]:
     """The types of a NamedTuple's fields; none of those of `collections.namedtuple`."""
     for each in cls.__mro__:
         if "_fields" in vars(each):
-            found: Mapping[str, Any] = getattr(each, "__annotations__", {})
-            return found
+            return annotations_of(each)
     return {}
 
 
@@ -508,9 +517,9 @@ def _pyrsistent(cls: type[Any]) -> Mapping[str, Any]:
 def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
     """What a class, or the first that it derives from, annotates a name with."""
     for each in cls.__mro__:
-        found: Mapping[str, Any] = vars(each).get("__annotations__", {})
-        if name in found:
-            yield found[name]
+        annotations = own_annotations(each)
+        if name in annotations:
+            yield annotations[name]
             return
 
 

@@ -34,7 +34,11 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.files import Files, is_language
 from pscdsl._src.frontend.modules.known import known_module
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
-from pscdsl._src.frontend.modules.traces import annotations_of, captured_by
+from pscdsl._src.frontend.modules.traces import (
+    annotations_of,
+    captured_by,
+    evaluated_annotations,
+)
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.bindings import uses
@@ -71,9 +75,11 @@ def agrees(node: FunctionNode, function: types.FunctionType, source: Source) -> 
     if isinstance(node, ast.Lambda) or are_copied(function):
         return True
     written, names = _written(node), _Names(function, source)
-    found: dict[str, Any] = function.__annotations__
-    return {_plain(name) for name in found} == written.keys() and all(
-        [_agree(written[_plain(name)], each, names) for name, each in found.items()]
+    annotations = evaluated_annotations(function)
+    if annotations is None:  # then the code that evaluates them decides
+        return True
+    return {_plain(name) for name in annotations} == written.keys() and all(
+        [_agree(written[_plain(name)], real, names) for name, real in annotations.items()]
     )
 
 
@@ -93,7 +99,7 @@ def named_by_annotations(
     found: dict[str, Any] = {}
     for name, real in annotations_of(function).items():
         place = written.get(_plain(name))
-        if place is None or isinstance(real, str):
+        if place is None or isinstance(real, str | ForwardRef):
             continue  # text is looked up when it is read
         for each, value in _named(place, real):
             if names.stands_for(each, value):
@@ -204,6 +210,8 @@ _UNKNOWN: Final = object()
 
 def _agree(node: ast.expr, real: Any, names: _Names) -> bool:
     """Whether an annotation as it was evaluated is not another one than the text has."""
+    if isinstance(real, ForwardRef) and not isinstance(node, ast.Constant):
+        return real.__forward_arg__ == ast.unparse(node)
     if isinstance(real, str):
         written = isinstance(node, ast.Constant) and node.value == real
         return written or real == ast.unparse(node)
@@ -563,10 +571,11 @@ def _type_checked(source: Source, code: types.CodeType) -> Any:
 def _declares(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
     """Whether the annotations that a function has may be what its text says."""
     annotate = getattr(function, "__annotate__", None)  # from Python 3.14 on
-    if not are_copied(function) and isinstance(annotate, types.FunctionType):
+    if isinstance(annotate, types.FunctionType) and not are_copied(function):
         own = annotate.__code__
-        ways = _compiled(source, function)
-        return any([same(each, own) for way in ways for each in way if each.co_name == own.co_name])
+        compiled = [code for way in _compiled(source, function) for code in way]
+        if not any([same(code, own) for code in compiled if code.co_name == own.co_name]):
+            return False
     return agrees(node, function, source)
 
 

@@ -25,7 +25,17 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_args, get_origin
+from typing import (
+    Any,
+    Final,
+    ForwardRef,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import numpy as np
 
@@ -262,8 +272,12 @@ def _looked_up(owner: Any, event: str) -> Any:
 
 
 def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
-    """Names and annotations in turn: objects that stay the same until they are set anew."""
-    return tuple(itertools.chain.from_iterable(annotations_of(function).items()))
+    """Names and annotations in turn: objects that stay the same until they are set again."""
+    try:
+        annotations: Mapping[str, Any] = function.__annotations__
+    except Exception:  # what evaluates them is the same until it is set again
+        return (getattr(function, "__annotate__", None),)
+    return tuple(itertools.chain.from_iterable(annotations.items()))
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -305,12 +319,29 @@ def namespace_of(owner: Any) -> Mapping[str, Any]:
 
 
 def annotations_of(owner: Any) -> Mapping[str, Any]:
-    """The annotations of a function or class; none if they cannot be evaluated."""
+    """Return the annotations of a function or class; none if they cannot be evaluated."""
+    return evaluated_annotations(owner) or {}
+
+
+def evaluated_annotations(owner: Any) -> Mapping[str, Any] | None:
+    """Return the annotations of a function or class, or None if they cannot be evaluated.
+
+    From Python 3.14 on they are evaluated when they are first read (PEP 649); a name that has no
+    value then is a `ForwardRef`.
+    """
     try:
-        found: Mapping[str, Any] = owner.__annotations__
-    except Exception:  # which Python 3.14 evaluates only now
-        return {}
-    return found
+        annotations: Mapping[str, Any] = owner.__annotations__
+    except Exception:  # of the user's own code, too
+        if sys.version_info < (3, 14):
+            return None
+    else:
+        return annotations
+    import annotationlib
+
+    try:
+        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+    except Exception:  # neither are they evaluated where names stand for anything
+        return None
 
 
 def captured_by(function: Any) -> dict[str, Any]:
@@ -519,6 +550,8 @@ class _Writer:
         elif isinstance(value, TypeVar):
             self._put("variable", value.__name__)
             self.value([value.__bound__, list(value.__constraints__)])
+        elif isinstance(value, ForwardRef):  # whose name is looked up when it is read
+            self._put("forward", value.__forward_arg__)
         elif isinstance(value, _KNOWN_BY_NAME) or _is_special_form(kind):
             self._put("outside", kind.__name__, _home(value), getattr(value, "__name__", value))
         elif tuple in kind.__mro__ and hasattr(kind, "_fields"):
@@ -587,7 +620,9 @@ class _Writer:
 
     def _annotations(self, owner: Any) -> None:
         """Annotations as Python has them: text, or values."""
-        annotations: dict[str, Any] = getattr(owner, "__annotations__", {})
+        annotations = evaluated_annotations(owner)
+        if annotations is None:
+            raise Opaque("annotations that cannot be evaluated")
         self._put("annotations", len(annotations))
         for name, each in annotations.items():
             self._put(name)
@@ -613,10 +648,11 @@ class _Writer:
             raise Opaque(f"the class {cls.__qualname__} of no module")
         self._file(file_of(vars(module)), vars(module))
         self.value(list(cls.__mro__[1:]))
-        if "__annotations__" in vars(cls) or "__annotate_func__" in vars(cls):
+        if not {"__annotations__", "__annotate_func__"}.isdisjoint(vars(cls)):
             self._annotations(cls)
         for name, member in list(vars(cls).items()):
-            self._member(name, member)
+            if name != "__annotate_func__":
+                self._member(name, member)
         self.value([getattr(cls, name, ()) for name in ("__dims__", "__parameters__")])
         self._put(repr(getattr(cls, "__dataclass_params__", None)))
         for field in getattr(cls, "__dataclass_fields__", {}).values():
