@@ -201,12 +201,25 @@ def shown_text(name: str) -> str | None:
     filename = _CELLS.get(name, name)
     if filename not in linecache.cache and not filename.startswith("<"):
         return None  # `linecache` would look for a file of that name along `sys.path`
-    return "".join(linecache.getlines(filename)) or None
+    return "".join(linecache.getlines(filename)) or _prompts().get(filename)
+
+
+def _prompts() -> dict[str, str | None]:
+    """What was typed at Python's prompt, by name; None if several texts share the name.
+
+    From Python 3.14 on `linecache` keeps these texts apart, for each code object that they made.
+    """
+    entries: dict[object, Any] = getattr(linecache, "_interactive_cache", {})
+    texts: dict[str, str | None] = {}
+    for _, _, lines, name in [*entries.values()]:
+        text = "".join(lines)
+        texts[name] = text if texts.get(name, text) == text else None
+    return texts
 
 
 def kept_names() -> Iterator[str]:
     """The names of texts that are in no file, the newest first, as `shown_text` takes them."""
-    for filename in reversed([*linecache.cache]):
+    for filename in reversed([*linecache.cache, *_prompts()]):
         if filename != COMMAND and not os.path.isfile(filename):
             yield filename
     if command():
