@@ -160,7 +160,9 @@ print('RESULT', typing.get_type_hints(f)['p'] is P)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_deferred_annotations_mean_what_they_do_in_python(name: str, tmp_path: Path) -> None:
     program, expected = PROGRAMS[name]
-    records = 'import pscdsl as psc\nfrom pscdsl import f32\nclass P(psc.Record):\n    w: f32["n"]\n'
+    records = (
+        'import pscdsl as psc\nfrom pscdsl import f32\nclass P(psc.Record):\n    w: f32["n"]\n'
+    )
     (tmp_path / "records.py").write_text(records, encoding="utf-8")
     wanted = [f"RESULT {each}" for each in expected]
     output = in_file(HEAD + program, tmp_path)

@@ -331,17 +331,17 @@ def evaluated_annotations(owner: Any) -> Mapping[str, Any] | None:
     """
     try:
         annotations: Mapping[str, Any] = owner.__annotations__
-    except Exception:  # of the user's own code, too
-        if sys.version_info < (3, 14):
-            return None
-    else:
         return annotations
-    import annotationlib
+    except Exception:  # of the user's own code, too
+        pass
+    if sys.version_info >= (3, 14):
+        import annotationlib
 
-    try:
-        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
-    except Exception:  # neither are they evaluated where names stand for anything
-        return None
+        try:
+            return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+        except Exception:  # neither are they evaluated where names stand for anything
+            return None
+    return None
 
 
 def captured_by(function: Any) -> dict[str, Any]:
