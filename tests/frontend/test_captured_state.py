@@ -155,6 +155,65 @@ SCALE = 2.0
 def f(x: f32["n"]) -> f32["n"]:
     return x * SCALES[1] * SCALE
 """
+CLASSES = """
+import dataclasses, enum
+from typing import NamedTuple
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+TABLE = np.arange(2, dtype=np.float32)
+
+def helper(x):
+    return x * 2
+
+def other(x):
+    return x * 9
+
+class C:
+    v = 5.0
+
+class E(enum.Enum):
+    A = 2.0
+
+class R(psc.Record):
+    a: f32["n"]
+
+    def go(self):
+        return self.a * 3
+
+    @property
+    def half(self):
+        return self.a / 2
+
+    @psc.kernel
+    def inner(self) -> f32["n"]:
+        return self.a * 6
+
+    def __add__(self, other):
+        return self.a + other
+
+class D(R):
+    pass
+
+class P(NamedTuple):
+    a: f32["n"]
+    k: float = 2.0
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    scale: float = 3.0
+
+CONFIG = Config(4.0)
+DEFAULT = E.A
+
+@psc.kernel
+def f(x: f32["n"]) -> f32["n"]:
+    r, d = R(x), D(x)
+    y = r.go() + r.half + r.inner() + (r + 1) + d.go()
+    z = P(x).k + E.A.value + DEFAULT.value + CONFIG.scale + Config().scale
+    return y * C.v * z + helper(x) + TABLE[1]
+"""
 WRITER = """
 import importlib, sys
 import numpy as np
@@ -196,3 +255,71 @@ def test_what_is_outside_of_the_project_writes(
             [sys.executable, "main.py"], cwd=tmp_path, env=setting, capture_output=True, text=True
         )
         assert results(done.stdout) == ["RESULT [4.0, 4.0]", f"RESULT {found}"], done.stderr
+
+
+CHANGED = """
+import importlib
+import numpy as np
+import pscdsl as psc
+lib = importlib.import_module("lib")
+x = np.ones(2, np.float32)
+MISSING = object()
+
+def result():
+    try:
+        return lib.f(x).tolist()
+    except psc.CheckError as error:
+        return error.diagnostics[0].code
+
+before = result()
+print("RESULT", before)
+for owner, name, value in [
+    (lib.C, "v", 9.0),
+    (lib.C, "v", 5),
+    (lib.R, "go", lambda self: self.a),
+    (lib.D, "go", lambda self: self.a),
+    (lib.R, "__add__", lambda self, other: self.a),
+    (lib.R, "__bool__", lambda self: False),
+    (lib.R, "half", property(lambda self: self.a)),
+    (lib.R, "inner", lambda self: self.a),
+    (lib.P.__new__, "__defaults__", (9.0,)),
+    (lib.Config.__init__, "__defaults__", (9.0,)),
+    (lib.CONFIG, "scale", 9.0),
+    (lib.E.A, "_value_", 9.0),
+    (lib.helper, "__code__", lib.other.__code__),
+    (lib.helper, "__defaults__", (9.0,)),
+]:
+    set_ = object.__setattr__ if owner is lib.CONFIG else setattr
+    old = vars(owner).get(name, MISSING) if isinstance(owner, type) else getattr(owner, name)
+    set_(owner, name, value)
+    now = result()
+    if old is MISSING:
+        delattr(owner, name)
+    else:
+        set_(owner, name, old)
+    print("RESULT", name, now, result() == before)
+try:
+    getattr(lib, "TA" + "BLE")[0] = 9.0
+except ValueError:
+    print("RESULT locked")
+"""
+
+
+def test_what_classes_functions_and_arrays_hold_is_compared_cold_and_warm(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "lib.py").write_text(CLASSES, encoding="utf-8")
+    (tmp_path / "main.py").write_text(CHANGED, encoding="utf-8")
+    setting = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path / "lib"), *sys.path]),
+        "PSCDSL_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "main.py"], cwd=tmp_path, env=setting, capture_output=True, text=True
+        )
+        value, *changes, locked = results(done.stdout)
+        assert value == "RESULT [945.5, 945.5]"
+        assert len(changes) == 14
+        assert all(each.endswith(" PSC917 True") for each in changes), done.stdout
+        assert locked == "RESULT locked"

@@ -516,6 +516,8 @@ class Kernel(Called[P, R]):
         start = self.__dict__.get("_start")
         read = (self.trace, None if self._made_of is None else self._made_of.trace)
         watch = Watch(read if any(read) else () if start is None else start.traces, self._function)
+        if not any(read):
+            watch.lock()
         self._watch = watch if watch else None
         if self._watch is not None and "dispatcher" in self.__dict__:
             self._entered(self.dispatcher, self.dispatcher.entry)

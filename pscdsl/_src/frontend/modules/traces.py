@@ -126,6 +126,7 @@ class Trace:
         """Whether all is looked up again at each call."""
         self.problem: str | None = None
         """Why it stands for nothing."""
+        self.root = root
         self._writer = _Writer(texts or Texts())
         self._names: list[tuple[int, str]] = []
         self._last: dict[tuple[int, str], Any] = {}
@@ -159,7 +160,7 @@ class Trace:
         number = self._writer.number(function)
         if number is None or self._writer.codes[number] is not function.__code__:
             self.close("a function to which no look-up led")
-        elif function.__defaults__ or function.__kwdefaults__:
+        else:
             self._found(function, "_", DEFAULTS, (function.__defaults__, function.__kwdefaults__))
 
     def annotated(self, function: types.FunctionType) -> None:
@@ -170,22 +171,18 @@ class Trace:
         """Whether a look-up finds something else by now, or something with another content."""
         return any(
             [
-                not _is_same(found, _looked_up(owner, event)) or known != _content_of(found)
+                not is_same(found, _looked_up(owner, event)) or known != _content_of(found)
                 for (_, event), (owner, found, known) in (self._seen or {}).items()
             ]
         )
 
-    def different(self, *, contents: bool) -> Iterator[str]:
-        """The names that stand for something else by now; `contents`: or hold something else."""
+    def changed_contents(self) -> Iterator[str]:
+        """The names that stand for what they did, which holds something else by now."""
         for (_, event), (owner, found) in self.lookups.items():
-            now = _looked_up(owner, event)
             seen = self._seen.get((id(owner), event)) if self._seen is not None else None
             known = None if seen is None else seen[2]
-            if not _is_same(found, now) or (
-                contents and known is not None and known != _content_of(found)
-            ):
-                shown = event.removeprefix(CAPTURED)
-                yield shown if shown.isidentifier() else getattr(owner, "__name__", shown)
+            if known is not None and known != _content_of(found):
+                yield shown_event(owner, event)
 
     def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
         self._see(owner, event, found)
@@ -280,7 +277,14 @@ def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
     return tuple(itertools.chain.from_iterable(annotations.items()))
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def shown_event(owner: Any, event: str) -> str:
+    """How messages name what was looked up."""
+    name = event.removeprefix(CAPTURED)
+    return name if name.isidentifier() else str(getattr(owner, "__name__", name))
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether what a look-up finds now is what it found: the same object, or an equal constant."""
     if class_of(one) is tuple and class_of(other) is tuple and len(one) == len(other):
         return all(map(operator.is_, one, other))
     if one is other:
