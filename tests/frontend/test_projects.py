@@ -11,6 +11,7 @@ import pytest
 
 from pscdsl._src.cli import main
 from tests.support.projects import HEAD, check, codes, kernel, write
+from tests.support.python_places import in_command, results
 
 DOUBLE = "def double(x):\n    return 2 * x\n"
 HALF = "def half(x):\n    return x / 2\n"
@@ -354,3 +355,48 @@ def test_json_says_the_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["check", "--format", "json", str(tmp_path)]) == 1
     [found] = json.loads(capsys.readouterr().out)["diagnostics"]
     assert (Path(found["path"]).name, found["cell"], found["line"]) == ("n.ipynb", 2, 4)
+
+
+LOADED = {
+    "a module that answers every name": (
+        {"odd.py": "scale = 2.0\n\n\ndef __getattr__(name):\n    return object()\n"},
+        "import odd",
+        "x * odd.scale",
+        "[2.0]",
+    ),
+    "a name that a module computes": (
+        {"odd.py": "def __getattr__(name):\n    return 3.0\n"},
+        "import odd",
+        "x * odd.scale",
+        "PSC932",
+    ),
+    "a module by the name of one of Python's": (
+        {"statistics.py": "def mean(x):\n    return x * 7\n"},
+        "import statistics",
+        "statistics.mean(x)",
+        "[7.0]",
+    ),
+    "what a star takes from one of Python's": ({}, "from operator import *", "abs(x)", "PSC910"),
+    "what a star takes from NumPy": ({}, "from numpy import *", "abs(-x)", "[1.0]"),
+}
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_names_mean_the_same_once_they_are_loaded(name: str, tmp_path: Path) -> None:
+    files, imports, expression, expected = LOADED[name]
+    text = f"{HEAD}{imports}\n{kernel(expression)}"
+    result = check(tmp_path, {**files, "main.py": text}, "main.py")
+    codes_ = [each.code for each in result.diagnostics]
+    assert codes_ == ([expected] if expected.startswith("PSC") else [])
+    call = (
+        "import numpy as np, pscdsl, main\n"
+        "try:\n    print('RESULT', main.f(np.ones(1, np.float32)).tolist())\n"
+        "except pscdsl.CheckError as error:\n    print('RESULT', error.diagnostics[0].code)\n"
+    )
+    for _ in range(2):
+        assert results(in_command(call, tmp_path)) == [f"RESULT {expected}"]
+
+
+def test_a_star_that_is_not_read_hides_pythons_own_names(tmp_path: Path) -> None:
+    result = check(tmp_path, {"main.py": f"{HEAD}from nowhere import *\n{kernel('abs(x)')}"})
+    assert [each.code for each in result.diagnostics] == ["PSC910"]

@@ -7,7 +7,7 @@ import importlib
 import math
 import pkgutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pscdsl.numpy
@@ -303,6 +303,17 @@ def known_names(module: str) -> list[str]:
     prefix = f"{_SAME_AS.get(module, module)}."
     names = (name.removeprefix(prefix) for name in (*MEANINGS, *_MARKERS) if prefix in name)
     return [name for name in names if "." not in name]
+
+
+def star_names(module: str) -> Iterable[str]:
+    """Return the names that `from module import *` takes from a known module."""
+    top = module.partition(".")[0]
+    if top != "numpy" and top not in sys.stdlib_module_names:
+        return [name for name in known_names(module) if not name.startswith("_")]
+    real = importlib.import_module(module)
+    public = [name for name in vars(real) if not name.startswith("_")]
+    names: Iterable[str] = getattr(real, "__all__", public)
+    return names
 
 
 def known_module(name: str) -> KnownModule | None:

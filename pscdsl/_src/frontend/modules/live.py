@@ -13,7 +13,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from pscdsl._src.frontend.modules.traces import (
     namespace_of,
 )
 from pscdsl._src.frontend.text.bindings import Bindings, uses
-from pscdsl._src.frontend.text.code_texts import file_of
+from pscdsl._src.frontend.text.code_texts import comes_with_python, file_of
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
     External,
@@ -66,6 +66,7 @@ from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.processes import forget_at_end
 from pscdsl.typing.codes.language import NoSuchAttribute, Unsupported
 from pscdsl.typing.codes.limits import SeveralFunctions, TextChanged
+from pscdsl.typing.codes.projects import ComputedName
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_constant, is_dtype, is_pmap, is_precord, is_pvector
 
@@ -208,6 +209,8 @@ class LoadedModuleValue:
             if not hasattr(self.module, name):
                 raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
             found = getattr(self.module, name)
+            if vars(self.module).get(name, MISSING) is not found and not is_outside(self.name):
+                raise Failure(ComputedName(module=self.name, name=name))
             self.trace.close(f"`{self.name}.{name}`, which the module computes")
         value = abstract(found, f"{self.name}.{name}", self.trace)
         namespace = vars(self.module)
@@ -267,6 +270,9 @@ _SCALARS: tuple[type[Any], ...] = (
 )
 
 
+_CACHED: Final[type[Any]] = type(functools.lru_cache(abs))
+
+
 def abstract(value: Any, name: str, trace: Trace) -> Any:
     """What a real object stands for in a kernel.
 
@@ -276,6 +282,9 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         return value
     if issubclass(_class_of(value), Enum) and compares_as_itself(value):
         return value
+    if isinstance(value, types.ModuleType):  # some answer whatever name they are asked for
+        known = known_module(value.__name__)
+        return known if known is not None else LoadedModuleValue(value, trace)
     found = _by_identity(value)
     if is_applied(value):
         return alias_of(
@@ -283,17 +292,13 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         )
     if found is not None:
         return found
-    if isinstance(value, types.ModuleType):
-        known = known_module(value.__name__)
-        return known if known is not None else LoadedModuleValue(value, trace)
-    definition = getattr(value, "__pscdsl_definition__", None)
-    if definition is not None:
-        found = definition()
+    if hasattr(_class_of(value), "__pscdsl_definition__"):
+        found = value.__pscdsl_definition__()
         trace.meet(value, trace_of(value))
         return found
     if isinstance(value, types.FunctionType):
         return _function(value, trace)
-    if hasattr(value, "cache_parameters"):  # by functools
+    if isinstance(value, _CACHED):
         return Cached(abstract(value.__wrapped__, name, trace), value.cache_parameters()["typed"])
     if isinstance(value, types.MethodType):
         owner = abstract(value.__self__, name, trace)
@@ -334,7 +339,7 @@ def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
 def _function(function: types.FunctionType, trace: Trace) -> Any:
     function = unchecked(function)
     home = str(function.__globals__.get("__name__"))
-    if home.partition(".")[0] in sys.stdlib_module_names:
+    if comes_with_python(home):
         return External(f"{home}.{function.__qualname__}", library=True)
     try:
         return closure_of(function, trace)
@@ -452,7 +457,7 @@ def _by_module(value: Any) -> Any:
     """Names of modules of types that were not listed: jaxtyping's, typing's."""
     module = getattr(value, "__module__", "") or ""
     name = getattr(value, "__name__", "") or getattr(value, "_name", "") or ""
-    if isinstance(value, types.FunctionType):
+    if isinstance(value, types.FunctionType) or not isinstance(module, str):
         return None
     if module.startswith("jaxtyping") and name:
         return Marker(f"jaxtyping.{name}")

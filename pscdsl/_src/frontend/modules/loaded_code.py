@@ -43,6 +43,7 @@ from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.text.code_texts import (
+    comes_with_python,
     file_of,
     has_columns,
     is_installed,
@@ -842,4 +843,4 @@ def public_name(module: str) -> str:
 def is_pythons(module: str) -> bool:
     """Whether a module comes with Python, and its functions are known by name or not at all."""
     top = module.partition(".")[0]
-    return top in sys.stdlib_module_names and known_module(module) is None and top != "typing"
+    return top != "typing" and known_module(module) is None and comes_with_python(module)

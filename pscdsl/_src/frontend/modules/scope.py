@@ -27,7 +27,7 @@ from pscdsl._src.frontend.modules.known import (
     builtin,
     known_attribute,
     known_module,
-    known_names,
+    star_names,
 )
 from pscdsl._src.frontend.text.bindings import Binding, Bindings, Node, exported, same
 from pscdsl._src.frontend.text.source import Source
@@ -123,7 +123,7 @@ class StaticModule:
         """The names that `from … import *` binds."""
         known = None if node.level else known_module(node.module or "")
         if known is not None:
-            return [n for n in known_names(node.module or "") if not n.startswith("_")]
+            return star_names(node.module or "")
         try:
             module = imported_module(self, node)
         except Failure:
@@ -226,6 +226,8 @@ class StaticModule:
         try:
             return self.admitted(name)
         except KeyError:
+            if self._unseen:  # it may be among the names of a module that is not read
+                return External(f"{self.module}.{name}", library=True)
             value = builtin(name)
         if name not in self._admitted:
             self.guard.of_builtin(self, name)

@@ -39,7 +39,13 @@ from typing import (
 
 import numpy as np
 
-from pscdsl._src.frontend.text.code_texts import content, file_of, loaded_beside, root_of
+from pscdsl._src.frontend.text.code_texts import (
+    comes_with_python,
+    content,
+    file_of,
+    loaded_beside,
+    root_of,
+)
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.support.tracebacks import FOLDER
 
@@ -605,7 +611,7 @@ class _Writer:
         code, namespace = function.__code__, function.__globals__
         module = str(namespace.get("__name__"))
         self._put("function", module, function.__name__, function.__qualname__, content(code))
-        if is_outside(module) and module.partition(".")[0] in sys.stdlib_module_names:
+        if module != "__main__" and comes_with_python(module):
             return
         self._captured(function)
         self._annotations(function)
@@ -736,7 +742,7 @@ def class_of(value: object) -> type[Any]:
 def is_outside(module: str) -> bool:
     """Whether a module is known by its name alone."""
     top = module.partition(".")[0]
-    return top in _LIBRARIES or (top in sys.stdlib_module_names and top != "__main__")
+    return top in _LIBRARIES or (top != "__main__" and comes_with_python(top))
 
 
 def _is_special_form(kind: type[Any]) -> bool:

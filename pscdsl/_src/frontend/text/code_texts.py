@@ -313,3 +313,12 @@ def is_pythons(path: str) -> bool:
     """Whether a file belongs to the standard library."""
     inside, _, rest = _real(path).partition(os.path.join(_LIBRARY, ""))
     return not inside and bool(rest) and _INSTALLED.isdisjoint(rest.split(os.sep))
+
+
+def comes_with_python(module: str) -> bool:
+    """Whether a module is one of Python's own, and no file of the user's by the same name."""
+    top = module.partition(".")[0]
+    if top not in sys.stdlib_module_names:
+        return False
+    file = getattr(sys.modules.get(top), "__file__", None)
+    return not isinstance(file, str) or is_pythons(file)
