@@ -395,13 +395,20 @@ class _Terms:
     def _smaller(self, x1: Value, x2: Value) -> Value:
         """The smaller term as a part of the larger one; 0 beside an infinity, and of two."""
         gap = -e.absolute(x2 if literal(x1) == 0 else x1 if literal(x2) == 0 else x1 - x2)
-        if all(number is None for number in self.numbers):
-            alike = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
+        alike = self._alike(x1, x2)
+        if alike is not None:
             gap = where(alike, x1.builder.program.current.literal(-math.inf, gap.dtype), gap)
         return e.exp(gap)  # type: ignore[no-any-return]
 
+    def _alike(self, x1: Value, x2: Value) -> Value | None:
+        """Whether both terms are the same infinity; None where one is a number."""
+        if any(number is not None for number in self.numbers):
+            return None
+        alike: Value = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
+        return alike
+
     def _share(self, place: int, *given: Value) -> Value:
-        """The part that one term is of the sum; of two that are infinite the first is all."""
+        """The part that one term is of the sum; of two that are infinite each is a half."""
 
         def value(*given: Value) -> Value:
             x1, x2 = self._both(given)
@@ -409,8 +416,10 @@ class _Terms:
             one = x1.builder.program.current.literal(1, smaller.dtype)
             terms = (one, smaller) if place == 0 else (smaller, one)
             term = where(e.greater_equal(x1, x2), *terms)
+            half = x1.builder.program.current.literal(0.5, smaller.dtype)
             share: Value = term * e.divide(one, smaller + 1)
-            return share
+            alike = self._alike(x1, x2)
+            return share if alike is None else where(alike, half, share)
 
         def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
             share = self._share(place, *given)
@@ -598,8 +607,9 @@ def hypot(x1: Value, x2: Value, /) -> Value:
     one, infinity = (large.builder.literal(number, large.dtype) for number in (1.0, math.inf))
     plain = e.bitwise_or(e.equal(size, 0), e.equal(size, infinity))
     ratio = e.divide(small, where(plain, one, large))
-    length = e.multiply(size, e.sqrt(e.multiply(ratio, ratio) + 1))
-    either = e.bitwise_or(e.equal(size, infinity), e.equal(e.absolute(small), infinity))
+    least = e.absolute(small)
+    length = e.multiply(size, e.sqrt(e.multiply(ratio, ratio) + 1)) + e.bend(size + least)
+    either = e.bitwise_or(e.equal(size, infinity), e.equal(least, infinity))
     return where(either, infinity, length)
 
 

@@ -475,7 +475,8 @@ def matrix_rank(A: Value, tol: Any = None, hermitian: bool = False, *, rtol: Any
 
 # Norms of vectors and matrices, and condition numbers.
 #
-# Where a norm is 0 and has no derivative, its gradient is 0, which is one of its subgradients.
+# Where a norm is 0 and has no derivative, its gradient is 0, which is one of its subgradients; see
+# Note [Kinks].
 
 
 Order: TypeAlias = "float | str | None"
@@ -565,13 +566,13 @@ def squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
 
 
 def root(x: Value, exponent: float) -> Value:
-    """A power of a sum; with the gradient 0 where the sum is 0."""
+    """A power of a sum; with the gradient 0, and no second derivative, where the sum is 0."""
     if exponent < 0:
         return elementwise.power(x, x.builder.literal(exponent, x.dtype))  # type: ignore[no-any-return]
     nothing = e.equal(x, 0)
     some = where(nothing, filled(x, 1, ()), x)
     found = e.sqrt(some) if exponent == 0.5 else e.power(some, exponent)
-    return where(nothing, filled(x, 0, ()), found)
+    return where(nothing, e.bend(x), found)
 
 
 def _matrix_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdims: bool) -> Value:
