@@ -12,7 +12,6 @@ from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import matrices as m
 from pscdsl._src.primitives.factorisations import (
-    EPSILON,
     Cholesky,
     Determinant,
     LogDeterminant,
@@ -21,7 +20,7 @@ from pscdsl._src.primitives.factorisations import (
     Qr,
     TriangularSolve,
 )
-from pscdsl._src.primitives.matrices import ACCEPTED
+from pscdsl._src.primitives.matrices import ACCEPTED, EPSILON
 from pscdsl._src.primitives.reductions import Reduce, Reduction
 from pscdsl._src.primitives.spectra import Eig, Eigh, LeastSquares, PseudoInverse, Svd
 from pscdsl.numpy import creation, elementwise, products

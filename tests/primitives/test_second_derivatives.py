@@ -32,6 +32,7 @@ from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import F64
+from tests.derivatives import programs as subjects
 from tests.support.law_rows import NDArray
 
 pytestmark = pytest.mark.quick_code
@@ -361,3 +362,191 @@ def problems(primitive: Elementwise, row: Row) -> Iterator[str]:
 def test_second_derivatives_at_special_points(primitive: str) -> None:
     found = list(problems(e.TABLE[primitive], ROWS[primitive]))
     assert not found, "\n".join(found)
+
+
+# Functions that are made of kinks.
+
+
+COMPOSED: dict[str, Exact] = {
+    "np.linalg.norm(x) ** 2": lambda x, y: x * x + y * y,
+    "np.linalg.norm(x)": lambda x, y: mp.hypot(x, y),
+    "np.linalg.norm(x, 3) ** 3": lambda x, y: abs(x) ** 3 + abs(y) ** 3,
+    "np.linalg.norm(x[:, None] * np.ones(2)) ** 2": lambda x, y: 2 * (x * x + y * y),
+    "psc.tree.norm((x[0], x[1])) ** 2": lambda x, y: x * x + y * y,
+    "np.hypot(x[0], x[1]) ** 2": lambda x, y: x * x + y * y,
+    "np.abs(x[0] + 1j * x[1]) ** 2": lambda x, y: x * x + y * y,
+    "np.sum(np.abs(x) ** 2)": lambda x, y: x * x + y * y,
+    "np.sum(np.abs(x**2))": lambda x, y: x * x + y * y,
+    "np.sum(np.maximum(x**2, 0))": lambda x, y: x * x + y * y,
+    "np.sum(np.maximum(x, -x) ** 2)": lambda x, y: x * x + y * y,
+    "np.sum(np.copysign(x, 1.0) ** 2)": lambda x, y: x * x + y * y,
+    "np.max(x) ** 2 + np.min(x) ** 2": lambda x, y: x * x + y * y,
+    "np.max(np.stack((x, -x))) ** 2": lambda x, y: max(abs(x), abs(y)) ** 2,
+    "np.sum(np.clip(x, 0, 3) + np.clip(x, -3, 0))": lambda x, y: x + y,
+    "np.sum(np.sort(np.stack((x, -x)), axis=0)[1] ** 2)": lambda x, y: x * x + y * y,
+    "x @ x": lambda x, y: x * x + y * y,
+    "np.var(x)": lambda x, y: (x - y) ** 2 / 4,
+    "np.logaddexp(x[0], -x[1])": lambda x, y: mp.log(mp.exp(x) + mp.exp(-y)),
+}
+EXACT = {"x @ x", "np.var(x)", "np.logaddexp(x[0], -x[1])"}
+"""Functions without kinks, and those that take one of several pieces: exact everywhere."""
+EXACT |= {"np.sum(np.sort(np.stack((x, -x)), axis=0)[1] ** 2)"}
+
+
+@pytest.mark.parametrize("text", COMPOSED)
+def test_what_is_made_of_kinks_is_exact_or_nan(text: str) -> None:
+    ways = (
+        "one = psc.hessian(f)(x)",
+        "two = psc.jacfwd(psc.jacfwd(f))(x)",
+        "three = psc.jacrev(psc.jacrev(f))(x)",
+        "return psc.grad(f)(x), one, two, three",
+    )
+    lines = [f"f = lambda x: {text}", *ways]
+    code = '@psc.kernel\ndef kernel(x: f64["2"]):\n' + "\n".join(f"    {line}" for line in lines)
+    made = subjects.program(code)
+    for point in ((0.0, 0.0), (0.0, 2.0), (0.5, 0.5), (0.5, -2.0)):
+        with mp.workdps(DIGITS):
+            exact = [
+                [float(second(COMPOSED[text], point, i, j)) for j in range(2)] for i in range(2)
+            ]
+        gradient, *hessians = made.run([np.array(point)])
+        assert np.isfinite(gradient).all()
+        for found in hessians:
+            close = np.isclose(found, exact, rtol=1e-9, atol=1e-12)
+            allowed = close if text in EXACT or point == (0.5, -2.0) else close | np.isnan(found)
+            assert allowed.all(), (point, found, exact)
+
+
+# Functions of eigenvalues and singular values, where these are equal or zero.
+
+
+def eigenvalues(a: Any) -> list[Any]:
+    """Those of a symmetric matrix."""
+    return list(mp.eigsy(a, eigvals_only=True))
+
+
+def singular_values(a: Any) -> list[Any]:
+    """In any order."""
+    return list(mp.svd_r(a, compute_uv=False))
+
+
+class Spectral(NamedTuple):
+    """A sum over the eigenvalues or singular values of a matrix, as mpmath has it."""
+
+    values: Callable[[Any], list[Any]]
+    term: Callable[[Any], Any]
+
+
+SYMMETRIC: dict[str, Spectral] = {
+    "np.sum(np.log(np.linalg.eigvalsh(a)))": Spectral(eigenvalues, mp.log),
+    "np.sum(np.linalg.eigh(a)[0] ** 3)": Spectral(eigenvalues, lambda w: w**3),
+    "np.linalg.norm(np.linalg.eigvalsh(a)) ** 2": Spectral(eigenvalues, lambda w: w**2),
+    "np.dot(w := np.linalg.eigvalsh(a), np.exp(w))": Spectral(eigenvalues, lambda w: w * mp.exp(w)),
+    "np.mean(np.where((w := np.linalg.eigvalsh(a)) > 9, w, np.sqrt(w)))": Spectral(
+        eigenvalues, lambda w: mp.sqrt(w) / 3
+    ),
+}
+OF_ANY: dict[str, Spectral] = {
+    "np.sum(np.linalg.svdvals(a) ** 4)": Spectral(singular_values, lambda s: s**4),
+    "np.sum(np.cos(np.linalg.svdvals(a)))": Spectral(singular_values, mp.cos),
+    "np.sum(np.linalg.svd(a, full_matrices=False)[1] ** 3)": Spectral(
+        singular_values, lambda s: s**3
+    ),
+    "np.linalg.norm(a, 'nuc')": Spectral(singular_values, lambda s: s),
+}
+TURNED = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+MATRICES = [
+    np.eye(3) * 2,
+    np.diag([2.0, 2.0, 1.0]),
+    TURNED @ np.diag([2.0, 2.0, 1.0]) @ TURNED.T,
+    np.diag([2.0, 2.0 + 1e-9, 1.0]),
+    np.diag([2.0, 2.0 + 1e-4, 1.0]),
+    np.diag([1.0, 2.0, 3.0]),
+]
+RECTANGULAR = [
+    *[np.zeros(shape) for shape in ((2, 2), (3, 2), (2, 3))],
+    *[np.eye(*shape) * 2 for shape in ((2, 2), (3, 2), (2, 3))],
+    *[np.ones(shape) for shape in ((2, 2), (3, 2), (2, 3))],
+    np.array([[2.0, 0.0], [0.0, -2.0]]),
+    np.diag([2.0, 2.0, 0.0]),
+    np.array([[1.0, 2.0], [3.0, 5.0], [-1.0, 0.5]]),
+]
+
+
+def exact_sum(spectral: Spectral, a: NDArray, direction: NDArray) -> float:
+    """The second derivative of a sum along a direction; NaN if it does not exist."""
+    base, step = mp.matrix(a.tolist()), mp.matrix(direction.tolist())
+
+    def at(t: Any) -> Any:
+        terms: Any = [spectral.term(value) for value in spectral.values(base + t * step)]
+        return mp.fsum(terms)
+
+    found: list[Any] = []
+    for size in ("1e-14", "1e-15"):
+        h = mp.mpf(size)
+        found.append((at(h) - 2 * at(mp.mpf(0)) + at(-h)) / h**2)
+    settled = abs(found[0] - found[1]) <= mp.mpf("1e-9") * max(1, abs(found[1]))
+    return float(found[1]) if settled else float("nan")
+
+
+def second_ways(text: str) -> subjects.Program:
+    """The gradient of a function of a matrix, and its second derivative along a direction."""
+    return subjects.program(
+        f"""
+@psc.kernel
+def kernel(a: f64["n m"], d: f64["n m"]):
+    assert a.shape[0] > 0 and a.shape[1] > 0
+    f = lambda a: {text}
+    g = psc.grad(f)
+    one = psc.jvp(g, (a,), (d,))[1]
+    two = psc.grad(lambda a: np.sum(g(a) * d))(a)
+    three = psc.grad(lambda a: psc.jvp(f, (a,), (d,))[1])(a)
+    return g(a), one, two, three
+""".replace("n m", "n n" if "eig" in text else "n m")
+    )
+
+
+@pytest.mark.parametrize("text", [*SYMMETRIC, *OF_ANY])
+def test_sums_over_equal_values(text: str) -> None:
+    spectral = (SYMMETRIC | OF_ANY)[text]
+    made = second_ways(text)
+    for a in MATRICES if text in SYMMETRIC else RECTANGULAR:
+        d = np.random.default_rng(1).normal(size=a.shape)
+        d = d + d.T if text in SYMMETRIC else d
+        with mp.workdps(60):
+            exact = exact_sum(spectral, a, d)
+        sizes = {"n": a.shape[0], "m": a.shape[1]}
+        gradient, *ways = made.run([a, d], sizes)
+        assert np.isfinite(gradient).all(), a
+        for found in ways:
+            along = float(np.sum(found * d))
+            assert np.isclose(along, exact, rtol=1e-7, atol=1e-9, equal_nan=True), (a, along, exact)
+
+
+def test_what_no_function_of_the_matrix_is_has_no_derivative_at_equal_values() -> None:
+    """Numbers where one is right, and NaN elsewhere."""
+    for text in ("np.linalg.eigvalsh(a)[-1] ** 2", "np.max(np.linalg.eigvalsh(a))"):
+        made = second_ways(text)
+        for a in MATRICES[:3]:
+            d = np.ones((3, 3))
+            _, *ways = made.run([a, d], {"n": 3})
+            assert all(np.isnan(np.sum(found * d)) for found in ways), text
+    root = "np.sum((np.linalg.eigh(a)[1] * np.sqrt(np.linalg.eigh(a)[0])) @ np.linalg.eigh(a)[1].T)"
+    for a in MATRICES[:3]:
+        gradient, *_ = second_ways(root).run([a, a], {"n": 3})
+        assert np.isnan(gradient).all()
+
+
+def test_eigenvalues_of_defective_matrices_have_no_derivative() -> None:
+    made = second_ways("np.sum(np.real(np.linalg.eigvals(a) ** 3))")
+    rng = np.random.default_rng(0)
+    for size in (2, 3):
+        block = np.eye(size) + np.diag(np.ones(size - 1), 1)
+        other = rng.normal(size=(size, size))
+        for a in (block, block - np.eye(size), block.T, other @ block @ np.linalg.inv(other)):
+            gradient, *_ = made.run([a, a], {"n": size})
+            assert np.isnan(gradient).all(), a
+        regular = np.diag([1.0] * (size - 1) + [2.0])
+        for a in (np.eye(size), regular, other @ regular @ np.linalg.inv(other), other):
+            gradient, *_ = made.run([a, a], {"n": size})
+            np.testing.assert_allclose(gradient, 3 * (a @ a).T, rtol=1e-6, atol=1e-8)

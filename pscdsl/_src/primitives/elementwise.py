@@ -547,7 +547,7 @@ bend: Elementwise = unary(
 multiply_absorbing: Elementwise = binary(
     "multiply_absorbing",
     "inexact",
-    lambda x, y: np.where(x == 0, x, x * y),
+    lambda x, y: np.where(x == 0, x.dtype.type(0), x * y),
     _emit_absorbing,
     2,
     LinearIn(lambda t, xs: multiply_absorbing(t, xs[1])),

@@ -400,7 +400,8 @@ def by_gaps(x: Value, gaps: Value, size: Value) -> Value:
     Values that are equal to within rounding errors give NaN, but for elements that are 0.
     """
     inverse = inverse_or_nan(gaps, unresolved(gaps, size))
-    return e.multiply_absorbing(kept(e.not_equal, x), inverse)
+    result: Value = e.multiply_absorbing(kept(e.not_equal, x), inverse)
+    return result
 
 
 def times_inverses(x: Value, v: Value) -> Value:
@@ -411,10 +412,11 @@ def times_inverses(x: Value, v: Value) -> Value:
 
 def unresolved(gaps: Value, size: Value) -> Value:
     """Where the gaps between values of matrices of a size are within rounding errors."""
-    bound = e.multiply(size, EPSILON[size.dtype])
+    bound = e.multiply(size, 16 * EPSILON[size.dtype])
     count = cast(gaps.builder.size(gaps.shape[-1], I32), size.dtype)
     bound = Broadcast(gaps.shape, tuple(range(size.ndim)))(e.multiply(bound, count))
-    return e.less_equal(e.absolute(gaps), bound)
+    result: Value = e.less_equal(e.absolute(gaps), bound)
+    return result
 
 
 EPSILON = {each: float(np.finfo(kind).eps) for each, kind in ((F32, np.float32), (F64, np.float64))}

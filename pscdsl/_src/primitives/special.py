@@ -184,7 +184,9 @@ def _beta_density(a: Value, b: Value, x: Value) -> Value:
 
 # Modified Bessel functions.
 i0: Elementwise = of_one("i0", gamma.i0, 100, lambda t, y, x: t * i1(x))
-i0e: Elementwise = of_one("i0e", gamma.i0e, 100, lambda t, y, x: t * (i1e(x) - (sign(x) + kink(x)) * y))
+i0e: Elementwise = of_one(
+    "i0e", gamma.i0e, 100, lambda t, y, x: t * (i1e(x) - (sign(x) + kink(x)) * y)
+)
 i1: Elementwise = of_one("i1", gamma.i1, 100, lambda t, y, x: t * (i0(x) - _quotient(y, x, x, 0.5)))
 i1e: Elementwise = of_one(
     "i1e",

@@ -149,7 +149,10 @@ def _well_conditioned(inverse: Value, gaps: Value, size: Value) -> Value:
     here = gaps.builder
     one, unknown, infinity = (here.literal(number, size.dtype) for number in (1, nan, inf))
     apart = Select()(m.where_row(e.equal, gaps), infinity, e.absolute(gaps))
-    bound = e.multiply(e.multiply(condition, 100 * epsilon), Broadcast(condition.shape, tuple(range(last - 1)))(size))
+    bound = e.multiply(
+        e.multiply(condition, 100 * epsilon),
+        Broadcast(condition.shape, tuple(range(last - 1)))(size),
+    )
     resolved = e.greater(Reduce("minimum", (last,))(apart), bound)
     regular = e.less(condition, 0.1 / sqrt(epsilon))
     return Select()(e.bitwise_or(regular, resolved), one, unknown)

@@ -233,9 +233,9 @@ class SingularFunction(Composite, name="singular_function"):
         within = m.product(left, beside)
         other = m.adjoint(within)
         even, odd = m.halved(e.add(within, other)), m.halved(e.subtract(within, other))
-        across = divided_across(self.function, values, captured, (rows, columns))
+        near, across = divided_oddly(self.function, values, captured, (rows, columns))
         inside = e.add(
-            e.multiply(m.cast(divided(self.function, values, captured), a.dtype), even),
+            e.multiply_absorbing(even, m.cast(near, a.dtype)),
             e.multiply_absorbing(odd, m.cast(across, a.dtype)),
         )
         parts = [m.product(m.product(u, inside), vh)]
@@ -322,12 +322,13 @@ def divided(function: Block, values: Value, captured: Sequence[Value]) -> Value:
     return Select()(e.bitwise_or(same, near), mean, quotient)
 
 
-def divided_across(
+def divided_oddly(
     function: Block, values: Value, captured: Sequence[Value], sizes: tuple[Size, Size]
-) -> Value:
-    """`(f(x) + f(y)) / (x + y)` of each two singular values: of an odd function, to the other side.
+) -> tuple[Value, Value]:
+    """The divided differences of an odd function at each x and y, and at each x and -y.
 
-    At 0 it is the derivative; NaN of a function that jumps there, as an odd one.
+    The latter are `(f(x) + f(y)) / (x + y)`, at 0 the derivative.  Both are NaN at 0 if the
+    function jumps there.
     """
     here, dtype, last = values.builder, values.dtype, values.ndim - 1
     x, y = _pairs(values)
@@ -339,10 +340,11 @@ def divided_across(
     bound = e.multiply(Reduce("maximum", (last,))(values), EPSILON[dtype])
     bound = Broadcast(x.shape, tuple(range(last)))(e.multiply(bound, e.maximum(rows, columns)))
     none = e.equal(total, 0)
-    small = e.bitwise_and(e.less_equal(total, bound), e.invert(smooth))
+    jumps = e.bitwise_and(e.less_equal(total, bound), e.invert(smooth))
     quotient = e.divide(e.add(fx, fy), Select()(none, here.literal(1, dtype), total))
-    end = Select()(smooth, derivative, here.literal(nan, dtype))
-    return Select()(e.bitwise_or(none, small), end, quotient)
+    unknown = here.literal(nan, dtype)
+    across = Select()(jumps, unknown, Select()(none, derivative, quotient))
+    return Select()(jumps, unknown, divided(function, values, captured)), across
 
 
 def _pairs(v: Value) -> tuple[Value, Value]:
