@@ -262,8 +262,13 @@ def _compare(direction: str) -> Emit:
     return emit
 
 
-def _emit_zero(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
-    return hlo.full(0, outputs[0])
+def _no_term(x: Any) -> Any:
+    return np.full_like(x, -0.0)
+
+
+def _emit_no_term(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """-0, which changes nothing that it is added to: a compiler leaves it out."""
+    return hlo.full(-0.0, outputs[0])
 
 
 def _emit_absorbing(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -341,8 +346,9 @@ def nothing(*_: Value) -> None:
 # Where a function has a kink, its first derivative is a convention: 0 for the absolute value and
 # for norms, equal shares for ties.  What is made of conventions has no second derivative: any
 # number would be wrong of functions that are smooth all the same, such as `abs(x)**2` and
-# `maximum(x**2, 0)`.  So the slope has `kink(d)` added to it, which is 0, and whose tangent is NaN
-# where d is 0.  A tangent of zero is no exception: in `abs(x**2)` the operand's is zero.
+# `maximum(x**2, 0)`.  So the slope has `kink(d)` added to it, which is -0, and whose tangent is NaN
+# where d is 0; a value has `bend(d)`, whose tangent is a slope with a kink.  A tangent of zero is
+# no exception: in `abs(x**2)` that of the operand is zero.
 #
 # What takes one of several elements or pieces (`select`, `sort`, what is flat but for jumps) has
 # the derivatives of that piece, to any order.  Where a function is smooth these are its own.
@@ -459,7 +465,7 @@ def _absolute(t: Value, y: Value, x: Value) -> Any:
     """The part of the tangent that points away from zero; at zero there is none."""
     if not x.dtype.is_complex:
         return t * _direction(x)
-    return real(t * conjugate(sign(x))) + real(t) * kink(y)
+    return real(t * conjugate(sign(x))) * (1 + kink(y))
 
 
 def _direction(x: Value) -> Value:
@@ -540,9 +546,9 @@ absolute: Elementwise = to_real("absolute", "numeric", np.absolute, f.emit_absol
 sign: Elementwise = unary("sign", "numeric", f.sign, f.emit_sign, 1, _sign)
 
 # For slopes: see Note [Kinks].
-kink: Elementwise = unary("kink", "floating", np.zeros_like, _emit_zero, 0, _kink)
+kink: Elementwise = unary("kink", "floating", _no_term, _emit_no_term, 0, _kink)
 bend: Elementwise = unary(
-    "bend", "floating", np.zeros_like, _emit_zero, 0, lambda t, y, x: t * kink(x)
+    "bend", "floating", _no_term, _emit_no_term, 0, lambda t, y, x: t * kink(x)
 )
 multiply_absorbing: Elementwise = binary(
     "multiply_absorbing",
