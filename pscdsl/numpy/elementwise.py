@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from math import inf, nan
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Literal, Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
@@ -202,7 +204,7 @@ absolute = _unary(
 )
 _unary("fabs", "The absolute value, in floating point.", e.absolute, "floating", to_inexact)
 _unary("sign", "-1, 0 or 1; for complex numbers `x / abs(x)`.", _signs, "numeric")
-_unary("square", "`x * x`.", lambda x: e.multiply(x, x), "numeric")
+_unary("square", "`x * x`.", lambda x: _square(x), "numeric")
 _unary("signbit", "Whether the sign bit is set: true for -0.0.", _sign_bit, "real")
 
 # Rounding to integers: integers and bools are left alone.
@@ -512,7 +514,41 @@ def _product(x: Value, count: int) -> Value:
         if not count:
             assert result is not None
             return result
-        x = e.multiply(x, x)
+        x = _square(x)
+
+
+def _square(x: Value) -> Value:
+    """`x * x`; of an absolute value or a root the square that it is of, which has no kink."""
+    primitive, operands = _definition(x)
+    if primitive is e.absolute:
+        (x,) = operands
+        if x.dtype.is_complex:
+            parts = e.real(x), e.imag(x)
+            return e.add(*[e.multiply(part, part) for part in parts])  # type: ignore[no-any-return]
+    elif primitive is e.add:
+        # See `linear_algebra.root`.
+        primitive, (squared, *_) = _definition(operands[1])
+        if primitive is e.bend and _is_root(operands[0]):
+            return squared
+    return e.multiply(x, x)  # type: ignore[no-any-return]
+
+
+def _is_root(x: Value) -> bool:
+    """Whether a value is chosen from 0 and a square root."""
+    primitive, operands = _definition(x)
+    return isinstance(primitive, e.Select) and _definition(operands[2])[0] is e.sqrt
+
+
+NEAR = 16
+"""How many equations back a definition is looked for."""
+
+
+def _definition(x: Value) -> tuple[Primitive | None, list[Value]]:
+    """What a value is computed by, and of what; None if that is not near."""
+    for equation in islice(reversed(x.builder.equations), NEAR):
+        if x.atom in equation.outputs:
+            return equation.primitive, [Value(x.builder, atom) for atom in equation.inputs]
+    return None, [x, x]
 
 
 @of_arrays("numpy.divmod", together=("x1", "x2"), weak=("x1", "x2"))

@@ -571,7 +571,8 @@ def root(x: Value, exponent: float) -> Value:
     nothing = e.equal(x, 0)
     some = where(nothing, filled(x, 1, ()), x)
     found = e.sqrt(some) if exponent == 0.5 else e.power(some, exponent)
-    return where(nothing, filled(x, 0, ()), found) + e.bend(x)
+    result: Value = where(nothing, filled(x, 0, ()), found) + e.bend(x)
+    return result
 
 
 def _matrix_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdims: bool) -> Value:

@@ -376,6 +376,7 @@ COMPOSED: dict[str, Exact] = {
     "np.hypot(x[0], x[1]) ** 2": lambda x, y: x * x + y * y,
     "np.abs(x[0] + 1j * x[1]) ** 2": lambda x, y: x * x + y * y,
     "np.sum(np.abs(x) ** 2)": lambda x, y: x * x + y * y,
+    "np.sum(np.square(np.abs(x)))": lambda x, y: x * x + y * y,
     "np.sum(np.abs(x**2))": lambda x, y: x * x + y * y,
     "np.sum(np.maximum(x**2, 0))": lambda x, y: x * x + y * y,
     "np.sum(np.maximum(x, -x) ** 2)": lambda x, y: x * x + y * y,
@@ -388,9 +389,19 @@ COMPOSED: dict[str, Exact] = {
     "np.var(x)": lambda x, y: (x - y) ** 2 / 4,
     "np.logaddexp(x[0], -x[1])": lambda x, y: mp.log(mp.exp(x) + mp.exp(-y)),
 }
-EXACT = {"x @ x", "np.var(x)", "np.logaddexp(x[0], -x[1])"}
-"""Functions without kinks, and those that take one of several pieces: exact everywhere."""
-EXACT |= {"np.sum(np.sort(np.stack((x, -x)), axis=0)[1] ** 2)"}
+EXACT = {
+    "np.linalg.norm(x) ** 2",
+    "np.linalg.norm(x[:, None] * np.ones(2)) ** 2",
+    "psc.tree.norm((x[0], x[1])) ** 2",
+    "np.abs(x[0] + 1j * x[1]) ** 2",
+    "np.sum(np.abs(x) ** 2)",
+    "np.sum(np.square(np.abs(x)))",
+    "np.sum(np.sort(np.stack((x, -x)), axis=0)[1] ** 2)",
+    "x @ x",
+    "np.var(x)",
+    "np.logaddexp(x[0], -x[1])",
+}
+"""Functions without kinks, squares of what has them, and what takes one of several pieces."""
 
 
 @pytest.mark.parametrize("text", COMPOSED)
