@@ -363,6 +363,9 @@ Number: TypeAlias = int | float
 
 def log_of_sum(x1: Value, x2: Value) -> Value:
     """`log(exp(x1) + exp(x2))` of floating-point arrays of one shape, or of rank 0."""
+    for term, other in ((x1, x2), (x2, x1)):
+        if literal(other) == -math.inf:
+            return term
     terms = _Terms(_finite(literal(x1)), _finite(literal(x2)))
     return terms.logarithm(*terms.operands(x1, x2))
 
@@ -626,7 +629,9 @@ def logaddexp(x1: Value, x2: Value, /) -> Value:
 def logaddexp2(x1: Value, x2: Value, /) -> Value:
     """`log2(2**x1 + 2**x2)` without overflow."""
     scale = math.log(2)
-    result: Value = logaddexp(to_inexact(x1) * scale, to_inexact(x2) * scale) / scale
+    terms = [to_inexact(x) for x in (x1, x2)]
+    terms = [x if literal(x) == -math.inf else x * scale for x in terms]
+    result: Value = logaddexp(*terms) / scale
     return result
 
 
