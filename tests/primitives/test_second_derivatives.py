@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pytest
 
+import pscdsl as psc
+from pscdsl import f64
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.interpreters.cut import split_block
 from pscdsl._src.interpreters.replay import Mask, closed, jvp_block, replay, transpose
@@ -561,3 +563,29 @@ def test_eigenvalues_of_defective_matrices_have_no_derivative() -> None:
         for a in (np.eye(size), regular, other @ regular @ np.linalg.inv(other), other):
             gradient, *_ = made.run([a, a], {"n": size})
             np.testing.assert_allclose(gradient, 3 * (a @ a).T, rtol=1e-6, atol=1e-8)
+
+
+@psc.kernel
+def of_kinks(x: f64["2"]) -> tuple[f64["2 2"], f64["2 2"], f64["2 2"], f64["2 2"]]:
+    return (
+        psc.hessian(lambda x: np.sum(np.abs(x) ** 2) + np.linalg.norm(x) ** 2)(x),
+        psc.hessian(lambda x: np.hypot(x[0], x[1]) ** 2)(x),
+        psc.hessian(lambda x: np.sum(np.maximum(x**2, 0)))(x),
+        psc.jacrev(psc.jacrev(lambda x: np.max(x) ** 2))(x),
+    )
+
+
+@psc.kernel
+def of_values(a: f64["n n"], e: f64["n n"]) -> tuple[f64["n n"], f64["n n"]]:
+    logarithm = psc.grad(lambda a: np.sum(np.log(np.linalg.eigvalsh(a))))
+    nuclear = psc.grad(lambda a: np.linalg.norm(a, "nuc") ** 2)
+    return psc.jvp(logarithm, (a,), (e,))[1], psc.jvp(nuclear, (a,), (e,))[1]
+
+
+def test_compiled_programs_compute_the_same() -> None:
+    squares, *others = map(np.asarray, of_kinks(np.zeros(2)))
+    np.testing.assert_array_equal(squares, 4 * np.eye(2))
+    assert all(np.isnan(each).all() for each in others)
+    a, e, skew = 2 * np.eye(2), np.array([[0.0, 1], [1, 0]]), np.array([[0.0, 1], [-1, 0]])
+    np.testing.assert_allclose(np.asarray(of_values(a, e)[0]), -e / 4, atol=1e-14)
+    np.testing.assert_allclose(np.asarray(of_values(a, skew)[1]), 4 * skew, atol=1e-14)
