@@ -648,9 +648,9 @@ def hypot(x1: Value, x2: Value, /) -> Value:
     one, infinity = (large.builder.literal(number, large.dtype) for number in (1.0, math.inf))
     plain = e.bitwise_or(e.equal(size, 0), e.equal(size, infinity))
     ratio = e.divide(small, where(plain, one, large))
-    least = e.absolute(small)
-    length = e.multiply(size, e.sqrt(e.multiply(ratio, ratio) + 1)) + e.bend(size + least)
-    either = e.bitwise_or(e.equal(size, infinity), e.equal(least, infinity))
+    length = e.multiply(size, e.sqrt(e.multiply(ratio, ratio) + 1))
+    length = length + e.bend(where(e.equal(size, 0), large + small, one))
+    either = e.bitwise_or(e.equal(size, infinity), e.equal(e.absolute(small), infinity))
     return where(either, infinity, length)
 
 
