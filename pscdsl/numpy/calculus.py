@@ -9,8 +9,8 @@ from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.factorisations import EPSILON
 from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.matrices import EPSILON
 from pscdsl._src.primitives.reductions import Cumulative
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.shaping import Pad

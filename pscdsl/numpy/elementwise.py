@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from math import inf, nan
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Literal, Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
@@ -202,7 +204,7 @@ absolute = _unary(
 )
 _unary("fabs", "The absolute value, in floating point.", e.absolute, "floating", to_inexact)
 _unary("sign", "-1, 0 or 1; for complex numbers `x / abs(x)`.", _signs, "numeric")
-_unary("square", "`x * x`.", lambda x: e.multiply(x, x), "numeric")
+_unary("square", "`x * x`.", lambda x: _square(x), "numeric")
 _unary("signbit", "Whether the sign bit is set: true for -0.0.", _sign_bit, "real")
 
 # Rounding to integers: integers and bools are left alone.
@@ -361,6 +363,9 @@ Number: TypeAlias = int | float
 
 def log_of_sum(x1: Value, x2: Value) -> Value:
     """`log(exp(x1) + exp(x2))` of floating-point arrays of one shape, or of rank 0."""
+    for term, other in ((x1, x2), (x2, x1)):
+        if literal(other) == -math.inf:
+            return term
     terms = _Terms(_finite(literal(x1)), _finite(literal(x2)))
     return terms.logarithm(*terms.operands(x1, x2))
 
@@ -395,13 +400,20 @@ class _Terms:
     def _smaller(self, x1: Value, x2: Value) -> Value:
         """The smaller term as a part of the larger one; 0 beside an infinity, and of two."""
         gap = -e.absolute(x2 if literal(x1) == 0 else x1 if literal(x2) == 0 else x1 - x2)
-        if all(number is None for number in self.numbers):
-            alike = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
+        alike = self._alike(x1, x2)
+        if alike is not None:
             gap = where(alike, x1.builder.program.current.literal(-math.inf, gap.dtype), gap)
         return e.exp(gap)  # type: ignore[no-any-return]
 
+    def _alike(self, x1: Value, x2: Value) -> Value | None:
+        """Whether both terms are the same infinity; None where one is a number."""
+        if any(number is not None for number in self.numbers):
+            return None
+        alike: Value = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
+        return alike
+
     def _share(self, place: int, *given: Value) -> Value:
-        """The part that one term is of the sum; of two that are infinite the first is all."""
+        """The part that one term is of the sum; of two that are infinite each is a half."""
 
         def value(*given: Value) -> Value:
             x1, x2 = self._both(given)
@@ -409,8 +421,10 @@ class _Terms:
             one = x1.builder.program.current.literal(1, smaller.dtype)
             terms = (one, smaller) if place == 0 else (smaller, one)
             term = where(e.greater_equal(x1, x2), *terms)
+            half = x1.builder.program.current.literal(0.5, smaller.dtype)
             share: Value = term * e.divide(one, smaller + 1)
-            return share
+            alike = self._alike(x1, x2)
+            return share if alike is None else where(alike, half, share)
 
         def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
             share = self._share(place, *given)
@@ -503,7 +517,41 @@ def _product(x: Value, count: int) -> Value:
         if not count:
             assert result is not None
             return result
-        x = e.multiply(x, x)
+        x = _square(x)
+
+
+def _square(x: Value) -> Value:
+    """`x * x`; of an absolute value or a root the square that it is of, which has no kink."""
+    primitive, operands = _definition(x)
+    if primitive is e.absolute:
+        (x,) = operands
+        if x.dtype.is_complex:
+            parts = e.real(x), e.imag(x)
+            return e.add(*[e.multiply(part, part) for part in parts])  # type: ignore[no-any-return]
+    elif primitive is e.add:
+        # See `linear_algebra.root`.
+        primitive, (squared, *_) = _definition(operands[1])
+        if primitive is e.bend and _is_root(operands[0]):
+            return squared
+    return e.multiply(x, x)  # type: ignore[no-any-return]
+
+
+def _is_root(x: Value) -> bool:
+    """Whether a value is chosen from 0 and a square root."""
+    primitive, operands = _definition(x)
+    return isinstance(primitive, e.Select) and _definition(operands[2])[0] is e.sqrt
+
+
+NEAR = 16
+"""How many equations back a definition is looked for."""
+
+
+def _definition(x: Value) -> tuple[Primitive | None, list[Value]]:
+    """What a value is computed by, and of what; None if that is not near."""
+    for equation in islice(reversed(x.builder.equations), NEAR):
+        if x.atom in equation.outputs:
+            return equation.primitive, [Value(x.builder, atom) for atom in equation.inputs]
+    return None, [x, x]
 
 
 @of_arrays("numpy.divmod", together=("x1", "x2"), weak=("x1", "x2"))
@@ -581,7 +629,9 @@ def logaddexp(x1: Value, x2: Value, /) -> Value:
 def logaddexp2(x1: Value, x2: Value, /) -> Value:
     """`log2(2**x1 + 2**x2)` without overflow."""
     scale = math.log(2)
-    result: Value = logaddexp(to_inexact(x1) * scale, to_inexact(x2) * scale) / scale
+    terms = [to_inexact(x) for x in (x1, x2)]
+    terms = [x if literal(x) == -math.inf else x * scale for x in terms]
+    result: Value = logaddexp(*terms) / scale
     return result
 
 
@@ -599,6 +649,7 @@ def hypot(x1: Value, x2: Value, /) -> Value:
     plain = e.bitwise_or(e.equal(size, 0), e.equal(size, infinity))
     ratio = e.divide(small, where(plain, one, large))
     length = e.multiply(size, e.sqrt(e.multiply(ratio, ratio) + 1))
+    length = length + e.bend(where(e.equal(size, 0), large + small, one))
     either = e.bitwise_or(e.equal(size, infinity), e.equal(e.absolute(small), infinity))
     return where(either, infinity, length)
 

@@ -12,7 +12,6 @@ from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import matrices as m
 from pscdsl._src.primitives.factorisations import (
-    EPSILON,
     Cholesky,
     Determinant,
     LogDeterminant,
@@ -21,7 +20,7 @@ from pscdsl._src.primitives.factorisations import (
     Qr,
     TriangularSolve,
 )
-from pscdsl._src.primitives.matrices import ACCEPTED
+from pscdsl._src.primitives.matrices import ACCEPTED, EPSILON
 from pscdsl._src.primitives.reductions import Reduce, Reduction
 from pscdsl._src.primitives.spectra import Eig, Eigh, LeastSquares, PseudoInverse, Svd
 from pscdsl.numpy import creation, elementwise, products
@@ -475,7 +474,8 @@ def matrix_rank(A: Value, tol: Any = None, hermitian: bool = False, *, rtol: Any
 
 # Norms of vectors and matrices, and condition numbers.
 #
-# Where a norm is 0 and has no derivative, its gradient is 0, which is one of its subgradients.
+# Where a norm is 0 and has no derivative, its gradient is 0, which is one of its subgradients; see
+# Note [Kinks].
 
 
 Order: TypeAlias = "float | str | None"
@@ -565,13 +565,14 @@ def squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
 
 
 def root(x: Value, exponent: float) -> Value:
-    """A power of a sum; with the gradient 0 where the sum is 0."""
+    """A power of a sum; with the gradient 0, and no second derivative, where the sum is 0."""
     if exponent < 0:
         return elementwise.power(x, x.builder.literal(exponent, x.dtype))  # type: ignore[no-any-return]
     nothing = e.equal(x, 0)
     some = where(nothing, filled(x, 1, ()), x)
     found = e.sqrt(some) if exponent == 0.5 else e.power(some, exponent)
-    return where(nothing, filled(x, 0, ()), found)
+    result: Value = where(nothing, filled(x, 0, ()), found) + e.bend(x)
+    return result
 
 
 def _matrix_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdims: bool) -> Value:

@@ -175,6 +175,8 @@ OTHERS = {
     *"erfcinv ndtri zeta betaln gammainc gammaincc betainc betaincc".split(),
     # Their slope is a difference of functions that are nearly equal for large arguments.
     *"i0e i1e".split(),
+    # What only slopes are made of.
+    *"kink bend multiply_absorbing".split(),
 }
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from pscdsl._src.interpreters.replay import closed
+from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Block
+from pscdsl._src.primitives import elementwise
 from pscdsl._src.primitives.factorisations import (
     Cholesky,
     Cofactors,
@@ -21,6 +25,8 @@ from pscdsl._src.primitives.factorisations import (
     factored,
 )
 from pscdsl._src.primitives.spectra import Eig, Eigh, LeastSquares, PseudoInverse, Svd
+from pscdsl._src.primitives.spectral_sums import MatrixFunction, SingularFunction
+from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dtypes import C64, C128, F32, F64, DType
 from tests.support.law_rows import Domain, NDArray, Row, array_types, between, finfo
 from tests.support.law_rows_structure import facts
@@ -83,13 +89,18 @@ def dominant(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> N
 class Factors:
     """Matrices, and the factorisation of the one that was drawn last."""
 
-    def __init__(self) -> None:
-        self._last: tuple[NDArray, NDArray, NDArray]
+    def __init__(
+        self,
+        domain: Domain = regular,
+        factors: Callable[[NDArray], tuple[NDArray, ...]] = factored,
+    ) -> None:
+        self._domain, self._factors = domain, factors
+        self._last: tuple[NDArray, ...]
 
     def matrix(self, rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
-        """A regular matrix."""
-        found = regular(rng, kind, shape)
-        self._last = factored(found)
+        """A matrix."""
+        found = self._domain(rng, kind, shape)
+        self._last = self._factors(found)
         return found
 
     def part(self, index: int) -> Domain:
@@ -198,6 +209,42 @@ def _rectangular(d: str) -> Iterator[Row]:
             yield replace(each, refused=True)
 
 
+def _function(r: str) -> Block:
+    """A function of a value and a parameter."""
+
+    def build(here: Builder, params: list[Value]) -> list[Value]:
+        x, scale = params
+        return [elementwise.sin(x * scale)]
+
+    return closed(Assumptions(), array_types(f"{r}, {r}"), build)
+
+
+def _spectral(d: str) -> Iterator[Row]:
+    r = array_types(d)[0].dtype.real.name
+    if r != "f64":
+        return  # the function has one precision
+    of_hermitian, of_any = Factors(hermitian, _eigenvalues), Factors(regular, _singular_values)
+    scale = between(0.5, 1)
+    for b, sizes in (("", {}), ("b ", {"b": 2})):
+        types = f"{d}[{b}n n], {r}[{b}n], {d}[{b}n n], {r}"
+        given = (of_hermitian.matrix, of_hermitian.part(0), of_hermitian.part(1), scale)
+        yield row(MatrixFunction(_function(r)), types, given, n=3, **sizes)
+        parts: tuple[Domain, ...] = (of_any.matrix, *map(of_any.part, range(3)), scale)
+        for rows, columns in ((2, 3), (3, 3), (3, 2)):
+            k = min(rows, columns)
+            types = f"{d}[{b}{rows} {columns}], {d}[{b}{rows} {k}], {r}[{b}{k}]"
+            types += f", {d}[{b}{k} {columns}], {r}"
+            yield row(SingularFunction(_function(r)), types, parts, **sizes)
+
+
+def _eigenvalues(a: NDArray) -> tuple[NDArray, ...]:
+    return tuple(np.linalg.eigh(a))
+
+
+def _singular_values(a: NDArray) -> tuple[NDArray, ...]:
+    return tuple(np.linalg.svd(a, full_matrices=False))
+
+
 def _least_squares(d: str) -> Iterator[Row]:
     r = array_types(d)[0].dtype.real.name
     small = between(1e-6, 1e-5)
@@ -212,7 +259,7 @@ def _least_squares(d: str) -> Iterator[Row]:
 
 def _rows() -> Iterator[Row]:
     for dtype in DTYPES:
-        for family in (_triangular, _square, _factored, _rectangular, _least_squares):
+        for family in (_triangular, _square, _factored, _rectangular, _spectral, _least_squares):
             every = 1 if dtype.real is F64 else 3  # what differs by precision are names of routines
             yield from list(family(dtype.name))[::every]
 

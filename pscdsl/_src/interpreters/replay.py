@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pscdsl._src.ir.builder import Builder, Program, Value
+from pscdsl._src.ir.primitive import WholeTangent
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -104,6 +105,7 @@ def jvp(
     }
     program = here.program
     place = program.span
+    whole: dict[Equation, WholeTangent] = {}
     for equation in block.equations:
         program.span = equation.span
         operands = env.all(equation.inputs)
@@ -111,11 +113,19 @@ def jvp(
         if moving.keys().isdisjoint(equation.inputs):
             outputs = append(program.current, equation, operands)
         else:
-            given = [moving.get(atom) for atom in equation.inputs]  # type: ignore[arg-type]
+            rule = whole.get(equation)
+            inputs = equation.inputs if rule is None else rule.operands
+            given = [moving.get(atom) for atom in inputs]  # type: ignore[arg-type]
+            found: Sequence[Value | None]
             try:
-                outputs, found = equation.primitive.differentiate(operands, given)
+                if rule is None:
+                    outputs, found = equation.primitive.differentiate(operands, given)
+                else:
+                    outputs = append(program.current, equation, operands)
+                    found = (rule.tangent(env.all(inputs), given),)
             except Failure as failure:
                 raise failure.at(equation.span) from None
+            whole.update(equation.primitive.whole_tangents(block, equation))
             for var, tangent in zip(equation.outputs, found, strict=True):
                 if tangent is not None:
                     moving[var] = tangent

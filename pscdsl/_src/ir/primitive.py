@@ -23,7 +23,7 @@ from pscdsl.typing.python_containers import is_tuple
 if TYPE_CHECKING:
     from pscdsl._src.interpreters.cut import Cut
     from pscdsl._src.ir.builder import Value
-    from pscdsl._src.ir.program import Block, Function
+    from pscdsl._src.ir.program import Atom, Block, Equation, Function
 
 
 # What a translation rule may emit: the `hlo` that `Primitive.lower` and user primitives get.
@@ -320,6 +320,14 @@ class Evaluation(Protocol):
         ...
 
 
+class WholeTangent(NamedTuple):
+    """The tangent of an equation's result that depends on values before those that it uses."""
+
+    operands: tuple[Atom, ...]
+    tangent: Callable[[Sequence[Value], Sequence[Value | None]], Value | None]
+    """From the operands and their tangents."""
+
+
 class Primitive:
     """One operation of the typed program, with all its rules."""
 
@@ -393,6 +401,13 @@ class Primitive:
         integers, keys) has None.
         """
         raise Failure(NoRule(primitive=self.label, rule="a derivative"))
+
+    def whole_tangents(self, block: Block, equation: Equation) -> Mapping[Equation, WholeTangent]:
+        """Tangents that later equations of a block have as a whole, where one of this is moving.
+
+        They are right where the chain rule is not, which goes through the results of this one.
+        """
+        return {}
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
         """The equation in a program that is cut in two, with an operand that is known late.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import pi
+from math import nan, pi
 from math import sqrt as root
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import finfo, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl._src.ir.program import Literal
 from pscdsl._src.primitives import exponentials
 from pscdsl._src.primitives import formulas as f
 from pscdsl._src.primitives.pointwise import ACCEPTS as ACCEPTS
@@ -261,6 +262,21 @@ def _compare(direction: str) -> Emit:
     return emit
 
 
+def _no_term(x: Any) -> Any:
+    return np.full_like(x, -0.0)
+
+
+def _emit_no_term(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """-0, which changes nothing that it is added to: a compiler leaves it out."""
+    return hlo.full(-0.0, outputs[0])
+
+
+def _emit_absorbing(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    x, y = operands
+    zero = hlo.full(0, outputs[0])
+    return hlo.select(hlo.compare("EQ", x, zero), zero, hlo.binary("multiply", x, y))
+
+
 def unary(
     name: str,
     accepts: str,
@@ -326,10 +342,30 @@ def nothing(*_: Value) -> None:
     """The derivative where a function is constant in an operand, but for jumps."""
 
 
+# Note [Kinks]
+# Where a function has a kink, its first derivative is a convention: 0 for the absolute value and
+# for norms, equal shares for ties.  What is made of conventions has no second derivative: any
+# number would be wrong of functions that are smooth all the same, such as `abs(x)**2` and
+# `maximum(x**2, 0)`.  So the slope has `kink(d)` added to it, which is -0, and whose tangent is NaN
+# where d is 0; a value has `bend(d)`, whose tangent is a slope with a kink.  A tangent of zero is
+# no exception: in `abs(x**2)` that of the operand is zero.
+#
+# What takes one of several elements or pieces (`select`, `sort`, what is flat but for jumps) has
+# the derivatives of that piece, to any order.  Where a function is smooth these are its own.
+
+
+def _kink(t: Value, y: Value, x: Value) -> Any:
+    """NaN at 0, and beside NaN: the difference of equal infinities; elsewhere zero."""
+    none, zero = (x.builder.literal(number, x.dtype) for number in (nan, 0.0))
+    smooth = bitwise_or(less(x, 0), greater(x, 0))
+    return t * Select()(smooth, zero, none)
+
+
 def _if_above(t: Value, z: Value, x: Value, y: Value) -> Any:
     """The tangent where x is above y, half of it where they are equal, elsewhere none."""
     none, half, whole = (x.builder.literal(number, x.dtype) for number in (0.0, 0.5, 1.0))
-    return t * Select()(greater(x, y), whole, Select()(equal(x, y), half, none))
+    share = Select()(greater(x, y), whole, Select()(equal(x, y), half, none))
+    return t * (share + kink(x - y))
 
 
 def _if_below(t: Value, z: Value, x: Value, y: Value) -> Any:
@@ -342,19 +378,31 @@ def _power_by_base(t: Value, z: Value, x: Value, y: Value) -> Any:
     least = x.builder.literal(float(finfo(x.dtype).smallest_normal), x.dtype.real)
     one = x.builder.literal(1, x.dtype)
     safe = Select()(less(absolute(x), least), one, y - 1)
-    return t * (y * power(x, Select()(equal(y, 0), safe, y - 1)))
+    slope = y * power(x, Select()(equal(y, 0), safe, y - 1))
+    if x.dtype.is_complex or isinstance(y.atom, Literal):
+        return t * slope
+    return t * slope + _corner(t, x, y, Select()(equal(y, 0), y, y - 1))
+
+
+def _corner(t: Value, x: Value, y: Value, distance: Value) -> Any:
+    """0, without a derivative at the powers 0 and 1 of 0, from which a distance is 0."""
+    corner = bitwise_and(equal(x, 0), bitwise_or(equal(y, 0), equal(y, 1)))
+    none, zero = (x.builder.literal(number, x.dtype) for number in (nan, 0.0))
+    slope = multiply_absorbing(Select()(corner, distance, zero), Select()(corner, none, zero))
+    return multiply_absorbing(t, slope)
 
 
 def _power_by_exponent(t: Value, z: Value, x: Value, y: Value) -> Any:
     """`x**y * log(x)`, also where `x**y` alone overflows; 0 where x is 0 and y is above."""
     one = x.builder.literal(1, x.dtype)
     slope = z * log(Select()(equal(x, 0), one, x))
-    if not x.dtype.is_complex:
-        above = greater(x, one)
-        large = Select()(above, x, one)
-        root = power(large, y * 0.5)
-        slope = Select()(above, root * (root * log(large)), slope)
-    return t * slope
+    if x.dtype.is_complex:
+        return t * slope
+    above = greater(x, one)
+    large = Select()(above, x, one)
+    root = power(large, y * 0.5)
+    slope = Select()(above, root * (root * log(large)), slope)
+    return t * slope + _corner(t, x, y, Select()(equal(y, 0), x + y, x))
 
 
 def _by_denominator(t: Value, z: Value, x: Value, y: Value) -> Any:
@@ -408,14 +456,22 @@ def _slope(x: Value, y: Value) -> Any:
     return Select()(wide, one, ratio) / (large + small * ratio)
 
 
-def _by_divisor(t: Value, z: Value, x: Value, y: Value) -> Any:
+def by_divisor(t: Value, z: Value, x: Value, y: Value) -> Any:
     """The derivative of the remainder `x - q * y` where the whole number q does not jump."""
     return t * -round_even((x - z) / y)
 
 
 def _absolute(t: Value, y: Value, x: Value) -> Any:
     """The part of the tangent that points away from zero; at zero there is none."""
-    return real(t * conjugate(sign(x))) if x.dtype.is_complex else t * sign(x)
+    if not x.dtype.is_complex:
+        return t * _direction(x)
+    return real(t * conjugate(sign(x))) * (1 + kink(y))
+
+
+def _direction(x: Value) -> Value:
+    """The slope of the absolute value."""
+    slope: Value = sign(x) + kink(x)
+    return slope
 
 
 def _sign(t: Value, y: Value, x: Value) -> Any:
@@ -452,9 +508,9 @@ floor_divide: Elementwise = binary(
     "floor_divide", "real", f.floor_divide, f.emit_floor_divide, 1, nothing, nothing
 )
 remainder: Elementwise = binary(
-    "remainder", "real", f.remainder, f.emit_remainder, 1, along, _by_divisor
+    "remainder", "real", f.remainder, f.emit_remainder, 1, along, by_divisor
 )
-fmod: Elementwise = binary("fmod", "real", f.fmod, f.emit_fmod, 1, along, _by_divisor)
+fmod: Elementwise = binary("fmod", "real", f.fmod, f.emit_fmod, 1, along, by_divisor)
 power: Elementwise = binary(
     "power", "numeric", f.power, emit_power, 10, _power_by_base, _power_by_exponent
 )
@@ -482,12 +538,27 @@ copysign: Elementwise = binary(
     np.copysign,
     f.emit_copysign,
     1,
-    lambda t, z, x, y: t * (sign(x) * copysign(1.0, y)),
+    lambda t, z, x, y: t * (_direction(x) * copysign(1.0, y)),
     nothing,
 )
 negative: Elementwise = unary("negative", "numeric", np.negative, "negate", 1, NEGATED)
 absolute: Elementwise = to_real("absolute", "numeric", np.absolute, f.emit_absolute, _absolute)
 sign: Elementwise = unary("sign", "numeric", f.sign, f.emit_sign, 1, _sign)
+
+# For slopes: see Note [Kinks].
+kink: Elementwise = unary("kink", "floating", _no_term, _emit_no_term, 0, _kink)
+bend: Elementwise = unary(
+    "bend", "floating", _no_term, _emit_no_term, 0, lambda t, y, x: t * kink(x)
+)
+multiply_absorbing: Elementwise = binary(
+    "multiply_absorbing",
+    "inexact",
+    lambda x, y: np.where(x == 0, x.dtype.type(0), x * y),
+    _emit_absorbing,
+    2,
+    LinearIn(lambda t, xs: multiply_absorbing(t, xs[1])),
+    LinearIn(lambda t, xs: multiply_absorbing(xs[0], t)),
+)
 
 # Exponentials, powers and logarithms.
 exp: Elementwise = unary("exp", "inexact", np.exp, emit_exp, 8, lambda t, y, x: t * y)

@@ -15,6 +15,7 @@ from pscdsl._src.primitives import matrices as m
 from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.matrices import (
+    EPSILON,
     Composite,
     OfMatrices,
     emit_identity,
@@ -33,7 +34,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size, minimum
-from pscdsl.typing.dtypes import BOOL, F32, F64, I32
+from pscdsl.typing.dtypes import BOOL, I32
 
 # The Cholesky, LU and QR factorisations, and the systems of equations they solve.
 
@@ -676,10 +677,6 @@ class Cofactors(OfFactors, name="cofactors"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape) * inputs[0].shape[-1] * 2
-
-
-EPSILON = {each: float(np.finfo(kind).eps) for each, kind in ((F32, np.float32), (F64, np.float64))}
-"""The distance from 1 to the next number."""
 
 
 def _product(on: Value) -> Value:

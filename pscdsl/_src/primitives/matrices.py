@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -385,3 +386,43 @@ def inverse_where_nonzero(x: Value) -> Value:
     none = e.equal(x, 0)
     one = x.builder.literal(1, x.dtype)
     return Select()(none, zero(x), e.divide(one, Select()(none, one, x)))
+
+
+def inverse_or_nan(x: Value, nothing: Value) -> Value:
+    """`1 / x`, and NaN where x counts as nothing."""
+    one, unknown = (x.builder.literal(number, x.dtype) for number in (1, nan))
+    return Select()(nothing, unknown, e.divide(one, Select()(nothing, one, x)))
+
+
+def by_gaps(x: Value, gaps: Value, size: Value) -> Value:
+    """A matrix off its diagonal, divided by the gaps between the values of matrices of a size.
+
+    Values that are equal to within rounding errors give NaN, but for elements that are 0.
+    """
+    inverse = inverse_or_nan(gaps, unresolved(gaps, size))
+    result: Value = e.multiply_absorbing(kept(e.not_equal, x), inverse)
+    return result
+
+
+def times_inverses(x: Value, v: Value) -> Value:
+    """A matrix times a diagonal one, whose elements may be NaN beside columns of 0."""
+    result: Value = e.multiply_absorbing(x, in_rows(v, x))
+    return result
+
+
+def unresolved(gaps: Value, size: Value) -> Value:
+    """Where the gaps between values of matrices of a size are within rounding errors."""
+    bound = e.multiply(size, 16 * EPSILON[size.dtype])
+    count = cast(gaps.builder.size(gaps.shape[-1], I32), size.dtype)
+    bound = Broadcast(gaps.shape, tuple(range(size.ndim)))(e.multiply(bound, count))
+    result: Value = e.less_equal(e.absolute(gaps), bound)
+    return result
+
+
+EPSILON = {each: float(np.finfo(kind).eps) for each, kind in ((F32, np.float32), (F64, np.float64))}
+"""The distance from 1 to the next number."""
+
+
+def largest(x: Value, axes: int = 1) -> Value:
+    """The largest absolute value along the last axes."""
+    return Reduce("maximum", tuple(range(x.ndim - axes, x.ndim)))(e.absolute(x))

@@ -20,6 +20,8 @@ from pscdsl._src.primitives.elementwise import (
     divide,
     equal,
     exp,
+    greater,
+    kink,
     maximum,
     multiply,
     not_equal,
@@ -222,10 +224,11 @@ class Reduce(Primitive, name="reduce"):
         spread = Broadcast(x.shape, without(range(x.ndim), self.axes))
         chosen = bitwise_or(equal(x, spread(result)), not_equal(x, x))
         taken = Select()(chosen, tangent, x.builder.literal(0, x.dtype))
-        return (multiply(total(taken), self._share(chosen, x.dtype)),)
+        return (multiply(total(taken), self._share(chosen, result)),)
 
-    def _share(self, chosen: Value, dtype: DType) -> Value:
-        """One over how many are chosen along the axes."""
+    def _share(self, chosen: Value, result: Value) -> Value:
+        """One over how many are chosen along the axes; of several it has a kink."""
+        dtype = result.dtype
         wide = accumulator("sum", dtype)
         count = Reduce("sum", self.axes)(Convert(wide)(chosen))
         if not at_most(
@@ -233,7 +236,10 @@ class Reduce(Primitive, name="reduce"):
         ):
             count = maximum(count, 1)
         share: Value = divide(1, count)
-        return share if wide is dtype else Convert(dtype)(share)
+        share = share if wide is dtype else Convert(dtype)(share)
+        one = chosen.builder.literal(1, dtype)
+        tied = Select()(greater(count, 1), multiply(result, 0), one)
+        return add(share, kink(tied))  # type: ignore[no-any-return]
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]

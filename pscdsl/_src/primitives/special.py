@@ -12,7 +12,17 @@ from math import sqrt as root
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pscdsl._src.primitives import exponentials, gamma
-from pscdsl._src.primitives.elementwise import Select, equal, exp, log, logistic, sign
+from pscdsl._src.primitives.elementwise import (
+    Select,
+    bitwise_or,
+    equal,
+    exp,
+    kink,
+    log,
+    logistic,
+    power,
+    sign,
+)
 from pscdsl._src.primitives.formulas import Formula
 from pscdsl._src.primitives.pointwise import BinaryRule, Elementwise, LinearIn, Rule, UnaryRule
 from pscdsl.typing.codes.limits import NoRule
@@ -149,27 +159,40 @@ betaincc: Elementwise = of_three(
 )
 
 
+# Densities are exponentials of sums, but where they end: there they are products of powers, which
+# have derivatives.
+
+
 def _gamma_density(a: Value, x: Value) -> Value:
-    logarithm: Value = xlogy(a - 1, x) - x - gammaln(a)
-    result: Value = exp(logarithm)
+    end, one = equal(x, 0), x.builder.literal(1.0, x.dtype)
+    inside, there = Select()(end, one, x), Select()(end, x, one)
+    scale = gammaln(a)
+    density = exp(xlogy(a - 1, inside) - inside - scale)
+    result: Value = Select()(end, power(there, a - 1) * exp(-there - scale), density)
     return result
 
 
 def _beta_density(a: Value, b: Value, x: Value) -> Value:
-    logarithm: Value = xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
-    result: Value = exp(logarithm)
+    end, half = bitwise_or(equal(x, 0), equal(x, 1)), x.builder.literal(0.5, x.dtype)
+    inside, there = Select()(end, half, x), Select()(end, x, half)
+    scale = betaln(a, b)
+    density = exp(xlogy(a - 1, inside) + xlog1py(b - 1, -inside) - scale)
+    ends = power(there, a - 1) * power(1 - there, b - 1) * exp(-scale)
+    result: Value = Select()(end, ends, density)
     return result
 
 
 # Modified Bessel functions.
 i0: Elementwise = of_one("i0", gamma.i0, 100, lambda t, y, x: t * i1(x))
-i0e: Elementwise = of_one("i0e", gamma.i0e, 100, lambda t, y, x: t * (i1e(x) - sign(x) * y))
+i0e: Elementwise = of_one(
+    "i0e", gamma.i0e, 100, lambda t, y, x: t * (i1e(x) - (sign(x) + kink(x)) * y)
+)
 i1: Elementwise = of_one("i1", gamma.i1, 100, lambda t, y, x: t * (i0(x) - _quotient(y, x, x, 0.5)))
 i1e: Elementwise = of_one(
     "i1e",
     gamma.i1e,
     100,
-    lambda t, y, x: t * (i0e(x) - sign(x) * y - _quotient(y, x, x, 0.5)),
+    lambda t, y, x: t * (i0e(x) - (sign(x) + kink(x)) * y - _quotient(y, x, x, 0.5)),
 )
 
 # Probabilities and their logarithms.

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf, nan, sqrt
 
 import numpy as np
 
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
-from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types, WholeTangent
+from pscdsl._src.ir.program import Block, Equation
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import matrices as m
 from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.factorisations import Lu, LuSolve, many_columns, smaller
 from pscdsl._src.primitives.matrices import (
+    EPSILON,
     Composite,
     OfMatrices,
     emit_identity,
@@ -27,6 +30,11 @@ from pscdsl._src.primitives.matrices import (
 )
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, at_most, same_sizes
+from pscdsl._src.primitives.spectral_sums import (
+    MatrixFunction,
+    SingularFunction,
+    whole_tangents,
+)
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.limits import NotSupported
@@ -104,22 +112,50 @@ class Eig(OfMatrices, name="eig"):
     ) -> Sequence[Value | None]:
         # With M = V^-1 a' V, the values change by the diagonal of M, the vectors by V (F * M) as
         # those of `Eigh`, less what would change their lengths.
-        (values, vectors), (tangent,) = outputs, tangents
+        (values, vectors), (a,), (tangent,) = outputs, primals, tangents
         assert tangent is not None
         lu, _, permutation = Lu().bind(vectors)
         moved = m.product(m.cast(tangent, vectors.dtype), vectors)
         within = LuSolve()(vectors, lu, permutation, moved)
-        changes = m.diagonal(within)
+        gaps = e.subtract(m.in_rows(values, vectors), m.in_columns(values, vectors))
+        unit = m.identity(a.builder, vectors.shape, vectors.dtype)
+        size = m.largest(a, 2)
+        known = _well_conditioned(LuSolve()(vectors, lu, permutation, unit), gaps, size)
+        changes = e.multiply(m.diagonal(within), m.cast(known, values.dtype))
         if not self.vectors:
             return (changes,)
-        gaps = e.subtract(m.in_rows(values, vectors), m.in_columns(values, vectors))
-        turned = m.product(vectors, e.multiply(m.inverse_where_nonzero(gaps), within))
+        turned = m.product(vectors, m.by_gaps(within, gaps, size))
+        last = known.ndim - 1
+        every = Broadcast(vectors.shape, tuple(range(last)))(Reduce("product", (last,))(known))
+        turned = e.multiply(turned, m.cast(every, vectors.dtype))
         longer = m.real(m.column_sums(e.multiply(m.conjugated(vectors), turned)))
         return changes, e.subtract(turned, m.times_diagonal(vectors, longer))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         # Golub and Van Loan, "Matrix Computations", 4th edition, section 7.5.6.
         return size_of(inputs[0].shape) * inputs[0].shape[-1] * (25 if self.vectors else 10)
+
+
+def _well_conditioned(inverse: Value, gaps: Value, size: Value) -> Value:
+    """1 for each eigenvalue, NaN for those of matrices that rounding errors may make defective.
+
+    A defective matrix has eigenvalues without a derivative.  What is computed of it, or next to
+    it, are close eigenvalues whose condition is the inverse of a root of the precision.
+    """
+    last, epsilon = gaps.ndim - 1, EPSILON[size.dtype]
+    real, imag = e.real(inverse), e.imag(inverse)
+    squares = e.add(e.multiply(real, real), e.multiply(imag, imag))
+    condition = e.sqrt(Reduce("sum", (last,))(squares))
+    here = gaps.builder
+    one, unknown, infinity = (here.literal(number, size.dtype) for number in (1, nan, inf))
+    apart = Select()(m.where_row(e.equal, gaps), infinity, e.absolute(gaps))
+    bound = e.multiply(
+        e.multiply(condition, 100 * epsilon),
+        Broadcast(condition.shape, tuple(range(last - 1)))(size),
+    )
+    resolved = e.greater(Reduce("minimum", (last,))(apart), bound)
+    regular = e.less(condition, 0.1 / sqrt(epsilon))
+    return Select()(e.bitwise_or(regular, resolved), one, unknown)
 
 
 # Eigenvalues and eigenvectors of Hermitian matrices.
@@ -169,6 +205,15 @@ class Eigh(OfMatrices, name="eigh"):
         count = 2 if self.vectors else 1
         return outputs[:count], found[:count]
 
+    def whole_tangents(self, block: Block, equation: Equation) -> Mapping[Equation, WholeTangent]:
+        def function_of(
+            function: Block, a: Value, captured: Sequence[Value]
+        ) -> tuple[Value, Value]:
+            values, vectors = Eigh().bind(a)
+            return values, MatrixFunction(function)(a, values, vectors, *captured)
+
+        return whole_tangents(block, equation, 0, function_of, m.hermitian)
+
     def jvp(
         self,
         outputs: Sequence[Value],
@@ -176,8 +221,8 @@ class Eigh(OfMatrices, name="eigh"):
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
         # With M = V^H a' V, the values change by the diagonal of M, the vectors by V (F * M) with
-        # F_ij = 1 / (w_j - w_i).  Vectors of equal values have no derivative, and do not move with
-        # each other; nor do complex vectors change their phase.
+        # F_ij = 1 / (w_j - w_i).  Vectors of equal values have no derivative unless nothing turns
+        # them into each other; complex vectors do not change their phase.
         (values, vectors), (tangent,) = outputs, tangents
         assert tangent is not None
         moved = m.product(m.hermitian(tangent), vectors)
@@ -185,7 +230,7 @@ class Eigh(OfMatrices, name="eigh"):
             return (m.real(m.column_sums(e.multiply(m.conjugated(vectors), moved))),)
         within = m.product(m.adjoint(vectors), moved)
         gaps = e.subtract(m.in_rows(values, vectors), m.in_columns(values, vectors))
-        turning = e.multiply(m.inverse_where_nonzero(gaps), within)
+        turning = m.by_gaps(within, gaps, m.largest(values))
         return m.real(m.diagonal(within)), m.product(vectors, turning)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
@@ -271,6 +316,15 @@ class Svd(OfMatrices, name="svd"):
         found = self.jvp(outputs, primals, tangents)
         return outputs[1:2], found[1:2]
 
+    def whole_tangents(self, block: Block, equation: Equation) -> Mapping[Equation, WholeTangent]:
+        def function_of(
+            function: Block, a: Value, captured: Sequence[Value]
+        ) -> tuple[Value, Value]:
+            u, values, vh = Svd().bind(a)
+            return values, SingularFunction(function)(a, u, values, vh, *captured)
+
+        return whole_tangents(block, equation, 1 if self.vectors else 0, function_of)
+
     def jvp(
         self,
         outputs: Sequence[Value],
@@ -279,7 +333,7 @@ class Svd(OfMatrices, name="svd"):
     ) -> Sequence[Value | None]:
         # With M = U^H a' V the values change by the real part of its diagonal.  The vectors turn
         # within their span by F * (M s + s M^H) and F * (s M + M^H s), where F_ij is
-        # 1 / (s_j^2 - s_i^2), or 0 as in `Eigh`; the imaginary part of the
+        # 1 / (s_j^2 - s_i^2), as in `Eigh`; the imaginary part of the
         # diagonal turns U; what a' adds outside of a span is divided by the value.
         (u, s, vh), (a,), (tangent,) = outputs, primals, tangents
         assert tangent is not None
@@ -296,25 +350,25 @@ class Svd(OfMatrices, name="svd"):
         within = m.product(m.adjoint(u), right)
         changes = m.real(m.diagonal(within))
         after, before = m.times_diagonal(within, s), m.diagonal_times(s, within)
-        gaps = e.multiply(
-            e.subtract(m.in_rows(s, within), m.in_columns(s, within)),
-            e.add(m.in_rows(s, within), m.in_columns(s, within)),
-        )
-        factor, inverse = m.inverse_where_nonzero(gaps), m.inverse_where_nonzero(s)
-        turning = e.multiply(factor, e.add(after, m.adjoint(after)))
+        gaps = e.subtract(m.in_rows(s, within), m.in_columns(s, within))
+        sums = m.inverse_where_nonzero(e.add(m.in_rows(s, within), m.in_columns(s, within)))
+        size = m.largest(s)
+        inverse = m.inverse_or_nan(s, m.unresolved(s, size))
+        turning = e.multiply(m.by_gaps(e.add(after, m.adjoint(after)), gaps, size), sums)
         if a.dtype.is_complex:
             on = m.on_diagonal(within)
             angle = m.halved(e.subtract(on, m.conjugated(on)))
-            turning = e.add(turning, m.times_diagonal(angle, inverse))
+            turning = e.add(turning, m.times_inverses(angle, inverse))
         u_tangent = m.product(u, turning)
-        v_tangent = m.product(v, e.multiply(factor, e.add(before, m.adjoint(before))))
+        other = e.multiply(m.by_gaps(e.add(before, m.adjoint(before)), gaps, size), sums)
+        v_tangent = m.product(v, other)
         if not wide:
             outside = e.subtract(right, m.product(u, within))
-            u_tangent = e.add(u_tangent, m.times_diagonal(outside, inverse))
+            u_tangent = e.add(u_tangent, m.times_inverses(outside, inverse))
         if not tall:
             left = m.product(m.adjoint(tangent), u)
             outside = e.subtract(left, m.product(v, m.adjoint(within)))
-            v_tangent = e.add(v_tangent, m.times_diagonal(outside, inverse))
+            v_tangent = e.add(v_tangent, m.times_inverses(outside, inverse))
         return u_tangent, changes, m.adjoint(v_tangent)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:

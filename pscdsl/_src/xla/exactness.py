@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -276,8 +277,9 @@ def _after(made: Any) -> Any:
 # Sums with constants that may be zero: XLA takes `x + 0.0` for x, which it is not where x is -0.0.
 #
 # It does so while it reads a module, whatever its options are: of a sum one of whose operands is a
-# constant, or folds to one, of zeros of either sign.  `c - (-x)` is the same number as `x + c`, for
-# all x and c, and no rule of XLA's is about it; LLVM makes one addition of it.
+# constant, or folds to one, of zeros of either sign: rightly of `x + -0.0` and of `x - 0.0`.
+# `c - (-x)` is the same number as `x + c`, for all x and c, and no rule of XLA's is about it; LLVM
+# makes one addition of it.
 
 
 SUM: Final = "stablehlo.add"
@@ -298,9 +300,9 @@ def keep(module: Any) -> None:
             known.add(operation.result)
         elif name in (SUM, DIFFERENCE):
             x, y = operands
-            if y in known and _may_be_zero(y):
+            if y in known and _may_be_zero(y, 1.0 if name == SUM else -1.0):
                 found.append((operation, False))
-            elif name == SUM and x in known and _may_be_zero(x):
+            elif name == SUM and x in known and _may_be_zero(x, 1.0):
                 found.append((operation, True))
             if x in known and y in known:
                 known.add(operation.result)
@@ -315,8 +317,8 @@ def keep(module: Any) -> None:
         _rewrite(made.operation, swapped)
 
 
-def _may_be_zero(constant: Any) -> bool:
-    """Whether XLA may see that what folds to a constant is zero, and of a dtype that has -0.0."""
+def _may_be_zero(constant: Any, sign: float) -> bool:
+    """Whether XLA may see that what folds to a constant is the zero of a sign, or a complex one."""
     dtype = c.facts(constant.type).dtype
     if not dtype.is_float:
         return dtype.is_complex
@@ -328,7 +330,8 @@ def _may_be_zero(constant: Any) -> bool:
     elements = made.attributes["value"]
     if not elements.is_splat:
         return bool(made.result != constant)  # a part of it may be the same everywhere
-    return bool(elements.get_splat_value().value == 0)
+    value = elements.get_splat_value().value
+    return bool(value == 0) and math.copysign(1, value) == sign
 
 
 def _rewrite(made: Any, swapped: bool) -> None:
