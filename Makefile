@@ -23,7 +23,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types unit interop gpu gpu-ahead compat fuzz attack identity differential bench bench-numpy bench-torch bench-check format clean
+.PHONY: help demo docs test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential bench bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
 
 unit: $(VENV)/.test interop ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
+
+without-bytecode: $(VENV)/.test ## The tests of what is read from files, where Python writes no bytecode.
+	PYTHONDONTWRITEBYTECODE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/kernels/test_identity.py tests/caching
 
 interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; the others do not.
 	PYTHONPATH=$(SITE) $(bin)/python -m pytest -q -n $(JOBS) tests/interop
