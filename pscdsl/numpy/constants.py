@@ -11,8 +11,8 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
-from pscdsl._src.language.meanings import MEANINGS, describe, function
-from pscdsl.numpy.calling import as_dtype, as_operand
+from pscdsl._src.language.meanings import MEANINGS, as_dtype, describe, function
+from pscdsl.numpy.calling import as_operand
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
@@ -138,9 +138,9 @@ def _limit(owner: str, info: FloatInfo | IntegerInfo, name: str) -> Any:
 
 
 @function("numpy.finfo")
-def finfo(here: Builder, dtype: Any, /) -> FloatInfo:
+def finfo(here: Builder, x: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype; of a complex one, those of its parts."""
-    given = _dtype_of(here, dtype, "numpy.finfo").real
+    given = _dtype_of(here, x, "numpy.finfo").real
     if not given.is_float:
         problem = f"takes a floating-point dtype, not {describe(given)}"
         raise Failure(BadArguments(function="numpy.finfo", problem=problem))
@@ -189,10 +189,9 @@ def _dtype_of(here: Builder, x: Any, name: str) -> DType:
 @function("numpy.dtype")
 def dtype_(dtype: Any) -> DType:
     """A dtype by any of its names."""
-    found = as_dtype(dtype)
-    if found is None:
+    if dtype is None:
         raise Failure(BadArguments(function="numpy.dtype", problem="takes a dtype"))
-    return found
+    return dtype  # type: ignore[no-any-return]
 
 
 _OF_NUMBERS: Final[dict[type, Kind]] = {
@@ -291,10 +290,18 @@ _KINDS: Final = {
 
 
 @function("numpy.isdtype")
-def isdtype(dtype: Any, kind: Any, /) -> bool:
-    """Whether a dtype is of a kind: a dtype, a name such as 'integral', or one of several."""
+def isdtype(given: Any, /, kind: Any) -> bool:
+    """Whether a dtype is of a kind: a dtype, a name such as 'integral', or one of several.
+
+    Unlike elsewhere, NumPy takes no text for a dtype here.
+    """
     if is_sequence(kind):
-        return any(isdtype(dtype, each) for each in kind)
-    if isinstance(kind, str) and kind in _KINDS:
-        return as_dtype(dtype) in CLASSES[_KINDS[kind]]
-    return as_dtype(dtype) is as_dtype(kind)
+        return any(isdtype(given, each) for each in kind)
+    if isinstance(given, DType) and isinstance(kind, str) and kind in _KINDS:
+        return given in CLASSES[_KINDS[kind]]
+    for each in (given, kind):
+        if not isinstance(each, DType):
+            kinds = ", ".join(map(repr, _KINDS))
+            problem = f"takes a dtype and a dtype or one of {kinds}, not {describe(each)}"
+            raise Failure(BadArguments(function="numpy.isdtype", problem=problem))
+    return given is kind

@@ -17,11 +17,11 @@ from pscdsl._src.primitives.indexing import DynamicSlice
 from pscdsl.numpy.calling import (
     as_array,
     as_count,
-    as_dtype,
     as_items,
     as_operand,
     as_shape,
     as_size,
+    cast_in_kind,
     as_times,
     lifted,
     normalize_axes,
@@ -565,8 +565,7 @@ def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> V
     else:
         place = normalize_axis(axis, pieces[0].ndim, "numpy.concatenate")
     result = concatenated("numpy.concatenate", pieces, place)
-    wanted = as_dtype(dtype)
-    return result if wanted is None else cast(result, wanted)
+    return result if dtype is None else cast_in_kind("numpy.concatenate", result, dtype)
 
 
 @function("numpy.stack", together=("arrays",))
@@ -577,8 +576,7 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
     require_fitting("numpy.stack", pieces)
     deep = [reshaped(x, (*x.shape[:place], 1, *x.shape[place:])) for x in pieces]
     result = joined(deep, place)
-    wanted = as_dtype(dtype)
-    return result if wanted is None else cast(result, wanted)
+    return result if dtype is None else cast_in_kind("numpy.stack", result, dtype)
 
 
 @function("numpy.vstack", "numpy.row_stack", together=("tup",))

@@ -26,14 +26,15 @@ from pscdsl._src.ir.builder import (
     promote,
     weakened,
 )
-from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.numpy_dtypes import from_numpy, meant_by, to_numpy
 from pscdsl._src.ir.program import kind_of
 from pscdsl._src.primitives.elementwise import Convert
-from pscdsl.typing.codes.element_types import IntegersMakeAnArray
+from pscdsl.typing.codes.element_types import IntegersMakeAnArray, NoSuchDType
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind
+from pscdsl.typing.dtypes import BF16, DEFAULT, I64, KEY, DType, Kind, is_dtype_name
+from pscdsl.typing.dtypes import dtype as named
 from pscdsl.typing.python_containers import is_constant, is_dtype, is_sequence, is_slice, is_tuple
 
 # How messages speak of a static value: in the user's words, never by what it is in here.
@@ -113,6 +114,34 @@ def _written(value: object) -> str:
         return shortened(repr(value))
     except ValueError:  # an integer with more digits than Python writes
         return "a very large integer"
+
+
+def as_dtype(dtype: object) -> DType | None:
+    """Return the dtype that NumPy takes an argument for, None for None; a Failure if it is none."""
+    if dtype is None or (isinstance(dtype, DType) and dtype is not KEY):
+        return dtype
+    found = meant_by(dtype) if isinstance(dtype, str) or is_dtype(dtype) else None
+    if found is not None:
+        return found
+    shown = f"an array ({dtype.type})" if isinstance(dtype, Value | Weak) else describe(dtype)
+    raise Failure(NoSuchDType(given=shown, instead=_other_reading(dtype)))
+
+
+def _other_reading(dtype: object) -> str:
+    """What to write for a text that counts bits or names a byte order; empty for any other."""
+    if not isinstance(dtype, str):
+        return ""
+    if is_dtype_name(dtype) and dtype != KEY.name:
+        own = named(dtype)
+        written = "psc.bf16" if own is BF16 else f"np.{to_numpy(own).name}"
+        return (
+            f"a text counts bytes, as NumPy reads it, and `psc.{dtype}` counts bits: "
+            f"write `{written}`"
+        )
+    native = meant_by(f"={dtype[1:]}") if dtype[:1] in ("<", ">") else None
+    if native is not None:
+        return f"numbers have the byte order of the machine: write `np.{to_numpy(native).name}`"
+    return ""
 
 
 def not_taken(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
@@ -241,6 +270,8 @@ class Meaning:
         if self.wants_builder:
             args = (here, *args)
         arguments = self._bind(args, kwargs)
+        if "dtype" in arguments:
+            arguments["dtype"] = as_dtype(arguments["dtype"])
         if not self.together and not self.alone:
             return self._call(arguments)
         for name in self._arrays & arguments.keys():

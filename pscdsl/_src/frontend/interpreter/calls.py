@@ -83,7 +83,7 @@ from pscdsl._src.ir.builder import PythonNumber, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy import methods
-from pscdsl.numpy.calling import refuse_missing, values_only
+from pscdsl.numpy.calling import in_loop, refuse_missing, values_only
 from pscdsl.numpy.methods import BoundMethod
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import Shape
@@ -523,6 +523,7 @@ def invoke(
     if isinstance(function, Meaning):
         kwargs = values_only(function.name, kwargs)
         if kwargs and frame.program is not None:
+            args, kwargs = in_loop(here, function, *_plain_all(here, args, kwargs))
             refuse_missing(function, function.name, kwargs)
         if frame.program is None:
             return static_numpy(function, args, kwargs)
