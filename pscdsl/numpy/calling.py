@@ -572,7 +572,7 @@ def in_loop(
     outputs = (None,) * ufunc.nout
     try:
         if len(given) != ufunc.nin:
-            raise TypeError(f"takes {ufunc.nin} operands")  # noqa: TRY301
+            raise TypeError(f"takes {ufunc.nin} operands")
         loop = ufunc.resolve_dtypes(
             (*given, *outputs), signature=((None,) * ufunc.nin + (wanted,) * ufunc.nout)
         )

@@ -15,7 +15,15 @@ from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place,
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.new_memory import arrangement
-from pscdsl._src.frontend.interpreter.places import Bound, Located, Part, Ref, shared
+from pscdsl._src.frontend.interpreter.places import (
+    Bound,
+    Located,
+    Part,
+    Ref,
+    may_be_array,
+    note_array,
+    shared,
+)
 from pscdsl._src.frontend.interpreter.python_numbers import is_number
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
@@ -140,7 +148,7 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         instead = methods.INSTEAD.get(name, "").format(x=frame.source.text_of(node.value))
         known = () if instead else methods.NAMES
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead))
-    return found
+    return note_array(found) if may_be_array(value) and is_traced(found) else found
 
 
 def _of_constant(value: Any, name: str) -> Any:
