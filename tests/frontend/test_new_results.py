@@ -242,11 +242,23 @@ def increased(a: Any) -> Any:
     return a
 
 
-@psc.kernel
-def increased_twice(a: f64) -> f64:
+def of_argument(a: f64) -> f64:
     b = a
     a += 1
     return a + 10 * b
+
+
+def of_field(p: Pair) -> f64:
+    a = p.a
+    for _ in range(3):
+        a += 1
+    return a + p.a
+
+
+def of_number(a: float, x: f64["n"]) -> f64:
+    b = a
+    a += 1
+    return x[0] * a + b
 
 
 def scalar_in_if(x: f64["n"]) -> f64:
@@ -516,10 +528,6 @@ def given_to_operator(x: f64["n"]) -> f64:
     return t + 10 * s
 
 
-def given_to_kernel(x: f64["n"]) -> f64:
-    return increased_twice(np.array(3.0)) + increased_twice(x[0])
-
-
 def written_by_out(x: f64["n"]) -> f64:
     s = np.array(3.0) if x[0] > 0 else x[0]
     u = s
@@ -586,7 +594,7 @@ BOTH = [
     *(collected_by_map, iterated, array_then_scalar, scalar_then_array, within_steps, until_large),
     *(in_record, in_one_of_records, copied, cast, conjugate, copy_after_loop, cast_after_loop),
     *(copy_of_array, copy_by_python, real_part, reshaped_by_method, reshaped, squeezed, as_array),
-    *(given_to_function, given_to_operator, given_to_kernel, written_by_out, held_by_function),
+    *(given_to_function, given_to_operator, written_by_out, held_by_function),
     *(one_of_where, larger, with_ellipsis, bound_anew, always_scalars),
 ]
 
@@ -603,3 +611,11 @@ def test_scalars_and_arrays_without_axes(function: Callable[..., Any]) -> None:
             continue
         wanted = function(x.copy())
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_arguments_without_axes_may_be_arrays() -> None:
+    for function, argument in ((of_argument, 3.0), (of_field, Pair(np.array(3.0), np.array(2.0)))):
+        with pytest.raises(psc.CheckError, match=r"`a \+=`(.*\n)*.*help: a = a \+ 1"):
+            psc.kernel(function)(argument)
+    kernel: Any = psc.kernel(of_number)
+    assert float(kernel(3.0, np.ones(2))) == of_number(3.0, np.ones(2))
