@@ -24,7 +24,7 @@ from pscdsl._src.ir.builder import (
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.program import Literal, Scalar
-from pscdsl._src.language.meanings import Meaning, as_dtype, describe, function
+from pscdsl._src.language.meanings import Meaning, as_dtype, describe, function, may_be_none
 from pscdsl._src.primitives.shaping import Constant
 from pscdsl.numpy.shorthand import cast, joined, listed, reshaped
 from pscdsl.typing.array_types import Shape
@@ -105,8 +105,15 @@ def normalize_axes(axes: object, rank: int, function: str) -> tuple[int, ...]:
     return found
 
 
+def reduced_axes(axes: object, rank: int, function: str) -> tuple[int, ...]:
+    """Return several axes where NumPy takes a tuple of them and no list."""
+    if isinstance(axes, list):
+        _refuse(axes, function)  # pyright: ignore[reportUnknownArgumentType]
+    return normalize_axes(axes, rank, function)
+
+
 def _refuse(axis: object, function: str) -> NoReturn:
-    problem = f"takes an axis that is a static integer, not {describe(axis)}"
+    problem = f"takes an axis that is a static integer, or a tuple of them, not {describe(axis)}"
     raise Failure(BadArguments(function=function, problem=problem))
 
 
@@ -371,17 +378,16 @@ def of_arrays(
 
     def declare(body: Callable[..., Any]) -> Meaning:
         @functools.cache  # at the first call: there are hundreds of functions
-        def looked() -> tuple[list[str], set[str], set[str]]:
+        def looked() -> tuple[list[str], set[str]]:
             parameters = inspect.signature(body).parameters
             places = list(parameters)
-            flags = {name for name in places if str(parameters[name].annotation).startswith("bool")}
             optional = {
-                name for name in (*arrays, *numbers, *scalars) if parameters[name].default is None
+                name for name in (*arrays, *numbers, *scalars) if may_be_none(parameters[name])
             }
-            return places, flags, optional
+            return places, optional
 
         def given(name: str, x: Any) -> Any:
-            _, flags, optional = looked()
+            optional = looked()[1]
             if name in numbers or name in scalars:
                 if x is not None or name not in optional:
                     check = require_scalar if name in scalars else require_number
@@ -389,9 +395,6 @@ def of_arrays(
             elif name not in arrays:
                 if name not in traced:
                     require_static(x, names[0], name)
-                if name in flags and isinstance(x, Dim):
-                    problem = f"takes True or False as `{name}`, not {describe(x)}"
-                    raise Failure(BadArguments(function=names[0], problem=problem))
             elif x is not None or name not in optional:
                 x = as_array(x, names[0], name)
                 if x.dtype is KEY and not keys:

@@ -20,7 +20,7 @@ from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStati
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import CLASSES, KEY, DType, Kind
-from pscdsl.typing.python_containers import is_constant, is_sequence
+from pscdsl.typing.python_containers import is_constant, is_sequence, is_tuple
 from pscdsl.typing.signatures import DTypeClass
 
 _CONSTANTS: Final[dict[str, object]] = {
@@ -227,9 +227,9 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 @function("numpy.promote_types")
-def promote_types(type1: Any, type2: Any) -> DType:
+def promote_types(type1: Any, type2: Any, /) -> DType:
     """The dtype that holds what two dtypes hold, as NumPy has it."""
-    return _promoted("numpy.promote_types", type1, type2)
+    return _promoted("numpy.promote_types", dtype_(type1), dtype_(type2))
 
 
 def _dtype_among(name: str, x: Any) -> DType:
@@ -272,10 +272,10 @@ def isscalar(element: Any) -> bool:
 @function("numpy.issubdtype")
 def issubdtype(arg1: Any, arg2: Any, /) -> bool:
     """Whether a dtype is one of a class, or the same one."""
-    given = as_dtype(arg1)
+    given = dtype_(arg1)
     if isinstance(arg2, DTypeClass):
         return given in arg2.members
-    return given is as_dtype(arg2)
+    return given is dtype_(arg2)
 
 
 _KINDS: Final = {
@@ -295,7 +295,7 @@ def isdtype(given: Any, /, kind: Any) -> bool:
 
     Unlike elsewhere, NumPy takes no text for a dtype here.
     """
-    if is_sequence(kind):
+    if is_tuple(kind):
         return any(isdtype(given, each) for each in kind)
     if isinstance(given, DType) and isinstance(kind, str) and kind in _KINDS:
         return given in CLASSES[_KINDS[kind]]

@@ -14,7 +14,7 @@ from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Scalar, kind_of
-from pscdsl._src.language.meanings import describe, function, require_no_integers
+from pscdsl._src.language.meanings import OMITTED, describe, function, require_no_integers
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.elementwise import Bitcast
 from pscdsl._src.primitives.matrices import Diagonal
@@ -102,26 +102,28 @@ def full(here: Builder, shape: Any, fill_value: Any, dtype: Any = None) -> Value
 
 
 @function("numpy.zeros_like")
-def zeros_like(here: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
+def zeros_like(here: Builder, a: Any, dtype: Any = None, *, shape: Any = None) -> Value | Weak:
     """Zeros in the dtype and shape of another array."""
     return _like(here, "numpy.zeros_like", a, False, dtype, shape)
 
 
 @function("numpy.ones_like")
-def ones_like(here: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
+def ones_like(here: Builder, a: Any, dtype: Any = None, *, shape: Any = None) -> Value | Weak:
     """Ones in the dtype and shape of another array."""
     return _like(here, "numpy.ones_like", a, True, dtype, shape)
 
 
 @function("numpy.empty_like")
-def empty_like(here: Builder, prototype: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
+def empty_like(
+    here: Builder, prototype: Any, /, dtype: Any = None, *, shape: Any = None
+) -> Value | Weak:
     """Zeros in the dtype and shape of another array."""
     return _like(here, "numpy.empty_like", prototype, False, dtype, shape)
 
 
 @function("numpy.full_like")
 def full_like(
-    here: Builder, a: Any, fill_value: Any, dtype: Any = None, shape: Any = None
+    here: Builder, a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None
 ) -> Value | Weak:
     """One number in the dtype and shape of another array; it must fit the dtype."""
     return _like(here, "numpy.full_like", a, fill_value, dtype, shape)
@@ -223,6 +225,9 @@ def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
     """A cast: floats to integers towards zero."""
     if dtype is None:
         raise Failure(BadArguments(function="numpy.astype", problem="takes a dtype"))
+    if not isinstance(x, Value | Weak | np.ndarray | np.generic):
+        problem = f"takes an array, not {describe(x)}"
+        raise Failure(BadArguments(function="numpy.astype", problem=problem))
     return in_dtype(here, x, dtype)
 
 
@@ -330,10 +335,27 @@ LARGEST_DENOMINATOR = 1 << 20
 
 @function("numpy.arange")
 def arange(
-    here: Builder, start: Any, stop: Any = None, step: Any = 1, dtype: Any = None
+    here: Builder,
+    start_or_stop: Any = OMITTED,
+    /,
+    stop: Any = OMITTED,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    start: Any = OMITTED,
 ) -> Value | Weak:
     """Numbers from `start` up to, not including, `stop`; their count is known while checking."""
-    if stop is None:
+    step = 1 if step is None else step
+    if start is not OMITTED and (stop is OMITTED or start_or_stop is not OMITTED):
+        problem = "takes `start` beside `stop`, once"
+        raise Failure(BadArguments(function="numpy.arange", problem=problem))
+    if start_or_stop is not OMITTED:
+        start = start_or_stop
+    if start is OMITTED and stop is OMITTED:
+        raise Failure(BadArguments(function="numpy.arange", problem="takes a `stop`"))
+    if start is OMITTED:
+        start = 0
+    elif stop is OMITTED or stop is None:
         start, stop = 0, start
     bounds = [_bound(x) for x in (start, stop, step)]
     if any(isinstance(x, float) for x in bounds):
@@ -608,6 +630,9 @@ def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
 @function("numpy.indices")
 def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     """The indices of an array of this shape, one axis after the other along the first axis."""
+    if not is_sequence(dimensions):
+        problem = f"takes a tuple of sizes, not {describe(dimensions)}"
+        raise Failure(BadArguments(function="numpy.indices", problem=problem))
     shape = as_shape(dimensions, "numpy.indices", here.facts)
 
     def counted(axis: int, wanted: DType) -> Value:

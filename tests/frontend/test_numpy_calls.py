@@ -28,6 +28,7 @@ from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.values import Poison
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.numpy import methods
 from pscdsl.typing.diagnostics import Failure
 from tests.support.numpy_harness import run
 
@@ -73,9 +74,10 @@ def in_kernel(expression: str) -> Any:
         warnings.simplefilter("ignore")
         try:
             return run(program, np.zeros(1), *(ARRAYS[name] for name in names))
-        except Failure as refusal:
-            assert all(each.code != "PSC999" for each in refusal.diagnostics), expression
-            return None
+        except Failure as failure:
+            refusal = failure
+    assert all(each.code != "PSC999" for each in refusal.diagnostics), expression
+    return None
 
 
 def in_numpy(expression: str) -> Any:
@@ -104,7 +106,7 @@ def difference(found: Any, wanted: Any, dtypes: bool = True) -> str:
     if dtypes and mine.dtype != theirs.dtype:
         return f"{mine.dtype} is not {theirs.dtype}"
     precise = [each.astype(complex) for each in (mine, theirs)]
-    rtol = 1e-2 if mine.dtype.itemsize <= 2 else 1e-5
+    rtol = 1e-2 if min(mine.dtype.itemsize, theirs.dtype.itemsize) <= 2 else 1e-5
     if not np.allclose(*precise, rtol=rtol, atol=rtol, equal_nan=True):
         return f"{mine.tolist()} is not {theirs.tolist()}"
     return ""
@@ -217,3 +219,165 @@ def test_texts_as_dtypes_mean_what_they_mean_in_numpy(part: int) -> None:
     always = [each for each in calls if any(f"'{text}'" in each for text in OWN[:9])]
     tried = calls if SHARE == 1 else random.Random(part).sample(calls, len(calls) // SHARE)
     assert compared({*tried, *always}) > 100
+
+
+# Calls that raise.
+
+LIKELY = (
+    *("x", "v", "[v, v]", "0", "2", "(1,)", "np.add", "v.dtype", "v[0]", "k", "(3, 2)", "'i,i'"),
+    *("x[:, :2]", "b", "1", "[b]", "'numeric'", "lambda q: q"),
+)
+OPTIONS = (
+    *("'nonsense'", "''", "None", "0", "1", "-1", "2", "5", "2.5", "True", "'C'", "'F'", "'left'"),
+    *("x", "v", "k", "b", "(0,)", "(0, 1)", "(0, 0)", "[]", "[1.0, 2.0]", "'f4'", "np.float32"),
+    *("'sort'", "'stable'", "'clip'", "'linear'", "'same'", "'ortho'", "1j", "-2.5", "[0, 1, 2]"),
+)
+"""Values for any parameter, most of which NumPy takes for none."""
+OWN_KEYWORDS = {("np.bincount", "length")}
+"""Keywords that NumPy's functions do not have."""
+
+
+def signatures() -> dict[str, inspect.Signature]:
+    """The parameters that functions and methods of NumPy's have in kernels."""
+    found: dict[str, inspect.Signature] = {}
+    for name, meaning in sorted(MEANINGS.items()):
+        if not isinstance(meaning, Meaning) or not name.startswith("numpy."):
+            continue
+        parameters = [each for each in meaning.signature.parameters.values() if each.name != "here"]
+        short = name.removeprefix("numpy.")
+        if not short.startswith("ndarray."):
+            found[f"np.{short}"] = inspect.Signature(parameters)
+        if short in methods.AS_FUNCTION and parameters[0].kind in (0, 1):
+            found[f"x.{short}"] = inspect.Signature(parameters[1:])
+    return found
+
+
+SIGNATURES = signatures()
+
+
+def call(function: str, given: Mapping[inspect.Parameter, str], by_keyword: bool) -> str:
+    """A call with some arguments, the optional ones by keyword or all by position."""
+    arguments: list[str] = []
+    for parameter, text in given.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            arguments.append(text)
+        elif parameter.kind is parameter.KEYWORD_ONLY or by_keyword:
+            only = parameter.kind is parameter.POSITIONAL_ONLY
+            arguments.append(text if only else f"{parameter.name}={text}")
+        else:
+            arguments.append(text)
+    return f"{function}({', '.join(arguments)})"
+
+
+def accepted(function: str) -> dict[inspect.Parameter, str] | None:
+    """Required arguments with which kernels and NumPy accept a function; None if none are found."""
+    required = [
+        each
+        for each in SIGNATURES[function].parameters.values()
+        if each.default is each.empty and each.kind is not each.VAR_KEYWORD
+    ]
+    for texts in itertools.islice(itertools.product(LIKELY, repeat=len(required)), 400):
+        given = dict(zip(required, texts, strict=True))
+        text = call(function, given, by_keyword=False)
+        if not isinstance(in_numpy(text), Exception) and in_kernel(text) is not None:
+            return given
+    return None
+
+
+def calls_of(function: str) -> Iterable[str]:
+    """Calls of a function in which one argument is any value, and those without an argument."""
+    given = accepted(function)
+    if given is None:
+        return
+    parameters = SIGNATURES[function].parameters.values()
+    yield call(function, given, by_keyword=True)
+    for parameter in given:
+        rest = {name: text for name, text in given.items() if name is not parameter}
+        yield call(function, rest, by_keyword=False)
+    for parameter, option in itertools.product(parameters, OPTIONS):
+        if parameter.kind is parameter.VAR_KEYWORD or (function, parameter.name) in OWN_KEYWORDS:
+            continue
+        yield call(function, {**given, parameter: option}, by_keyword=False)
+        variadic = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not variadic:
+            keyword = inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY)
+            rest = {name: text for name, text in given.items() if name is not parameter}
+            yield call(function, {**rest, keyword: option}, by_keyword=False)
+
+
+BY_DATA = (
+    *("np.empty", "np.partition", "np.argpartition", "x.argpartition", "np.choose", "x.choose"),
+    *("np.histogram", "np.ravel_multi_index", "np.unravel_index", "np.linalg.lstsq"),
+    *("np.linalg.tensorsolve", "np.polymul", "np.quantile", "np.percentile", "np.nanquantile"),
+    *("np.nanpercentile", "np.geomspace", "np.linalg.eigh", "np.linalg.eigvalsh"),
+    *("np.linalg.cholesky", "np.pad(x, 0, constant_values="),
+)
+"""Where NumPy raises, or chooses, by the data alone, or differs as documented."""
+PARTS = 8
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_what_numpy_raises_for_is_refused(part: int) -> None:
+    rng, tried = random.Random(part), list[str]()
+    functions = list(SIGNATURES)[part::PARTS]
+    for function in functions if SHARE == 1 else rng.sample(functions, len(functions) // 3):
+        calls = [
+            text
+            for text in dict.fromkeys(calls_of(function))
+            if not text.startswith(BY_DATA) and not text.endswith("sorter=k)")
+        ]
+        tried += calls if SHARE == 1 else rng.sample(calls, len(calls) // 4)
+    assert compared(tried, dtypes=False) > 20
+
+
+def parameters_of_numpy(function: str) -> list[inspect.Parameter] | None:
+    """The parameters of NumPy's function, if this version tells them."""
+    found: Any = np
+    for part in function.split(".")[1:]:
+        found = getattr(found, part, None)
+    kind = inspect.Parameter
+    if isinstance(found, np.ufunc):
+        keywords = "where casting order dtype subok signature axes axis keepdims".split()
+        return [
+            *(kind(f"x{number}", kind.POSITIONAL_ONLY) for number in range(found.nin)),
+            kind("out", kind.POSITIONAL_OR_KEYWORD, default=None),
+            *(kind(name, kind.KEYWORD_ONLY, default=None) for name in keywords),
+        ]
+    try:
+        return [*inspect.signature(found).parameters.values()]
+    except (TypeError, ValueError):
+        return None
+
+
+OTHER_SIGNATURES = {"np.arange", "np.ix_", "np.broadcast_arrays", "np.broadcast_shapes"}
+
+
+def more_than_numpy(function: str) -> str:
+    """What a function takes that NumPy's does not: arguments by position, or keywords."""
+    theirs = parameters_of_numpy(function)
+    if theirs is None or function in OTHER_SIGNATURES:
+        return ""
+    ours = [*SIGNATURES[function].parameters.values()]
+    if any(each.kind in (2, 4) for each in ours):
+        return ""
+    named = {each.name: each for each in theirs}
+    by_place = [each for each in theirs if each.kind in (0, 1)]
+    for place, each in enumerate(each for each in ours if each.kind in (0, 1)):
+        if place >= len(by_place):
+            return f"`{each.name}` by position"
+        wanted = by_place[place]
+        if each.kind == 1 and (wanted.kind == 0 or wanted.name != each.name):
+            return f"`{each.name}` in the place of `{wanted.name}`, or by keyword"
+        if wanted.default is wanted.empty and each.default is not each.empty:
+            return f"calls without `{wanted.name}`"
+    more = any(each.kind is each.VAR_KEYWORD for each in theirs)
+    for each in ours:
+        if each.kind in (1, 3) and each.name not in named and not more:
+            return "" if (function, each.name) in OWN_KEYWORDS else f"the keyword `{each.name}`"
+    return ""
+
+
+def test_signatures_take_no_more_than_those_of_numpy() -> None:
+    functions = [name for name in SIGNATURES if name.startswith("np.")]
+    wrong = {name: why for name in functions if (why := more_than_numpy(name))}
+    assert not wrong

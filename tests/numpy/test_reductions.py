@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.element_types import AccumulatorTooNarrow, DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.codes.element_types import (
+    AccumulatorTooNarrow,
+    DtypeNotAccepted,
+    DtypesDiffer,
+    NoSuchDType,
+)
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import AxisOutOfRange, RepeatedAxis
 from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction

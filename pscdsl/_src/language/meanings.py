@@ -161,6 +161,14 @@ def shortened(text: str, limit: int = 200) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+class _Omitted:
+    def __repr__(self) -> str:
+        return "<no value>"
+
+
+OMITTED: Final[Any] = _Omitted()
+"""The default of a parameter that NumPy knows to be left out, which is not what None says."""
+
 MEANINGS: dict[str, object] = {}
 """What a qualified name such as `numpy.mean` or `pscdsl.scan` means in a kernel."""
 
@@ -188,6 +196,8 @@ class Meaning:
     _by_keyword: frozenset[str]
     _required: frozenset[str]
     _arrays: frozenset[str]
+    _flags: Mapping[str, bool]
+    """The parameters that are True or False, and whether they may be None."""
     _simple: bool
     """Whether it takes neither `*args` nor `**kwargs`."""
 
@@ -237,6 +247,11 @@ class Meaning:
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._simple = all(p.kind in (0, 1, 3) for p in parameters)
         self._arrays = self.together | self.alone
+        self._flags = {
+            p.name: p.annotation != "bool"
+            for p in parameters
+            if p.annotation in ("bool", "bool | None")
+        }
         unknown = (self.together | self.alone) - set(names)
         assert not unknown, f"{self.name}: no parameters {unknown}"
 
@@ -272,6 +287,8 @@ class Meaning:
         arguments = self._bind(args, kwargs)
         if "dtype" in arguments:
             arguments["dtype"] = as_dtype(arguments["dtype"])
+        for name in self._flags.keys() & arguments.keys():
+            self._require_flag(name, arguments[name])
         if not self.together and not self.alone:
             return self._call(arguments)
         for name in self._arrays & arguments.keys():
@@ -321,6 +338,15 @@ class Meaning:
         own = meets if first.dtype.kind is meets.kind else None
         return weakened(_builder(operands), first.dtype.kind, at, own)
 
+    def _require_flag(self, name: str, argument: Any) -> None:
+        """Refuse what is not True or False; NumPy takes integers for them."""
+        may_be = isinstance(argument, bool | int | np.bool_) or (
+            argument is None and self._flags[name]
+        )
+        if not may_be:
+            problem = f"takes True or False as `{name}`, not {describe(argument)}"
+            raise Failure(BadArguments(function=self.name, problem=problem))
+
     def _require_kinds(self, arguments: Mapping[str, Any], dtype: DType) -> None:
         """Refuse what NumPy would compute, or give, in a dtype of a lower kind."""
         for name in self._of_a_kind:
@@ -368,7 +394,7 @@ class Meaning:
 
         None stands for an array that is left out, where that is the default.
         """
-        if argument is None and self.signature.parameters[name].default is None:
+        if argument is None and may_be_none(self.signature.parameters[name]):
             return
         wrong = _first_stranger(argument)
         if wrong is not None:
@@ -394,6 +420,11 @@ class Meaning:
             if name in changed:
                 changed[name] = _map_operands(lambda _: next(remaining), changed[name])
         return self._call(changed)
+
+
+def may_be_none(parameter: inspect.Parameter) -> bool:
+    """Whether None may be passed for an array, which is then left out."""
+    return parameter.default is None or parameter.default is OMITTED
 
 
 WIDENING: Final = frozenset(

@@ -199,9 +199,7 @@ class Appended:
 class Stacked(Long):
     """A list of items of one type, as long as a loop has steps."""
 
-    def __init__(
-        self, rows: Ref, kind: Kind | None, depth: int, *, is_array: bool = False
-    ) -> None:
+    def __init__(self, rows: Ref, kind: Kind | None, depth: int, *, is_array: bool = False) -> None:
         self.rows = rows
         """The items as the rows of an array."""
         self.kind = kind
