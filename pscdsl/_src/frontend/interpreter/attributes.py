@@ -53,7 +53,7 @@ from pscdsl.numpy import methods
 from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dtypes import DType, is_dtype_name
 from pscdsl.typing.python_containers import is_constant, is_dict
 
 CONSTANT_PROPERTIES = ("T", "shape", "ndim", "dtype", "size", "real", "imag")
@@ -334,6 +334,12 @@ def _of_static(value: Any, name: str, owner: str) -> Any:
     if name in PROPERTIES.get(kind, ()):
         return getattr(value, name)
     if isinstance(value, DType) and name in ("char", "itemsize", "kind", "name"):
+        module, _, last = owner.rpartition(".")
+        if module and (is_dtype_name(last) or isinstance(MEANINGS.get(f"numpy.{last}"), DType)):
+            instead = f"`np.dtype({owner})` has it, the class has not"
+            raise Failure(
+                NoSuchAttribute(owner=f"the class `{owner}`", attribute=name, instead=instead)
+            )
         return getattr(to_numpy(value), name)
     if isinstance(value, Enum | EnumMember) and name in ("name", "value"):
         return getattr(value, name)
