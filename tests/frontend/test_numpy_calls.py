@@ -290,7 +290,9 @@ def calls_of(function: str) -> Iterable[str]:
     if given is None:
         return
     parameters = SIGNATURES[function].parameters.values()
-    yield call(function, given, by_keyword=True)
+    variadic = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    if not variadic:
+        yield call(function, given, by_keyword=True)
     for parameter in given:
         rest = {name: text for name, text in given.items() if name is not parameter}
         yield call(function, rest, by_keyword=False)
@@ -298,7 +300,6 @@ def calls_of(function: str) -> Iterable[str]:
         if parameter.kind is parameter.VAR_KEYWORD or (function, parameter.name) in OWN_KEYWORDS:
             continue
         yield call(function, {**given, parameter: option}, by_keyword=False)
-        variadic = any(each.kind is each.VAR_POSITIONAL for each in parameters)
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not variadic:
             keyword = inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY)
             rest = {name: text for name, text in given.items() if name is not parameter}
