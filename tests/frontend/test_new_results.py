@@ -524,7 +524,7 @@ def given_to_function(x: f64["n"]) -> f64:
 
 def given_to_operator(x: f64["n"]) -> f64:
     s = np.array(3.0) if x[0] > 0 else x[0]
-    t = operator.iadd(s, 1)
+    t = operator.iadd(s, 1)  # type: ignore[no-untyped-call]
     return t + 10 * s
 
 
@@ -614,7 +614,11 @@ def test_scalars_and_arrays_without_axes(function: Callable[..., Any]) -> None:
 
 
 def test_arguments_without_axes_may_be_arrays() -> None:
-    for function, argument in ((of_argument, 3.0), (of_field, Pair(np.array(3.0), np.array(2.0)))):
+    cases: list[tuple[Callable[..., Any], Any]] = [
+        (of_argument, 3.0),
+        (of_field, Pair(np.array(3.0), np.array(2.0))),
+    ]
+    for function, argument in cases:
         with pytest.raises(psc.CheckError, match=r"`a \+=`(.*\n)*.*help: a = a \+ 1"):
             psc.kernel(function)(argument)
     kernel: Any = psc.kernel(of_number)

@@ -105,9 +105,9 @@ def difference(found: Any, wanted: Any, dtypes: bool = True) -> str:
         return f"{mine.shape} is not {theirs.shape}"
     if dtypes and mine.dtype != theirs.dtype:
         return f"{mine.dtype} is not {theirs.dtype}"
-    precise = [each.astype(complex) for each in (mine, theirs)]
+    precise, wanted = mine.astype(complex), theirs.astype(complex)
     rtol = 1e-2 if min(mine.dtype.itemsize, theirs.dtype.itemsize) <= 2 else 1e-5
-    if not np.allclose(*precise, rtol=rtol, atol=rtol, equal_nan=True):
+    if not np.allclose(precise, wanted, rtol=rtol, atol=rtol, equal_nan=True):
         return f"{mine.tolist()} is not {theirs.tolist()}"
     return ""
 
