@@ -220,6 +220,8 @@ def test_help_says_to_write_to_a_copy_of_what_is_captured() -> None:
 
 
 class Pair(NamedTuple):
+    """Two numbers."""
+
     a: f64
     b: f64
 
@@ -349,7 +351,7 @@ def collected_by_map(x: f64["n"]) -> f64:
 def appended(x: f64["n"]) -> f64:
     items: list[Any] = []
     for v in x:
-        items.append(np.array(v))  # noqa: PERF401
+        items.append(np.array(v))
     u = items[0]
     u += 1
     return items[0] + u
