@@ -23,7 +23,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types unit interop gpu gpu-ahead compat fuzz attack identity differential bench bench-numpy bench-torch bench-check format clean
+.PHONY: help demo docs test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential bench bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
 unit: $(VENV)/.test interop ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
 
+without-bytecode: $(VENV)/.test ## The tests of what is read from files, where Python writes no bytecode.
+	PYTHONDONTWRITEBYTECODE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/kernels/test_identity.py tests/caching
+
 interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; the others do not.
 	PYTHONPATH=$(SITE) $(bin)/python -m pytest -q -n $(JOBS) tests/interop
 
@@ -73,7 +76,7 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20
 	        --programs $(PLAIN) --seed $(SEED) || exit 1; \
 	done
 	$(bin)/python -m tests.fuzz.artefacts --mutants $(STATIC) --seed $(SEED)
-	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_static_walks.py tests/numpy/test_argument_walks.py
+	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_static_walks.py tests/frontend/test_numpy_calls.py tests/numpy/test_argument_walks.py
 	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/analysis/test_keys_fuzz.py
 	CAPTURES_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_captured_ways.py
 

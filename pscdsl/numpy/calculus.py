@@ -7,7 +7,7 @@ from typing import Any
 
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.meanings import describe, function
+from pscdsl._src.language.meanings import OMITTED, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.matrices import EPSILON
@@ -28,8 +28,8 @@ from pscdsl.numpy.calling import (
 )
 from pscdsl.numpy.convolution import convolve
 from pscdsl.numpy.creation import vander
-from pscdsl.numpy.elementwise import REAL, require, to_inexact, with_i64
-from pscdsl.numpy.linear_algebra import number_for_each, require_same
+from pscdsl.numpy.elementwise import REAL, literal, require, to_inexact, with_i64
+from pscdsl.numpy.linear_algebra import number_for_each, require_same, rounds_off
 from pscdsl.numpy.manipulation import concatenated
 from pscdsl.numpy.reductions import require_elements, total
 from pscdsl.numpy.shorthand import (
@@ -126,6 +126,8 @@ def polyfit(
     if rcond is None:
         here = x.builder.program.current
         cutoff = e.multiply(here.size(size, x.dtype), EPSILON[x.dtype])
+    elif rounds_off(rcond):
+        cutoff = x.builder.literal(EPSILON[x.dtype], x.dtype)
     else:
         cutoff = number_for_each(name, powers, rcond)
     found: Value = LeastSquares()(powers, cutoff, wanted_values)
@@ -224,8 +226,8 @@ def diff(
     a: Value,
     n: int = 1,
     axis: int = -1,
-    prepend: Value | None = None,
-    append: Value | None = None,
+    prepend: Value = OMITTED,
+    append: Value = OMITTED,
 ) -> Value:
     """Each element's difference to the one before it, `n` times; of bools, whether they differ."""
     place = normalize_axis(axis, a.ndim, "numpy.diff")
@@ -243,7 +245,11 @@ def diff(
 
 
 def _end(x: Value | None, a: Value, axis: int) -> Value | None:
-    if x is None or x.ndim:
+    if x is None:
+        raise Failure(BadArguments(function="numpy.diff", problem="takes no None at an end"))
+    if x is OMITTED:
+        return None
+    if x.ndim:
         return x
     return broadcast_to(x, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
 
@@ -291,6 +297,9 @@ def interp(
             )
     x, xp, fp = to_inexact(x), to_inexact(xp), to_inexact(fp)
     if period is not None:
+        if literal(period) == 0:
+            problem = "takes no period of 0"
+            raise Failure(BadArguments(function="numpy.interp", problem=problem))
         x, xp, fp = _periodic(x, xp, fp, cast(period, x.dtype))
         left = right = None
     size = xp.shape[0]

@@ -22,9 +22,9 @@ from pscdsl._src.ir.builder import (
     promote,
     weakened,
 )
-from pscdsl._src.ir.numpy_dtypes import meant_by
+from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.program import Literal, Scalar
-from pscdsl._src.language.meanings import Meaning, describe, function
+from pscdsl._src.language.meanings import Meaning, as_dtype, describe, function, may_be_none
 from pscdsl._src.primitives.shaping import Constant
 from pscdsl.numpy.shorthand import cast, joined, listed, reshaped
 from pscdsl.typing.array_types import Shape
@@ -33,7 +33,6 @@ from pscdsl.typing.codes.element_types import (
     CastDropsImaginaryPart,
     DtypeNotAccepted,
     DtypesDiffer,
-    NoSuchDType,
 )
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -46,9 +45,8 @@ from pscdsl.typing.codes.shapes import (
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import DEFAULT, KEY, DType, Kind, accepts_weak, is_dtype_name
-from pscdsl.typing.dtypes import dtype as named
-from pscdsl.typing.python_containers import NDArray, is_dtype, is_sequence, is_tuple
+from pscdsl.typing.dtypes import DEFAULT, KEY, PYTHON, DType, Kind, accepts_weak
+from pscdsl.typing.python_containers import NDArray, is_sequence, is_tuple
 
 # Static arguments: axes, sizes and shapes, items of lists; never computed numbers.
 
@@ -107,8 +105,15 @@ def normalize_axes(axes: object, rank: int, function: str) -> tuple[int, ...]:
     return found
 
 
+def reduced_axes(axes: object, rank: int, function: str) -> tuple[int, ...]:
+    """Return several axes where NumPy takes a tuple of them and no list."""
+    if isinstance(axes, list):
+        _refuse(axes, function)  # pyright: ignore[reportUnknownArgumentType]
+    return normalize_axes(axes, rank, function)
+
+
 def _refuse(axis: object, function: str) -> NoReturn:
-    problem = f"takes an axis that is a static integer, not {describe(axis)}"
+    problem = f"takes an axis that is a static integer, or a tuple of them, not {describe(axis)}"
     raise Failure(BadArguments(function=function, problem=problem))
 
 
@@ -250,11 +255,10 @@ def require_fitting(name: str, pieces: Sequence[Value], along: int | None = None
 
 
 def created(
-    here: Builder, dtype: object, kind: Kind, shape: Shape, at: Callable[[DType], Value]
+    here: Builder, dtype: DType | None, kind: Kind, shape: Shape, at: Callable[[DType], Value]
 ) -> Value | Weak:
     """A new array: in a dtype if one is given, else open; `at` must be exact in every dtype."""
-    given = as_dtype(dtype)
-    return Weak(here, kind, shape, at, scalar=True) if given is None else at(given)
+    return Weak(here, kind, shape, at, scalar=True) if dtype is None else at(dtype)
 
 
 class Known(Weak):
@@ -267,20 +271,6 @@ class Known(Weak):
     ) -> None:
         super().__init__(builder, kind, numbers.shape, at, scalar=True)
         self.numbers = numbers
-
-
-def as_dtype(dtype: object) -> DType | None:
-    """A dtype argument, maybe by its name; a Failure if it is none."""
-    if dtype is None or (isinstance(dtype, DType) and dtype is not KEY):
-        return dtype
-    shown = f"an array ({dtype.type})" if isinstance(dtype, Value | Weak) else describe(dtype)
-    if isinstance(dtype, str) and is_dtype_name(dtype):
-        return named(dtype)
-    if isinstance(dtype, str) or is_dtype(dtype):
-        found = meant_by(dtype)
-        if found is not None:
-            return found
-    raise Failure(NoSuchDType(given=shown))
 
 
 def as_operand(here: Builder, x: Any) -> Value | Weak:
@@ -307,6 +297,15 @@ def in_dtype(here: Builder, x: Any, dtype: DType) -> Value:
         x = x.default()
     if x.dtype.is_complex and dtype.is_number and not dtype.is_complex:
         raise Failure(CastDropsImaginaryPart(given=x.type, wanted=dtype))
+    return cast(x, dtype)
+
+
+def cast_in_kind(name: str, x: Value, dtype: DType) -> Value:
+    """Return an array in a dtype of its own or of a higher kind; a Failure where NumPy raises."""
+    if x.dtype is KEY or not np.can_cast(to_numpy(x.dtype), to_numpy(dtype), "same_kind"):
+        problem = f"does not cast {x.type} to {dtype}, which is of a lower kind"
+        instead = "cast the arrays, as in `x.astype(dtype)`"
+        raise Failure(BadArguments(function=name, problem=problem, instead=instead))
     return cast(x, dtype)
 
 
@@ -379,17 +378,16 @@ def of_arrays(
 
     def declare(body: Callable[..., Any]) -> Meaning:
         @functools.cache  # at the first call: there are hundreds of functions
-        def looked() -> tuple[list[str], set[str], set[str]]:
+        def looked() -> tuple[list[str], set[str]]:
             parameters = inspect.signature(body).parameters
             places = list(parameters)
-            flags = {name for name in places if str(parameters[name].annotation).startswith("bool")}
             optional = {
-                name for name in (*arrays, *numbers, *scalars) if parameters[name].default is None
+                name for name in (*arrays, *numbers, *scalars) if may_be_none(parameters[name])
             }
-            return places, flags, optional
+            return places, optional
 
         def given(name: str, x: Any) -> Any:
-            _, flags, optional = looked()
+            optional = looked()[1]
             if name in numbers or name in scalars:
                 if x is not None or name not in optional:
                     check = require_scalar if name in scalars else require_number
@@ -397,9 +395,6 @@ def of_arrays(
             elif name not in arrays:
                 if name not in traced:
                     require_static(x, names[0], name)
-                if name in flags and isinstance(x, Dim):
-                    problem = f"takes True or False as `{name}`, not {describe(x)}"
-                    raise Failure(BadArguments(function=names[0], problem=problem))
             elif x is not None or name not in optional:
                 x = as_array(x, names[0], name)
                 if x.dtype is KEY and not keys:
@@ -465,12 +460,10 @@ def require_number(x: object, name: str, parameter: str) -> None:
 
 
 def require_static(x: object, name: str, parameter: str) -> None:
-    """Refuse what the program computes, and a dtype that is none."""
+    """Refuse what the program computes."""
     if isinstance(x, Value | Weak):
         problem = f"takes a `{parameter}` that is known while checking, not an array"
         raise Failure(BadArguments(function=name, problem=problem))
-    if parameter == "dtype" and not (x is None or isinstance(x, DType)):
-        raise Failure(BadArguments(function=name, problem=f"takes no dtype {describe(x)}"))
 
 
 def as_array(x: object, name: str, parameter: str) -> Value:
@@ -567,11 +560,62 @@ def refuse_missing(function: Meaning, called: str, given: Mapping[str, Any]) -> 
             raise Failure(BadArguments(function=called, problem=problem, instead=instead))
 
 
-def _of_numpy(called: str) -> Iterable[str]:
-    """The keywords of NumPy's function of a name."""
+def in_loop(
+    here: Builder, function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return the arguments of a ufunc in the dtypes in which `dtype=` makes NumPy compute."""
+    ufunc, asked = _function_of_numpy(function.name), kwargs.get("dtype")
+    if asked is None or not isinstance(ufunc, np.ufunc) or not function.name.startswith("numpy."):
+        return args, kwargs
+    dtype = as_dtype(asked)
+    assert dtype is not None
+    operands = [as_operand(here, x) for x in args]
+    given = [_before_loop(x, operand) for x, operand in zip(args, operands, strict=True)]
+    wanted = to_numpy(dtype)
+    outputs = (None,) * ufunc.nout
+    try:
+        if len(given) != ufunc.nin:
+            raise TypeError(f"takes {ufunc.nin} operands")
+        loop = ufunc.resolve_dtypes(
+            (*given, *outputs), signature=((None,) * ufunc.nin + (wanted,) * ufunc.nout)
+        )
+        dtypes = [from_numpy(each) for each in loop]
+    except TypeError as error:
+        problem = f"does not compute {', '.join(map(describe, args))} in {dtype}: {error}"
+        instead = "cast the operands, as in `x.astype(dtype)`, or the result"
+        raise Failure(
+            BadArguments(function=function.name, problem=problem, instead=instead)
+        ) from None
+    if set(dtypes[ufunc.nin :]) != {dtype}:
+        problem = f"gives {dtypes[-1]}, not {dtype}"
+        raise Failure(BadArguments(function=function.name, problem=problem))
+    converted = [in_dtype(here, x, to) for x, to in zip(operands, dtypes, strict=False)]
+    return converted, {name: x for name, x in kwargs.items() if name != "dtype"}
+
+
+def _before_loop(x: Any, operand: Value | Weak) -> Any:
+    """What NumPy takes an operand for: a number of Python, or an array of a dtype."""
+    if isinstance(operand, Value):
+        return to_numpy(operand.dtype)
+    adapts = isinstance(x, int | float | complex | Dim) and not isinstance(x, np.generic)
+    if operand.kind is not Kind.BOOL and (
+        adapts or (isinstance(x, PythonNumber) and not x.is_array)
+    ):
+        return {Kind.INT: int, Kind.FLOAT: float, Kind.COMPLEX: complex}[operand.kind]
+    return to_numpy(PYTHON[operand.kind])
+
+
+def _function_of_numpy(called: str) -> Any:
+    """NumPy's function or method of a name; None if it has none."""
     found: Any = np
     for part in called.split(".")[1:]:
         found = getattr(found, part, getattr(np.ndarray, part, None))
+    return found
+
+
+def _of_numpy(called: str) -> Iterable[str]:
+    """The keywords of NumPy's function of a name."""
+    found = _function_of_numpy(called)
     if isinstance(found, np.ufunc):
         return _OF_UFUNCS | _OF_AXES if found.signature else _OF_UFUNCS
     try:

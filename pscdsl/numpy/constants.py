@@ -11,8 +11,8 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
-from pscdsl._src.language.meanings import MEANINGS, describe, function
-from pscdsl.numpy.calling import as_dtype, as_operand
+from pscdsl._src.language.meanings import MEANINGS, as_dtype, describe, function
+from pscdsl.numpy.calling import as_operand
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
@@ -20,7 +20,7 @@ from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStati
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import CLASSES, KEY, DType, Kind
-from pscdsl.typing.python_containers import is_constant, is_sequence
+from pscdsl.typing.python_containers import is_constant, is_sequence, is_tuple
 from pscdsl.typing.signatures import DTypeClass
 
 _CONSTANTS: Final[dict[str, object]] = {
@@ -138,9 +138,9 @@ def _limit(owner: str, info: FloatInfo | IntegerInfo, name: str) -> Any:
 
 
 @function("numpy.finfo")
-def finfo(here: Builder, dtype: Any, /) -> FloatInfo:
+def finfo(here: Builder, x: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype; of a complex one, those of its parts."""
-    given = _dtype_of(here, dtype, "numpy.finfo").real
+    given = _dtype_of(here, x, "numpy.finfo").real
     if not given.is_float:
         problem = f"takes a floating-point dtype, not {describe(given)}"
         raise Failure(BadArguments(function="numpy.finfo", problem=problem))
@@ -189,10 +189,9 @@ def _dtype_of(here: Builder, x: Any, name: str) -> DType:
 @function("numpy.dtype")
 def dtype_(dtype: Any) -> DType:
     """A dtype by any of its names."""
-    found = as_dtype(dtype)
-    if found is None:
+    if dtype is None:
         raise Failure(BadArguments(function="numpy.dtype", problem="takes a dtype"))
-    return found
+    return dtype  # type: ignore[no-any-return]
 
 
 _OF_NUMBERS: Final[dict[type, Kind]] = {
@@ -228,9 +227,9 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 @function("numpy.promote_types")
-def promote_types(type1: Any, type2: Any) -> DType:
+def promote_types(type1: Any, type2: Any, /) -> DType:
     """The dtype that holds what two dtypes hold, as NumPy has it."""
-    return _promoted("numpy.promote_types", type1, type2)
+    return _promoted("numpy.promote_types", dtype_(type1), dtype_(type2))
 
 
 def _dtype_among(name: str, x: Any) -> DType:
@@ -273,10 +272,10 @@ def isscalar(element: Any) -> bool:
 @function("numpy.issubdtype")
 def issubdtype(arg1: Any, arg2: Any, /) -> bool:
     """Whether a dtype is one of a class, or the same one."""
-    given = as_dtype(arg1)
+    given = dtype_(arg1)
     if isinstance(arg2, DTypeClass):
         return given in arg2.members
-    return given is as_dtype(arg2)
+    return given is dtype_(arg2)
 
 
 _KINDS: Final = {
@@ -291,10 +290,18 @@ _KINDS: Final = {
 
 
 @function("numpy.isdtype")
-def isdtype(dtype: Any, kind: Any, /) -> bool:
-    """Whether a dtype is of a kind: a dtype, a name such as 'integral', or one of several."""
-    if is_sequence(kind):
-        return any(isdtype(dtype, each) for each in kind)
-    if isinstance(kind, str) and kind in _KINDS:
-        return as_dtype(dtype) in CLASSES[_KINDS[kind]]
-    return as_dtype(dtype) is as_dtype(kind)
+def isdtype(given: Any, /, kind: Any) -> bool:
+    """Whether a dtype is of a kind: a dtype, a name such as 'integral', or one of several.
+
+    Unlike elsewhere, NumPy takes no text for a dtype here.
+    """
+    if is_tuple(kind):
+        return any(isdtype(given, each) for each in kind)
+    if isinstance(given, DType) and isinstance(kind, str) and kind in _KINDS:
+        return given in CLASSES[_KINDS[kind]]
+    for each in (given, kind):
+        if not isinstance(each, DType):
+            kinds = ", ".join(map(repr, _KINDS))
+            problem = f"takes a dtype and a dtype or one of {kinds}, not {describe(each)}"
+            raise Failure(BadArguments(function="numpy.isdtype", problem=problem))
+    return given is kind

@@ -14,7 +14,7 @@ from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Scalar, kind_of
-from pscdsl._src.language.meanings import describe, function, require_no_integers
+from pscdsl._src.language.meanings import OMITTED, describe, function, require_no_integers
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.elementwise import Bitcast
 from pscdsl._src.primitives.matrices import Diagonal
@@ -23,7 +23,6 @@ from pscdsl.numpy.calling import (
     Known,
     as_array,
     as_count,
-    as_dtype,
     as_integer,
     as_operand,
     as_shape,
@@ -103,26 +102,28 @@ def full(here: Builder, shape: Any, fill_value: Any, dtype: Any = None) -> Value
 
 
 @function("numpy.zeros_like")
-def zeros_like(here: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
+def zeros_like(here: Builder, a: Any, dtype: Any = None, *, shape: Any = None) -> Value | Weak:
     """Zeros in the dtype and shape of another array."""
     return _like(here, "numpy.zeros_like", a, False, dtype, shape)
 
 
 @function("numpy.ones_like")
-def ones_like(here: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
+def ones_like(here: Builder, a: Any, dtype: Any = None, *, shape: Any = None) -> Value | Weak:
     """Ones in the dtype and shape of another array."""
     return _like(here, "numpy.ones_like", a, True, dtype, shape)
 
 
 @function("numpy.empty_like")
-def empty_like(here: Builder, prototype: Any, dtype: Any = None, shape: Any = None) -> Value | Weak:
+def empty_like(
+    here: Builder, prototype: Any, /, dtype: Any = None, *, shape: Any = None
+) -> Value | Weak:
     """Zeros in the dtype and shape of another array."""
     return _like(here, "numpy.empty_like", prototype, False, dtype, shape)
 
 
 @function("numpy.full_like")
 def full_like(
-    here: Builder, a: Any, fill_value: Any, dtype: Any = None, shape: Any = None
+    here: Builder, a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None
 ) -> Value | Weak:
     """One number in the dtype and shape of another array; it must fit the dtype."""
     return _like(here, "numpy.full_like", a, fill_value, dtype, shape)
@@ -140,15 +141,14 @@ def _plain(number: float, kind: Kind) -> bool | int | float:
 
 
 def _full(here: Builder, shape: Shape, value: Any, dtype: Any) -> Value | Weak:
-    given = as_dtype(dtype)
     if isinstance(value, bool | int | float | complex):
-        return created(here, given, kind_of(value), shape, lambda d: here.full(value, shape, d))
+        return created(here, dtype, kind_of(value), shape, lambda d: here.full(value, shape, d))
     if isinstance(value, Dim):
         return created(
-            here, given, Kind.INT, shape, lambda d: here.full(here.size(value, d), shape, d)
+            here, dtype, Kind.INT, shape, lambda d: here.full(here.size(value, d), shape, d)
         )
-    if given is not None:
-        return broadcast_to(in_dtype(here, value, given), shape)
+    if dtype is not None:
+        return broadcast_to(in_dtype(here, value, dtype), shape)
     return lifted(here, value, lambda x: broadcast_to(x, shape))
 
 
@@ -157,10 +157,9 @@ def _like(
 ) -> Value | Weak:
     array = as_operand(here, prototype)
     sizes = array.shape if shape is None else as_shape(shape, name, here.facts)
-    given = as_dtype(dtype)
-    if given is None and isinstance(array, Value):
-        given = array.dtype
-    if given is None and isinstance(array, Weak):
+    if dtype is None and isinstance(array, Value):
+        dtype = array.dtype
+    if dtype is None and isinstance(array, Weak):
         filling = as_operand(here, value)
         kind = filling.kind if isinstance(filling, Weak) else filling.dtype.kind
         if kind > array.kind:
@@ -172,9 +171,9 @@ def _like(
                 return broadcast_to(filling.at(wanted), sizes)
 
             return Weak(here, array.kind, sizes, at, scalar=True)
-    if isinstance(value, Value) and given is not None and value.dtype is not given:
-        return broadcast_to(in_dtype(here, value, given), sizes)
-    return _full(here, sizes, value, given)
+    if isinstance(value, Value) and dtype is not None and value.dtype is not dtype:
+        return broadcast_to(in_dtype(here, value, dtype), sizes)
+    return _full(here, sizes, value, dtype)
 
 
 # Arrays from numbers and lists of them, and casts.
@@ -194,7 +193,7 @@ def array(
     ndmin: int = 0,
 ) -> Value | Weak:
     """Numbers, arrays and nested lists of them as one array; numbers alone leave it open."""
-    array = made(here, "numpy.array", object, as_dtype(dtype))
+    array = made(here, "numpy.array", object, dtype)
     least = as_integer(ndmin, "numpy.array")
     if least > MOST_AXES:
         problem = f"makes arrays of at most {MOST_AXES} axes"
@@ -206,7 +205,7 @@ def array(
 @function("numpy.asarray", "numpy.asanyarray")
 def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
     """Like `np.array`."""
-    return made(here, "numpy.asarray", a, as_dtype(dtype))
+    return made(here, "numpy.asarray", a, dtype)
 
 
 @function("numpy.ascontiguousarray")
@@ -224,20 +223,21 @@ def copy_(here: Builder, a: Any) -> Value | Weak:
 @function("numpy.astype")
 def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
     """A cast: floats to integers towards zero."""
-    wanted = as_dtype(dtype)
-    if wanted is None:
+    if dtype is None:
         raise Failure(BadArguments(function="numpy.astype", problem="takes a dtype"))
-    return in_dtype(here, x, wanted)
+    if not isinstance(x, Value | Weak | np.ndarray | np.generic):
+        problem = f"takes an array, not {describe(x)}"
+        raise Failure(BadArguments(function="numpy.astype", problem=problem))
+    return in_dtype(here, x, dtype)
 
 
 @of_arrays("numpy.ndarray.view", together=("a",))
 def view(a: Value, dtype: Any) -> Value:
     """The same bits as another dtype of the same width."""
-    wanted = as_dtype(dtype)
-    if wanted is None or wanted.bits != a.dtype.bits or BOOL in (wanted, a.dtype):
-        problem = f"reads {a.type} as a dtype of the same width, not as {wanted}"
+    if dtype is None or dtype.bits != a.dtype.bits or BOOL in (dtype, a.dtype):
+        problem = f"reads {a.type} as a dtype of the same width, not as {dtype}"
         raise Failure(BadArguments(function="numpy.ndarray.view", problem=problem))
-    return a if wanted is a.dtype else Bitcast(wanted)(a)
+    return a if dtype is a.dtype else Bitcast(dtype)(a)
 
 
 def made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | Weak:
@@ -335,10 +335,27 @@ LARGEST_DENOMINATOR = 1 << 20
 
 @function("numpy.arange")
 def arange(
-    here: Builder, start: Any, stop: Any = None, step: Any = 1, dtype: Any = None
+    here: Builder,
+    start_or_stop: Any = OMITTED,
+    /,
+    stop: Any = OMITTED,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    start: Any = OMITTED,
 ) -> Value | Weak:
     """Numbers from `start` up to, not including, `stop`; their count is known while checking."""
-    if stop is None:
+    step = 1 if step is None else step
+    if start is not OMITTED and (stop is OMITTED or start_or_stop is not OMITTED):
+        problem = "takes `start` beside `stop`, once"
+        raise Failure(BadArguments(function="numpy.arange", problem=problem))
+    if start_or_stop is not OMITTED:
+        start = start_or_stop
+    if start is OMITTED and stop is OMITTED:
+        raise Failure(BadArguments(function="numpy.arange", problem="takes a `stop`"))
+    if start is OMITTED:
+        start = 0
+    elif stop is OMITTED or stop is None:
         start, stop = 0, start
     bounds = [_bound(x) for x in (start, stop, step)]
     if any(isinstance(x, float) for x in bounds):
@@ -348,7 +365,7 @@ def arange(
         first, last, by = (as_size(x, "numpy.arange") for x in bounds)
         count = _count(here.facts, first, last, by)
         kind = Kind.INT
-    given = as_dtype(dtype)
+    given = dtype
 
     def at(wanted: DType) -> Value:
         if not wanted.is_number:
@@ -497,12 +514,11 @@ def _spiral(first: Value, last: Value, count: Size, endpoint: bool) -> Value:
 
 def _in_wanted(here: Builder, operands: Sequence[Any], dtype: Any, build: Any) -> Value | Weak:
     """Computed in a floating-point dtype, then cast if another one is wanted."""
-    wanted = as_dtype(dtype)
-    if wanted is None or wanted.is_inexact:
-        return met(here, operands, wanted, build, Kind.FLOAT)
+    if dtype is None or dtype.is_inexact:
+        return met(here, operands, dtype, build, Kind.FLOAT)
     numbers = met(here, operands, F64, build)
     assert isinstance(numbers, Value)
-    return cast(numbers, wanted)
+    return cast(numbers, dtype)
 
 
 def _between(
@@ -515,8 +531,7 @@ def _between(
     dtype: Any,
     axis: int,
 ) -> Value | Weak:
-    wanted = as_dtype(dtype)
-    down = wanted is not None and wanted.is_integer
+    down = dtype is not None and dtype.is_integer
 
     def build(values: Sequence[Value]) -> Value:
         first, last = _raised(name, values)
@@ -615,8 +630,10 @@ def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
 @function("numpy.indices")
 def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     """The indices of an array of this shape, one axis after the other along the first axis."""
+    if not is_sequence(dimensions):
+        problem = f"takes a tuple of sizes, not {describe(dimensions)}"
+        raise Failure(BadArguments(function="numpy.indices", problem=problem))
     shape = as_shape(dimensions, "numpy.indices", here.facts)
-    given = as_dtype(dtype)
 
     def counted(axis: int, wanted: DType) -> Value:
         own = tuple([size if a == axis or not sparse else 1 for a, size in enumerate(shape)])
@@ -628,7 +645,7 @@ def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = Fa
         return joined([reshaped(counted(a, wanted), (1, *shape)) for a in range(len(shape))], 0)
 
     def made(own: Shape, at: Callable[[DType], Value]) -> Value | Weak:
-        return Weak(here, Kind.INT, own, at) if given is None else at(given)
+        return Weak(here, Kind.INT, own, at) if dtype is None else at(dtype)
 
     if not sparse:
         return made((len(shape), *shape), stacked)

@@ -37,8 +37,9 @@ from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Size
+from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import I32, DType, Kind, inexact
+from pscdsl.typing.python_containers import is_sequence
 
 Lengths: TypeAlias = Sequence[Size | None]
 Build: TypeAlias = Callable[[Value], Value]
@@ -142,6 +143,10 @@ def _length(n: Any, name: str) -> Size | None:
 
 def _places(name: str, x: Value, s: Any, axes: Any) -> tuple[tuple[int, ...], Lengths]:
     """The axes, and the length along each; None stands for that of the array."""
+    for each, what in ((s, "lengths"), (axes, "axes")):
+        if each is not None and not is_sequence(each):
+            problem = f"takes a tuple of {what}, not {describe(each)}"
+            raise Failure(BadArguments(function=name, problem=problem))
     given = None if s is None else [_length(each, name) for each in as_items(s)]
     if axes is None and given is not None:
         axes = tuple(range(-len(given), 0))
@@ -290,6 +295,8 @@ def _counting(here: Builder, size: Size) -> Value:
 
 def _frequencies(here: Builder, name: str, places: Any, count: Size, d: Any) -> Value | Weak:
     require_number(d, name, "d")
+    if not isinstance(d, Value | Weak | Dim) and d == 0:
+        raise Failure(BadArguments(function=name, problem="takes no spacing of 0"))
 
     def build(values: Sequence[Value]) -> Value:
         require(name, values[0], REAL)
@@ -322,6 +329,8 @@ def ifftshift(x: Value, axes: Any = None) -> Value:
 
 
 def _shifted_axes(x: Value, axes: Any, name: str) -> tuple[int, ...]:
+    if not x.ndim:
+        raise Failure(WrongNumberOfAxes(function=name, given=x.type, wanted="one axis or more"))
     return normalize_axes(None if axes is None else [*as_items(axes)], x.ndim, name)
 
 

@@ -24,7 +24,15 @@ from pscdsl._src.primitives.matrices import ACCEPTED, EPSILON
 from pscdsl._src.primitives.reductions import Reduce, Reduction
 from pscdsl._src.primitives.spectra import Eig, Eigh, LeastSquares, PseudoInverse, Svd
 from pscdsl.numpy import creation, elementwise, products
-from pscdsl.numpy.calling import Axes, as_array, as_operand, in_dtype, normalize_axes, of_numbers
+from pscdsl.numpy.calling import (
+    Axes,
+    as_array,
+    as_operand,
+    in_dtype,
+    normalize_axes,
+    of_numbers,
+    reduced_axes,
+)
 from pscdsl.numpy.elementwise import literal, require, to_inexact
 from pscdsl.numpy.logic import items
 from pscdsl.numpy.products import typical
@@ -433,8 +441,7 @@ def lstsq(a: Value, b: Value, rcond: Any = None) -> tuple[Value, Value, Value, V
     columns = reshaped(b, (*b.shape, 1)) if b.ndim == 1 else b
     rows = (f"the rows of {a.type}", a.shape[0]), (f"an axis of {b.type}", b.shape[0])
     require_same(name, *rows, a)
-    known = literal(rcond) if isinstance(rcond, Value) else rcond
-    if isinstance(known, int | float) and known < 0:
+    if rounds_off(rcond):
         cutoff = a.builder.literal(EPSILON[a.dtype.real], a.dtype.real)
     else:
         cutoff = _relative(name, a, rcond)
@@ -445,6 +452,12 @@ def lstsq(a: Value, b: Value, rcond: Any = None) -> tuple[Value, Value, Value, V
     rank = _count(e.greater(singular, e.multiply(cutoff, extremum(singular, "maximum", (0,)))))
     solution = reshaped(x, x.shape[:-1]) if b.ndim == 1 else x
     return solution, total(squares, (0,)), rank, singular
+
+
+def rounds_off(rcond: Any) -> bool:
+    """Whether LAPACK takes a known `rcond` for the rounding of the dtype: if it is no fraction."""
+    known = literal(rcond) if isinstance(rcond, Value) else rcond
+    return isinstance(known, int | float) and not 0 < known < 1
 
 
 def _count(truths: Value) -> Value:
@@ -513,7 +526,7 @@ def vector_norm(
 ) -> Value:
     """The norm of vectors along some axes together, by default along all."""
     name = "numpy.linalg.vector_norm"
-    axes = normalize_axes(axis, x.ndim, name)
+    axes = reduced_axes(axis, x.ndim, name)
     return _vector_norm(name, to_inexact(x), known_order(name, ord), axes, keepdims)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.meanings import describe, function
+from pscdsl._src.language.meanings import OMITTED, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.calling import as_array, of_arrays
@@ -265,16 +265,20 @@ def items(name: str, arrays: Any) -> list[Value]:
 )
 def clip(
     a: Value,
-    a_min: Value | None = None,
-    a_max: Value | None = None,
+    a_min: Value | None = OMITTED,
+    a_max: Value | None = OMITTED,
     *,
-    min: Value | None = None,  # noqa: A002
-    max: Value | None = None,  # noqa: A002
+    min: Value | None = OMITTED,  # noqa: A002
+    max: Value | None = OMITTED,  # noqa: A002
 ) -> Value:
     """No less than one bound and no more than another: `minimum(maximum(a, a_min), a_max)`."""
-    if (a_min is not None and min is not None) or (a_max is not None and max is not None):
-        problem = "takes bounds as `a_min`, `a_max` or as `min`, `max`, not as both"
-        raise Failure(BadArguments(function="numpy.clip", problem=problem))
+    bounds = a_min, a_max, min, max
+    given = [bound is not OMITTED for bound in bounds]
+    if given[0] != given[1] or (given[0] and any(given[2:])):
+        problem = "takes bounds as `a_min` and `a_max`, or as `min` or `max`"
+        instead = "None is no bound, as in `np.clip(x, low, None)`"
+        raise Failure(BadArguments(function="numpy.clip", problem=problem, instead=instead))
+    a_min, a_max, min, max = (None if x is OMITTED else x for x in bounds)  # noqa: A001
     require("numpy.clip", a, REAL)
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is None and high is None:

@@ -17,16 +17,17 @@ from pscdsl._src.primitives.indexing import DynamicSlice
 from pscdsl.numpy.calling import (
     as_array,
     as_count,
-    as_dtype,
     as_items,
     as_operand,
     as_shape,
     as_size,
     as_times,
+    cast_in_kind,
     lifted,
     normalize_axes,
     normalize_axis,
     of_arrays,
+    reduced_axes,
     require_fitting,
 )
 from pscdsl.numpy.creation import asarray
@@ -165,7 +166,7 @@ def squeeze(a: Value, axis: Any = None) -> Value:
     if axis is None:
         axes = tuple(place for place, size in enumerate(a.shape) if facts.equal(size, 1))
     else:
-        axes = normalize_axes(axis, a.ndim, "numpy.squeeze")
+        axes = reduced_axes(axis, a.ndim, "numpy.squeeze")
     for place in axes:
         if not facts.equal(a.shape[place], 1):
             raise Failure(NotOfSizeOne(function="numpy.squeeze", given=a.type, axis=place))
@@ -285,9 +286,14 @@ def moveaxis(a: Value, source: Any, destination: Any) -> Value:
     return transposed(a, order)
 
 
-@of_arrays("numpy.rollaxis", together=("a",))
-def rollaxis(a: Value, axis: int, start: int = 0) -> Value:
+@function("numpy.rollaxis")
+def rollaxis(here: Builder, a: Any, axis: int, start: int = 0) -> Value | Weak:
     """One axis moved to before another."""
+    array = _array_given(here, "numpy.rollaxis", a)
+    return lifted(here, array, lambda x: _axis_moved(x, axis, start))
+
+
+def _axis_moved(a: Value, axis: int, start: int) -> Value:
     origin = normalize_axis(axis, a.ndim, "numpy.rollaxis")
     target = a.ndim if start == a.ndim else normalize_axis(start, a.ndim, "numpy.rollaxis")
     order = [place for place in range(a.ndim) if place != origin]
@@ -356,7 +362,7 @@ def _require_rank(name: str, m: Value, rank: int) -> None:
 def rot90(m: Value, k: Any = 1, axes: Any = (0, 1)) -> Value:
     """Turned by 90 degrees `k` times, from the first towards the second of two axes."""
     _require_rank("numpy.rot90", m, 2)
-    places = normalize_axes(axes, m.ndim, "numpy.rot90")
+    places = normalize_axes((axes,) if axes is None else axes, m.ndim, "numpy.rot90")
     if len(places) != 2 or not isinstance(k, int):
         problem = "takes a static number of turns and two axes"
         raise Failure(BadArguments(function="numpy.rot90", problem=problem))
@@ -486,7 +492,7 @@ def dsplit(here: Builder, ary: Any, indices_or_sections: Any) -> Any:
 @function("numpy.unstack")
 def unstack(here: Builder, x: Any, /, *, axis: int = 0) -> tuple[Value | Weak, ...]:
     """The parts along an axis, which goes away; its size must be a number."""
-    array = asarray(here, x)
+    array = _array_given(here, "numpy.unstack", x)
     place = normalize_axis(axis, array.ndim, "numpy.unstack")
     count = array.shape[place]
     if not isinstance(count, int):
@@ -500,15 +506,24 @@ def _lifted_at(here: Builder, array: Value | Weak, axis: int, index: int) -> Val
 
 
 def _ranked(here: Builder, name: str, ary: Any, rank: int) -> Value | Weak:
-    array: Value | Weak = asarray(here, ary)
+    array = _array_given(here, name, ary)
     if array.ndim < rank:
         wanted = f"an array with {rank} axes or more"
         raise Failure(WrongNumberOfAxes(function=name, given=array.type, wanted=wanted))
     return array
 
 
+def _array_given(here: Builder, name: str, x: Any) -> Value | Weak:
+    """Return an array; a Failure for a list, of which NumPy's function makes none."""
+    if is_sequence(x):
+        problem, instead = "takes an array, no list", "`np.array(…)` makes one of a list"
+        raise Failure(BadArguments(function=name, problem=problem, instead=instead))
+    array: Value | Weak = asarray(here, x)
+    return array
+
+
 def _split(here: Builder, name: str, ary: Any, given: Any, axis: int) -> list[Value | Weak]:
-    array = asarray(here, ary)
+    array = asarray(here, ary) if name == "numpy.array_split" else _array_given(here, name, ary)
     place = normalize_axis(axis, array.ndim, name)
     size = array.shape[place]
     if isinstance(given, np.ndarray):
@@ -565,8 +580,7 @@ def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> V
     else:
         place = normalize_axis(axis, pieces[0].ndim, "numpy.concatenate")
     result = concatenated("numpy.concatenate", pieces, place)
-    wanted = as_dtype(dtype)
-    return result if wanted is None else cast(result, wanted)
+    return result if dtype is None else cast_in_kind("numpy.concatenate", result, dtype)
 
 
 @function("numpy.stack", together=("arrays",))
@@ -577,8 +591,7 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
     require_fitting("numpy.stack", pieces)
     deep = [reshaped(x, (*x.shape[:place], 1, *x.shape[place:])) for x in pieces]
     result = joined(deep, place)
-    wanted = as_dtype(dtype)
-    return result if wanted is None else cast(result, wanted)
+    return result if dtype is None else cast_in_kind("numpy.stack", result, dtype)
 
 
 @function("numpy.vstack", "numpy.row_stack", together=("tup",))
@@ -629,6 +642,9 @@ def block(arrays: Any) -> Value:
 def _depth(item: Any) -> int:
     if not is_sequence(item):
         return 0
+    if isinstance(item, tuple):
+        problem = "takes lists, and no tuples, of arrays"
+        raise Failure(BadArguments(function="numpy.block", problem=problem))
     depths = {_depth(each) for each in item}
     if len(depths) != 1:
         problem = "takes lists that are nested equally deep, none of them empty"

@@ -13,7 +13,14 @@ from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme,
 from pscdsl._src.primitives.scan import Scan
 from pscdsl.numpy import elementwise as e
 from pscdsl.numpy import reductions
-from pscdsl.numpy.calling import Axes, as_array, normalize_axes, normalize_axis, of_numbers
+from pscdsl.numpy.calling import (
+    Axes,
+    as_array,
+    normalize_axes,
+    normalize_axis,
+    of_numbers,
+    reduced_axes,
+)
 from pscdsl.numpy.elementwise import REAL, power, require
 from pscdsl.numpy.products import matmul
 from pscdsl.numpy.reductions import finished, running
@@ -47,6 +54,7 @@ def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
     @of_numbers(f"numpy.{name}.reduce", together=("array",), scalars=("initial",))
     def reduce(
         array: Value,
+        /,
         axis: Axes = 0,
         dtype: DType | None = None,
         *,
@@ -57,7 +65,7 @@ def _total(name: str, whole: Meaning, kind: Accumulation) -> None:
         return whole(array, axis, dtype, keepdims=keepdims, initial=initial)
 
     @of_numbers(f"numpy.{name}.accumulate", together=("array",))
-    def accumulate(array: Value, axis: int = 0, dtype: DType | None = None) -> Value:
+    def accumulate(array: Value, /, axis: int = 0, dtype: DType | None = None) -> Value:
         """Each element along an axis combined with all before it."""
         place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
         return running(array, kind, place, dtype, f"numpy.{name}.accumulate")
@@ -67,6 +75,7 @@ def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
     @of_numbers(f"numpy.{name}.reduce", together=("array",), scalars=("initial",))
     def reduce(
         array: Value,
+        /,
         axis: Axes = 0,
         *,
         keepdims: bool = False,
@@ -76,7 +85,7 @@ def _extremum(name: str, whole: Meaning, kind: Extreme) -> None:
         return whole(array, axis, keepdims=keepdims, initial=initial)
 
     @of_numbers(f"numpy.{name}.accumulate", together=("array",))
-    def accumulate(array: Value, axis: int = 0) -> Value:
+    def accumulate(array: Value, /, axis: int = 0) -> Value:
         """The largest or smallest up to each element along an axis."""
         require(f"numpy.{name}.accumulate", array, REAL)
         place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
@@ -93,12 +102,12 @@ def _running_extremum(x: Value, kind: Extreme, axis: int) -> Value:
 
 def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
     @of_numbers(f"numpy.{name}.reduce", alone=("array",))
-    def reduce(here: Builder, array: Value, axis: Axes = 0, *, keepdims: bool = False) -> Any:
+    def reduce(here: Builder, array: Value, /, axis: Axes = 0, *, keepdims: bool = False) -> Any:
         """Whether all or any along axes are other than zero."""
         return whole.apply(here, (array, axis), {"keepdims": keepdims})
 
     @of_numbers(f"numpy.{name}.accumulate", alone=("array",))
-    def accumulate(here: Builder, array: Value, axis: int = 0) -> Value:
+    def accumulate(here: Builder, array: Value, /, axis: int = 0) -> Value:
         """Whether all or any up to each element along an axis are other than zero."""
         place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
         return _running_extremum(truth(array), kind, place)
@@ -106,10 +115,10 @@ def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
 
 def _bits(name: str, kind: Bits) -> None:
     @of_numbers(f"numpy.{name}.reduce", together=("array",))
-    def reduce(array: Value, axis: Axes = 0, *, keepdims: bool = False) -> Value:
+    def reduce(array: Value, /, axis: Axes = 0, *, keepdims: bool = False) -> Value:
         """The bits of all elements along axes combined."""
         require(f"numpy.{name}.reduce", array, "integer or bool")
-        axes = normalize_axes(axis, array.ndim, f"numpy.{name}.reduce")
+        axes = reduced_axes(axis, array.ndim, f"numpy.{name}.reduce")
         if not axes:
             return array
         return finished(Reduce(kind, axes)(array), array.shape, axes, keepdims)
@@ -117,7 +126,7 @@ def _bits(name: str, kind: Bits) -> None:
 
 def _outer(name: str) -> None:
     @of_numbers(f"numpy.{name}.outer", together=("A", "B"))
-    def outer(here: Builder, A: Value, B: Value) -> Any:
+    def outer(here: Builder, A: Value, B: Value, /) -> Any:
         """The function of each element of A with each of B."""
         pairwise = MEANINGS[f"numpy.{name}"]
         assert isinstance(pairwise, Meaning)
@@ -336,12 +345,26 @@ _PROPERTIES: Final[dict[str, Callable[[Value | Weak], Any]]] = {
 }
 
 
+_OF_FUNCTIONS: Final = {
+    "dot": ("b",),
+    "std": ("correction",),
+    "swapaxes": ("axis1", "axis2"),
+    "var": ("correction",),
+}
+"""Keywords that NumPy's functions have, and methods of the same name have not."""
+
+
 def _function(
     name: str,
 ) -> Callable[[Builder, Value | Weak, Sequence[Any], Mapping[str, Any]], Any]:
     def call(
         here: Builder, value: Value | Weak, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
+        for keyword in _OF_FUNCTIONS.get(name, ()):
+            if keyword in kwargs:
+                problem = f"has no keyword `{keyword}`, which NumPy's function has"
+                instead = f"write `np.{name}(x, …)`"
+                raise Failure(BadArguments(function=name, problem=problem, instead=instead))
         return _apply(name, here, value, *args, **kwargs)
 
     return call
@@ -368,6 +391,19 @@ def _flattened(
     return _apply("ravel", here, value, *args, **kwargs)
 
 
+def _clipped(
+    here: Builder, value: Value | Weak, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """`x.clip(low)`: unlike NumPy's function, the method takes one bound alone."""
+    names = ("min", "max")
+    given = dict(zip(names, args, strict=False))
+    unknown = [name for name in kwargs if name not in names or name in given]
+    if len(args) > len(names) or unknown:
+        problem = f"takes `min` and `max` once each, not {', '.join(unknown) or 'more arguments'}"
+        raise Failure(BadArguments(function="clip", problem=problem))
+    return _apply("clip", here, value, **given, **kwargs)
+
+
 def _viewed(
     here: Builder, value: Value | Weak, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
@@ -392,6 +428,7 @@ _METHODS: Final[
     "flatten": _flattened,
     "astype": _cast,
     "view": _viewed,
+    "clip": _clipped,
 }
 
 NAMES: Final = (*_PROPERTIES, *_METHODS)

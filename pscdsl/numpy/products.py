@@ -388,7 +388,7 @@ def dot(a: Value, b: Value) -> Value:
 
 
 @of_numbers("numpy.inner", together=("a", "b"))
-def inner(a: Value, b: Value) -> Value:
+def inner(a: Value, b: Value, /) -> Value:
     """The last axes against each other; scalars multiply."""
     if not a.ndim or not b.ndim:
         return times(a, b)
@@ -396,7 +396,7 @@ def inner(a: Value, b: Value) -> Value:
 
 
 @of_numbers("numpy.vdot", together=("a", "b"))
-def vdot(a: Value, b: Value) -> Value:
+def vdot(a: Value, b: Value, /) -> Value:
     """All elements against each other, in order, those of a conjugated."""
     return _along("numpy.vdot", conjugated(raveled(a)), raveled(b), [0], [0])
 

@@ -19,7 +19,7 @@ from pscdsl._src.primitives.elementwise import (
     subtract,
 )
 from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce, identity
-from pscdsl.numpy.calling import Axes, counted, normalize_axes, normalize_axis, of_numbers
+from pscdsl.numpy.calling import Axes, counted, normalize_axis, of_numbers, reduced_axes
 from pscdsl.numpy.elementwise import REAL, require
 from pscdsl.numpy.shorthand import (
     at_least,
@@ -124,7 +124,7 @@ def sum(  # noqa: A001
 ) -> Value:
     """The sum over axes; bool and small integers are summed in 32 bits."""
     x = accumulated(a, dtype, "numpy.sum")
-    result = total(x, normalize_axes(axis, a.ndim, "numpy.sum"), keepdims)
+    result = total(x, reduced_axes(axis, a.ndim, "numpy.sum"), keepdims)
     return _started(result, initial, add)
 
 
@@ -138,7 +138,7 @@ def prod(
     initial: Value | Scalar | None = None,
 ) -> Value:
     """The product over axes; bool and small integers are multiplied in 32 bits."""
-    x, axes = accumulated(a, dtype, "numpy.prod"), normalize_axes(axis, a.ndim, "numpy.prod")
+    x, axes = accumulated(a, dtype, "numpy.prod"), reduced_axes(axis, a.ndim, "numpy.prod")
     result = finished(Reduce("product", axes)(x), a.shape, axes, keepdims) if axes else x
     return _started(result, initial, multiply)
 
@@ -163,7 +163,7 @@ def _extremum(
     initial: Value | Scalar | None,
     name: str,
 ) -> Value:
-    axes = normalize_axes(axis, a.ndim, name)
+    axes = reduced_axes(axis, a.ndim, name)
     require(name, a, REAL)
     if initial is None:
         require_elements(a, axes, name, "give an `initial` value")
@@ -208,7 +208,7 @@ def ptp(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
 @of_numbers("numpy.all", alone=("a",))
 def all(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:  # noqa: A001
     """Whether all elements over axes are other than zero."""
-    axes = normalize_axes(axis, a.ndim, "numpy.all")
+    axes = reduced_axes(axis, a.ndim, "numpy.all")
     x = truth(a)
     return finished(Reduce("all", axes)(x), a.shape, axes, keepdims) if axes else x
 
@@ -216,15 +216,15 @@ def all(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -
 @of_numbers("numpy.any", alone=("a",))
 def any(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:  # noqa: A001
     """Whether an element over axes is other than zero."""
-    axes = normalize_axes(axis, a.ndim, "numpy.any")
+    axes = reduced_axes(axis, a.ndim, "numpy.any")
     x = truth(a)
     return finished(Reduce("any", axes)(x), a.shape, axes, keepdims) if axes else x
 
 
 @of_numbers("numpy.count_nonzero", alone=("a",))
-def count_nonzero(here: Builder, a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+def count_nonzero(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """How many elements are other than zero, as i32."""
-    return total(cast(truth(a), I32), normalize_axes(axis, a.ndim, "numpy.count_nonzero"), keepdims)
+    return total(cast(truth(a), I32), reduced_axes(axis, a.ndim, "numpy.count_nonzero"), keepdims)
 
 
 def without_nan(a: Value, value: Scalar) -> Value:
@@ -272,7 +272,7 @@ def _nan_extremum(
         return _extremum(a, kind, axis, keepdims, initial, name)
     worst = -np.inf if kind == "maximum" else np.inf
     result = _extremum(without_nan(a, worst), kind, axis, keepdims, initial, name)
-    axes = normalize_axes(axis, a.ndim, name)
+    axes = reduced_axes(axis, a.ndim, name)
     if initial is None:
         nothing = finished(Reduce("all", axes)(is_nan(a)), a.shape, axes, keepdims)
         result = where(nothing, filled(a, np.nan, ()), result) if axes else a

@@ -167,6 +167,7 @@ def _check_places(a: Value, axis: int, kth: Any, name: str) -> None:
 @of_numbers("numpy.partition", together=("a",))
 def partition(a: Value, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Value:
     """The elements in ascending order: a sort, which is a partition at every place."""
+    _require_introselect("numpy.partition", kind)
     x, place = _one_axis(a, axis, "numpy.partition")
     _check_places(x, place, kth, "numpy.partition")
     return in_order(x, place)
@@ -177,9 +178,16 @@ def argpartition(
     here: Builder, a: Value, kth: Any, axis: int | None = -1, kind: str = "introselect"
 ) -> Value:
     """The i32 places of the elements in ascending order."""
+    _require_introselect("numpy.argpartition", kind)
     x, place = _one_axis(a, axis, "numpy.argpartition")
     _check_places(x, place, kth, "numpy.argpartition")
     return order_of(x, place)
+
+
+def _require_introselect(name: str, kind: Any) -> None:
+    if kind != "introselect":
+        problem = f"takes 'introselect' as `kind`, not {describe(kind)}"
+        raise Failure(BadArguments(function=name, problem=problem))
 
 
 def _place(a: Value, kind: Extreme, axis: int | None, keepdims: bool, name: str) -> Value:
@@ -299,6 +307,9 @@ def isin(
     kind: str | None = None,
 ) -> Value:
     """Whether each element is among others; every pair is compared."""
+    if kind not in (None, "sort", "table") or (kind == "table" and element.dtype.is_inexact):
+        problem = f"takes 'sort' or None as `kind` of {element.type}, or 'table' of integers, not "
+        raise Failure(BadArguments(function="numpy.isin", problem=problem + describe(kind)))
     tests = raveled(test_elements)
     shape = (*element.shape, tests.shape[0])
     same: Value = e.equal(
@@ -334,6 +345,7 @@ def _signed(x: Value) -> Value:
 def bincount(
     here: Builder,
     x: Value,
+    /,
     weights: Value | None = None,
     minlength: Size = 0,
     *,

@@ -11,7 +11,7 @@ import numpy as np
 
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
-from pscdsl._src.language.meanings import describe
+from pscdsl._src.language.meanings import OMITTED, describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.elementwise import (
     Clamp,
@@ -27,7 +27,7 @@ from pscdsl._src.primitives.elementwise import (
 )
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl.numpy.calling import Axes, normalize_axes, of_numbers
+from pscdsl.numpy.calling import Axes, normalize_axes, of_numbers, reduced_axes
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.products import Labelled, conjugated, contract
 from pscdsl.numpy.reductions import accumulated, count_along, reduced_shape, require_elements, total
@@ -87,7 +87,7 @@ def mean(
 ) -> Value:
     """The mean over axes; of integers in f32, or f64 for those of 64 bits."""
     result = averaging_dtype(a, dtype, "numpy.mean")
-    axes = normalize_axes(axis, a.ndim, "numpy.mean")
+    axes = reduced_axes(axis, a.ndim, "numpy.mean")
     return cast(mean_over(cast(a, wide(result)), axes, keepdims), result)
 
 
@@ -100,7 +100,7 @@ def var(
     ddof: Any = 0,
     keepdims: bool = False,
     mean: Value | None = None,
-    correction: Any = None,
+    correction: Any = OMITTED,
 ) -> Value:
     """The variance over axes, real also for complex numbers."""
     result = averaging_dtype(a, dtype, "numpy.var")
@@ -116,7 +116,7 @@ def std(
     ddof: Any = 0,
     keepdims: bool = False,
     mean: Value | None = None,
-    correction: Any = None,
+    correction: Any = OMITTED,
 ) -> Value:
     """The standard deviation over axes, real also for complex numbers."""
     result = averaging_dtype(a, dtype, "numpy.std")
@@ -127,7 +127,7 @@ def std(
 def _variance(
     a: Value, axis: Axes, dtype: DType, ddof: Any, keepdims: bool, mean: Value | None
 ) -> Value:
-    axes, x = normalize_axes(axis, a.ndim, "numpy.var"), cast(a, wide(dtype))
+    axes, x = reduced_axes(axis, a.ndim, "numpy.var"), cast(a, wide(dtype))
     middle = mean_over(x, axes, keepdims=True) if mean is None else _fitting(mean, x)
     summed = total(squared(subtract(x, middle)), axes, keepdims)
     count = count_along(a.shape, axes)
@@ -152,10 +152,11 @@ def _degrees(like: Value, count: Size, ddof: Any) -> Any:
 
 
 def _ddof(ddof: Any, correction: Any) -> Any:
-    if correction is None:
+    if correction is OMITTED:
         return ddof
-    if not (isinstance(ddof, int) and ddof == 0):
-        raise Failure(BadArguments(function="numpy.var", problem="takes `ddof` or `correction`"))
+    if correction is None or not (isinstance(ddof, int) and ddof == 0):
+        problem = "takes `ddof` or `correction`, a number"
+        raise Failure(BadArguments(function="numpy.var", problem=problem))
     return correction
 
 
@@ -165,7 +166,7 @@ def nanmean(
 ) -> Value:
     """The mean of what is not NaN; NaN if there is nothing else."""
     result = averaging_dtype(a, dtype, "numpy.nanmean")
-    axes, x = normalize_axes(axis, a.ndim, "numpy.nanmean"), cast(a, wide(result))
+    axes, x = reduced_axes(axis, a.ndim, "numpy.nanmean"), cast(a, wide(result))
     return cast(divide(_present_total(x, axes, keepdims), _present(x, axes, keepdims)), result)
 
 
@@ -177,8 +178,8 @@ def nanvar(
     *,
     ddof: Any = 0,
     keepdims: bool = False,
-    mean: Value | None = None,
-    correction: Any = None,
+    mean: Value | None = OMITTED,
+    correction: Any = OMITTED,
 ) -> Value:
     """The variance of what is not NaN; NaN if there is too little else."""
     result = averaging_dtype(a, dtype, "numpy.nanvar")
@@ -194,8 +195,8 @@ def nanstd(
     *,
     ddof: Any = 0,
     keepdims: bool = False,
-    mean: Value | None = None,
-    correction: Any = None,
+    mean: Value | None = OMITTED,
+    correction: Any = OMITTED,
 ) -> Value:
     """The standard deviation of what is not NaN; NaN if there is too little else."""
     result = averaging_dtype(a, dtype, "numpy.nanstd")
@@ -206,8 +207,10 @@ def nanstd(
 def _nan_variance(
     a: Value, axis: Axes, dtype: DType, ddof: Any, keepdims: bool, mean: Value | None
 ) -> Value:
-    axes, x = normalize_axes(axis, a.ndim, "numpy.nanvar"), cast(a, wide(dtype))
+    axes, x = reduced_axes(axis, a.ndim, "numpy.nanvar"), cast(a, wide(dtype))
     if mean is None:
+        raise Failure(BadArguments(function="numpy.nanvar", problem="takes an array as `mean`"))
+    if mean is OMITTED:
         middle = divide(_present_total(x, axes, True), _present(x, axes, True))
     else:
         middle = _fitting(mean, x)

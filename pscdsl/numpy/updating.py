@@ -10,7 +10,7 @@ import numpy as np
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak, promote
 from pscdsl._src.ir.program import Literal
-from pscdsl._src.language.meanings import describe, function
+from pscdsl._src.language.meanings import OMITTED, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Combine, DynamicSlice, DynamicUpdate, Gather, Scatter
 from pscdsl._src.primitives.shaping import Constant, Pad, SizeValue
@@ -173,10 +173,19 @@ def pad(
     pad_width: Any,
     mode: str = "constant",
     *,
-    constant_values: Any = 0,
-    reflect_type: str = "even",
+    constant_values: Any = OMITTED,
+    reflect_type: str = OMITTED,
 ) -> Value:
     """Elements put before and after an array on each axis: a constant, or taken from inside."""
+    for name, value, modes in (
+        ("constant_values", constant_values, ("constant",)),
+        ("reflect_type", reflect_type, ("reflect", "symmetric")),
+    ):
+        if value is not OMITTED and mode not in modes:
+            problem = f"takes no `{name}` with the mode {describe(mode)}"
+            raise Failure(BadArguments(function="numpy.pad", problem=problem))
+    constant_values = 0 if constant_values is OMITTED else constant_values
+    reflect_type = "even" if reflect_type is OMITTED else reflect_type
     facts = array.builder.facts
     widths = [
         (as_count(low, "numpy.pad", facts), as_count(high, "numpy.pad", facts))

@@ -16,7 +16,7 @@ from pscdsl._src.primitives import special as s
 from pscdsl._src.primitives.random import RandomBits
 from pscdsl._src.primitives.shaping import Iota
 from pscdsl._src.primitives.sorting import Sort
-from pscdsl.numpy.calling import as_count, as_dtype, normalize_axis
+from pscdsl.numpy.calling import as_count, normalize_axis
 from pscdsl.numpy.elementwise import literal
 from pscdsl.numpy.indexing import require_elements
 from pscdsl.numpy.reductions import cumsum, extremum, total
@@ -103,11 +103,10 @@ def standard_exponential(key: Value, shape: Shape, dtype: DType) -> Value:
 @of_key("normal")
 def normal(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """Normal numbers with mean 0 and variance 1."""
-    found = as_dtype(dtype)
     sizes = shape_of("normal", here.facts, shape)
-    if found is None or not found.is_complex:
+    if dtype is None or not dtype.is_complex:
         return standard_normal(key, sizes, float_dtype("normal", dtype))
-    parts = [standard_normal(each, sizes, found.real) for each in subkeys(key, 2)]
+    parts = [standard_normal(each, sizes, dtype.real) for each in subkeys(key, 2)]
     return e.divide(e.make_complex(*parts), math.sqrt(2))  # type: ignore[no-any-return]
 
 
@@ -211,7 +210,7 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 @of_key("poisson")
 def poisson(here: Builder, key: Value, lam: Any, shape: Any = None, dtype: Any = None) -> Value:
     """Poisson numbers with mean `lam`; 0 where that is not positive."""
-    kind = required("poisson", as_dtype(dtype) or I32, "integer")
+    kind = required("poisson", dtype or I32, "integer")
     given = operand(here, lam, float_dtype("poisson", None, (lam,)))
     sizes = shape_of("poisson", here.facts, shape, (given,))
     mean = broadcast_to(cast(given, F64), sizes)

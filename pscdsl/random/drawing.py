@@ -17,7 +17,7 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.random import FoldIn, RandomBits, SeedKey, SplitKey
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.while_loop import While
-from pscdsl.numpy.calling import as_dtype, as_operand, as_shape, is_array
+from pscdsl.numpy.calling import as_operand, as_shape, is_array
 from pscdsl.numpy.creation import asarray
 from pscdsl.numpy.shorthand import at, cast, where
 from pscdsl.typing.array_types import ArrayType, Shape
@@ -57,10 +57,7 @@ def subkeys(key: Value, count: int) -> list[Value]:
 
 def float_dtype(name: str, dtype: Any, operands: Sequence[Any] = ()) -> DType:
     """The floating-point dtype that is asked for, or that of the operands, or f32."""
-    found = as_dtype(dtype)
-    if found is None:
-        found = dtype_of(operands) or F32
-    return required(name, found, "floating")
+    return required(name, dtype or dtype_of(operands) or F32, "floating")
 
 
 def dtype_of(operands: Sequence[Any]) -> DType | None:
@@ -168,7 +165,7 @@ UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
 @of_key("bits")
 def bits(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """Unsigned integers, each with equal probability."""
-    wanted = as_dtype(dtype) or U32
+    wanted = dtype or U32
     if wanted not in UNSIGNED.values():
         raise Failure(BadArguments(function="psc.random.bits", problem="takes an unsigned dtype"))
     return RandomBits(shape_of("bits", here.facts, shape), wanted)(key)
@@ -238,7 +235,7 @@ def bernoulli(here: Builder, key: Value, p: Any = 0.5, shape: Any = None) -> Val
 @of_key("rademacher")
 def rademacher(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """1 or -1, each with probability one half."""
-    wanted = required("rademacher", as_dtype(dtype) or I32, "numeric")
+    wanted = required("rademacher", dtype or I32, "numeric")
     if wanted.is_unsigned:
         problem = "takes a dtype that holds -1"
         raise Failure(BadArguments(function="psc.random.rademacher", problem=problem))
@@ -259,7 +256,7 @@ def randint(
     here: Builder, key: Value, shape: Any, minval: Any, maxval: Any, dtype: Any = None
 ) -> Value:
     """Integers from `minval` up to, not including, `maxval`."""
-    kind = required("randint", as_dtype(dtype) or dtype_of((minval, maxval)) or I32, "integer")
+    kind = required("randint", dtype or dtype_of((minval, maxval)) or I32, "integer")
     sizes = shape_of("randint", here.facts, shape)
     return integers(here, key, sizes, minval, maxval, kind)
 

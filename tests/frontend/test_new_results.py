@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import copy
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -212,3 +214,414 @@ def test_help_says_to_write_to_a_copy_of_what_is_captured() -> None:
 
     with pytest.raises(psc.CheckError, match=r"write to a copy, `CAPTURED.copy\(\)`"):
         psc.kernel(stored)(np.ones(3))
+
+
+# What may be a scalar of NumPy, or an array without axes: `+=` replaces one, and writes the other.
+
+
+class Pair(NamedTuple):
+    """Two numbers."""
+
+    a: f64
+    b: f64
+
+
+def returned(x: Any) -> Any:
+    if x[0] > 0:
+        return np.array(1.0)
+    return x[0]
+
+
+def found_in(x: Any) -> Any:
+    for v in x:
+        if v > 2:
+            return np.array(v)
+    return x[0]
+
+
+def increased(a: Any) -> Any:
+    a += 1
+    return a
+
+
+def of_argument(a: f64) -> f64:
+    b = a
+    a += 1
+    return a + 10 * b
+
+
+def of_field(p: Pair) -> f64:
+    a = p.a
+    for _ in range(3):
+        a += 1
+    return a + p.a
+
+
+def of_number(a: float, x: f64["n"]) -> f64:
+    b = a
+    a += 1
+    return x[0] * a + b
+
+
+def scalar_in_if(x: f64["n"]) -> f64:
+    s = x[0]
+    if x[0] > 0:
+        s = np.array(3.0)
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def number_in_expression(x: f64["n"]) -> f64:
+    s = 3.0 if x[0] < 0 else np.array(2.5)
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def result_of_function(x: f64["n"]) -> f64:
+    s = returned(x)
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def result_of_loop(x: f64["n"]) -> f64:
+    s = found_in(x)
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def swapped_items(x: f64["n"]) -> f64:
+    items = [x[0], np.array(1.0)]
+    if x[0] > 0:
+        items[0], items[1] = items[1], items[0]
+    u = items[0]
+    items[0] += 1
+    return items[0] + 10 * u
+
+
+def swapped_in_loop(x: f64["n"]) -> f64:
+    items = [x[0], np.array(1.0)]
+    for _ in x:
+        items[0], items[1] = items[1], items[0]
+    u = items[0]
+    items[0] += 1
+    return items[0] + 10 * u
+
+
+def values_of_dict(x: f64["n"]) -> f64:
+    d = {"a": x[0]}
+    if x[0] > 0:
+        d["a"] = np.array(2.0)
+    u = d["a"]
+    d["a"] += 1
+    return d["a"] + 10 * u
+
+
+def parts_of_tuples(x: f64["n"]) -> f64:
+    s, t = (np.array(3.0), x[0]) if x[0] > 0 else (x[0], np.array(2.0))
+    u = s
+    s += 1
+    return s + 10 * u + t
+
+
+def collected(x: f64["n"]) -> f64:
+    items = [np.array(v) for v in x]
+    u = items[0]
+    u += 1
+    return items[0] + u
+
+
+def collected_deep(x: f64["n"]) -> f64:
+    items = [[np.array(v)] for v in x]
+    u = items[0][0]
+    u += 1
+    return items[0][0] + u
+
+
+def collected_by_map(x: f64["n"]) -> f64:
+    items = list(map(np.array, x))
+    u = items[0]
+    u += 1
+    return items[0] + u
+
+
+def appended(x: f64["n"]) -> f64:
+    items: list[Any] = []
+    for v in x:
+        items.append(np.array(v))
+    u = items[0]
+    u += 1
+    return items[0] + u
+
+
+def iterated(x: f64["n"]) -> f64:
+    items = [np.array(v) for v in x]
+    t = x[0]
+    for u in items:
+        w = u
+        w += 1
+        t = t + u
+    return t + items[0]
+
+
+def array_then_scalar(x: f64["n"]) -> f64:
+    s = np.array(0.0)
+    for v in x:
+        s = s + v
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def scalar_then_array(x: f64["n"]) -> f64:
+    s = x[0]
+    for v in x:
+        s = np.array(v)
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def within_steps(x: f64["n"]) -> f64:
+    s = np.array(0.0)
+    t = x[0]
+    for v in x:
+        u = s
+        s += v
+        t = t + u
+        s = s + 1
+    return s + 10 * t
+
+
+def until_large(x: f64["n"]) -> f64:
+    s = np.array(0.5)
+    while s < 4:
+        s = s + abs(x[0]) + 1
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def in_record(x: f64["n"]) -> f64:
+    s = Pair(np.array(2.0), x[0]).a
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def in_one_of_records(x: f64["n"]) -> f64:
+    r = Pair(np.array(2.0), x[0])
+    if x[0] < 0:
+        r = Pair(x[0], x[0])
+    s = r.a
+    u = s
+    s += 1
+    return s + 10 * u
+
+
+def copied(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] > 2 else x[0]
+    t = s.copy()
+    u = t
+    t += 1
+    return t + 10 * u
+
+
+def cast(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] > 2 else x[0]
+    t = s.astype(np.float32)
+    u = t
+    t += 1
+    return (t + 10 * u).astype(np.float64)
+
+
+def conjugate(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] > 2 else x[0]
+    t = s.conj()
+    u = t
+    t += 1
+    return t + 10 * u
+
+
+def copy_after_loop(x: f64["n"]) -> f64:
+    s = np.array(0.0)
+    for v in x:
+        s = s + v
+    t = s.copy()
+    u = t
+    t += 1
+    return t + 10 * u
+
+
+def cast_after_loop(x: f64["n"]) -> f64:
+    s = np.array(0.0)
+    for v in x:
+        s = s + v
+    t = s.astype(np.float32)
+    u = t
+    t += 1
+    return (t + 10 * u).astype(np.float64)
+
+
+def copy_of_array(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] < 0 else x[0]
+    u = np.copy(s)
+    t = u
+    t += 1
+    return u + 10 * t
+
+
+def copy_by_python(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] < 0 else x[0]
+    u = copy.copy(s)
+    t = u
+    t += 1
+    return u + 10 * t
+
+
+def real_part(x: f64["n"]) -> f64:
+    s = np.array(3.0 + 1j) if x[0] > 0 else x[0] + 1j
+    t = s.real
+    t += 1
+    return t + 10 * s.real
+
+
+def reshaped_by_method(x: f64["n"]) -> f64:
+    t = x[0].reshape(())
+    u = t
+    t += 1
+    return t + 10 * u
+
+
+def reshaped(x: f64["n"]) -> f64:
+    t = np.reshape(x[0], ())
+    u = t
+    t += 1
+    return t + 10 * u
+
+
+def squeezed(x: f64["n"]) -> f64:
+    t = np.squeeze(x[:1] + 0)
+    u = t
+    t += 1
+    return t + 10 * u + x[0]
+
+
+def as_array(x: f64["n"]) -> f64:
+    s = x[0]
+    t = np.asarray(s)
+    u = t
+    t += 1
+    return t + 10 * u + s
+
+
+def given_to_function(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] > 0 else x[0]
+    t = increased(s)
+    return t + 10 * s
+
+
+def given_to_operator(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] > 0 else x[0]
+    t = operator.iadd(s, 1)  # type: ignore[no-untyped-call]
+    return t + 10 * s
+
+
+def written_by_out(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] > 0 else x[0]
+    u = s
+    np.add(s, 1, out=s)
+    return s + 10 * u
+
+
+def held_by_function(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] > 0 else x[0]
+
+    def own() -> Any:
+        return s
+
+    u = own()
+    u += 1
+    return u + 10 * s
+
+
+def one_of_where(x: f64["n"]) -> f64:
+    s = np.where(x[0] > 1, x[0], 2.0)
+    t = s if x[0] > 0 else x[0]
+    u = t
+    t += 1
+    return u + 10 * t
+
+
+def larger(x: f64["n"]) -> f64:
+    s = max(np.array(2.0), x[0])
+    u = s
+    s += 1
+    return u + 10 * s
+
+
+def with_ellipsis(x: f64["n"]) -> f64:
+    r = x.copy()
+    s = r[0, ...]
+    s += 1
+    return r[0] + 10 * s
+
+
+def bound_anew(x: f64["n"]) -> f64:
+    s = np.array(3.0) if x[0] > 0 else x[0]
+    u = s
+    s = s + 1
+    t = s
+    t += 1
+    return np.exp(s) * s.sum() + s.real + s.T + 10 * u + t
+
+
+def always_scalars(x: f64["n"]) -> f64:
+    s = x[0] if x[0] > 0 else x.sum()
+    for v in x:
+        u = s
+        s += v + u
+    items = [v * 2 for v in x]
+    t = items[0]
+    t += 1
+    return s + t + items[0]
+
+
+BOTH = [
+    *(scalar_in_if, number_in_expression, result_of_function, result_of_loop, swapped_items),
+    *(swapped_in_loop, values_of_dict, parts_of_tuples, collected, collected_deep, appended),
+    *(collected_by_map, iterated, array_then_scalar, scalar_then_array, within_steps, until_large),
+    *(in_record, in_one_of_records, copied, cast, conjugate, copy_after_loop, cast_after_loop),
+    *(copy_of_array, copy_by_python, real_part, reshaped_by_method, reshaped, squeezed, as_array),
+    *(given_to_function, given_to_operator, written_by_out, held_by_function),
+    *(one_of_where, larger, with_ellipsis, bound_anew, always_scalars),
+]
+
+
+@pytest.mark.parametrize("function", BOTH, ids=lambda x: x.__name__)
+def test_scalars_and_arrays_without_axes(function: Callable[..., Any]) -> None:
+    kernel: Any = psc.kernel(function)
+    for first in (3.0, -1.0, 1.5):
+        x = np.array([first, 2.5, 8.0])
+        try:
+            found = kernel(x)
+        except psc.CheckError:
+            assert function not in (bound_anew, always_scalars)
+            continue
+        wanted = function(x.copy())
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_arguments_without_axes_may_be_arrays() -> None:
+    cases: list[tuple[Callable[..., Any], Any]] = [
+        (of_argument, 3.0),
+        (of_field, Pair(np.array(3.0), np.array(2.0))),
+    ]
+    for function, argument in cases:
+        with pytest.raises(psc.CheckError, match=r"`a \+=`(.*\n)*.*help: a = a \+ 1"):
+            psc.kernel(function)(argument)
+    kernel: Any = psc.kernel(of_number)
+    assert float(kernel(3.0, np.ones(2))) == of_number(3.0, np.ones(2))

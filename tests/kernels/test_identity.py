@@ -389,24 +389,52 @@ class Rewriting(SourceFileLoader):
         return compile(ast.fix_missing_locations(tree), path, "exec")
 
 
-def test_what_an_import_hook_makes_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def hooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """A function that loads one file again and again through an import hook."""
     path = tmp_path / "hooked_of_identity.py"
     path.write_text(TEXT, encoding="utf-8")
     loader = Rewriting("hooked_of_identity", str(path))
     spec = importlib.util.spec_from_loader("hooked_of_identity", loader)
     assert spec is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    loader.exec_module(module)
+
+    def load() -> Any:
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, spec.name, module)
+        loader.exec_module(module)
+        return module
+
+    module = load()
     np.testing.assert_array_equal(np.asarray(module.k(X)), X + 1)
     change(module, "+ 1", "+ 2")
-    other: Any = importlib.util.module_from_spec(spec)
-    loader.exec_module(other)
-    change(module, "+ 2", "+ 3")
+    return load
+
+
+def test_what_an_import_hook_makes_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    other = hooked(tmp_path, monkeypatch)()
+    change(other, "+ 2", "+ 3")
     with pytest.raises(psc.CheckError, match="is not what its text says"):
         other.k(X)
+
+
+def test_bytecode_of_an_older_text_is_what_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    load = hooked(tmp_path, monkeypatch)
+    path, cached = tmp_path / "hooked_of_identity.py", next(tmp_path.rglob("*.pyc"))
+    # Python takes bytecode for current if the text has its time, in seconds, and its size.
+    then = int.from_bytes(cached.read_bytes()[8:12], "little")
+    os.utime(path, (then, then))
+    stale = load()
+    np.testing.assert_array_equal(stale.k.__wrapped__(X), X + 1)
+    np.testing.assert_array_equal(np.asarray(stale.k(X)), X + 1)
+    change(stale, "+ 2", "+ 3")
+    os.utime(path, (then, then))
+    np.testing.assert_array_equal(np.asarray(load().k(X)), X + 1)
 
 
 LINES = """\

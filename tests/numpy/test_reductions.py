@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl.typing import dtypes
-from pscdsl.typing.codes.element_types import AccumulatorTooNarrow, DtypeNotAccepted, DtypesDiffer
+from pscdsl.typing.codes.element_types import (
+    AccumulatorTooNarrow,
+    DtypeNotAccepted,
+    DtypesDiffer,
+    NoSuchDType,
+)
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import AxisOutOfRange, RepeatedAxis
 from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
@@ -171,7 +176,8 @@ def test_dtype_of_the_accumulator() -> None:
     refused(AccumulatorTooNarrow, "numpy.sum", x, dtype=dtypes.I32)
     refused(AccumulatorTooNarrow, "numpy.mean", x + 0j, dtype=dtypes.F32)
     refused(BadArguments, "numpy.mean", x, dtype=dtypes.I32)
-    refused(BadArguments, "numpy.sum", x, dtype="float32")
+    agree(run("numpy.sum", x, dtype="f8"), np.sum(x, dtype="f8"), 1e-6)
+    refused(NoSuchDType, "numpy.sum", x, dtype="f64")
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "nansum", "nanmax", "nanmin"])

@@ -244,14 +244,16 @@ class NoSuchDType(Diagnostic, code="PSC411"):
     """
 
     given: str
+    instead: str = ""
 
     def message(self) -> str:
         """What was given."""
         return f"{self.given} is not a dtype of arrays here"
 
     def help(self) -> str:
-        """The dtypes that there are."""
-        return "the dtypes are bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128"
+        """What to write for it, or the dtypes that there are."""
+        known = "the dtypes are bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128"
+        return self.instead or known
 
 
 class IntegersMakeAnArray(Diagnostic, code="PSC412"):

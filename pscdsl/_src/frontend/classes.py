@@ -91,6 +91,8 @@ class ClassText:
     dims: ast.expr | None = None
     keywords: bool = False
     """Whether its own fields are given by their names alone."""
+    slots: bool = False
+    """Whether it is a dataclass whose instances have slots and no `__dict__`."""
     fields: dict[str, ast.AnnAssign | ast.Assign] = field(
         default_factory=dict[str, "ast.AnnAssign | ast.Assign"]
     )
@@ -215,6 +217,7 @@ class _Reader:
                     raise refuse(self.frame, keyword, f"`{keyword.arg}=` of a dataclass")
                 options[keyword.arg] = self.value(keyword.value)
         self.text.keywords = options.get("kw_only") is True
+        self.text.slots = options.get("slots") is True
         return options.get("frozen") is True
 
     def _statement(self, statement: ast.stmt) -> None:
@@ -361,6 +364,11 @@ class _Reader:
             kind = "static" if outer else "method"
         elif inner in DESCRIPTORS and not outer:
             kind = DESCRIPTORS[inner]
+            if inner == "functools.cached_property" and (
+                self.text.slots or self.text.kind == "namedtuple"
+            ):
+                what = "`cached_property` of a class whose instances have no `__dict__`"
+                raise refuse(self.frame, node, what, "`@property`")
         elif inner:
             kind = "unread"
         if self.text.kind == "enumeration" and kind == "property":

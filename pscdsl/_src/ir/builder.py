@@ -91,6 +91,8 @@ class Program:
         """How many counters there were."""
         self.conditions: dict[Var, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
         """What truth values say of counters: if they hold, and if not."""
+        self.arrays_without_axes: dict[int, object] = {}
+        """Variables without axes that may be arrays, which `+=` writes to, by their addresses."""
         self.session: object = None
         """Whatever the front end keeps for this program."""
         self.current = Builder(self, None)

@@ -52,13 +52,16 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     return found
 
 
-def meant_by(text: object) -> DType | None:
-    """Our dtype for what NumPy takes for a dtype, such as a text; None if there is none."""
+def meant_by(given: object) -> DType | None:
+    """Our dtype for what NumPy takes for a dtype, such as a text; None if there is none.
+
+    None also for the other byte order: arrays of it are other arrays for NumPy, and none here.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of old names for dtypes
         try:
-            return from_numpy(np.dtype(text))  # type: ignore[call-overload]
-        except (TypeError, ValueError):
+            return _FROM_NUMPY.get(np.dtype(given))  # type: ignore[call-overload]
+        except (TypeError, ValueError, SyntaxError):
             return None
 
 

@@ -26,14 +26,15 @@ from pscdsl._src.ir.builder import (
     promote,
     weakened,
 )
-from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.numpy_dtypes import from_numpy, meant_by, to_numpy
 from pscdsl._src.ir.program import kind_of
 from pscdsl._src.primitives.elementwise import Convert
-from pscdsl.typing.codes.element_types import IntegersMakeAnArray
+from pscdsl.typing.codes.element_types import IntegersMakeAnArray, NoSuchDType
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind
+from pscdsl.typing.dtypes import BF16, DEFAULT, I64, KEY, DType, Kind, is_dtype_name
+from pscdsl.typing.dtypes import dtype as named
 from pscdsl.typing.python_containers import is_constant, is_dtype, is_sequence, is_slice, is_tuple
 
 # How messages speak of a static value: in the user's words, never by what it is in here.
@@ -115,6 +116,34 @@ def _written(value: object) -> str:
         return "a very large integer"
 
 
+def as_dtype(dtype: object) -> DType | None:
+    """Return the dtype that NumPy takes an argument for, None for None; a Failure if it is none."""
+    if dtype is None or (isinstance(dtype, DType) and dtype is not KEY):
+        return dtype
+    found = meant_by(dtype) if isinstance(dtype, str) or is_dtype(dtype) else None
+    if found is not None:
+        return found
+    shown = f"an array ({dtype.type})" if isinstance(dtype, Value | Weak) else describe(dtype)
+    raise Failure(NoSuchDType(given=shown, instead=_other_reading(dtype)))
+
+
+def _other_reading(dtype: object) -> str:
+    """What to write for a text that counts bits or names a byte order; empty for any other."""
+    if not isinstance(dtype, str):
+        return ""
+    if is_dtype_name(dtype) and dtype != KEY.name:
+        own = named(dtype)
+        written = "psc.bf16" if own is BF16 else f"np.{to_numpy(own).name}"
+        return (
+            f"a text counts bytes, as NumPy reads it, and `psc.{dtype}` counts bits: "
+            f"write `{written}`"
+        )
+    native = meant_by(f"={dtype[1:]}") if dtype[:1] in ("<", ">") else None
+    if native is not None:
+        return f"numbers have the byte order of the machine: write `np.{to_numpy(native).name}`"
+    return ""
+
+
 def not_taken(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     """What is wrong with a call of which no more is known."""
     given = [*map(describe, args), *(f"{name}={describe(x)}" for name, x in kwargs.items())]
@@ -131,6 +160,14 @@ def shortened(text: str, limit: int = 200) -> str:
     """A text for messages, cut short if it is long."""
     return text if len(text) <= limit else f"{text[:limit]}…"
 
+
+class _Omitted:
+    def __repr__(self) -> str:
+        return "<no value>"
+
+
+OMITTED: Final[Any] = _Omitted()
+"""The default of a parameter that NumPy knows to be left out, which is not what None says."""
 
 MEANINGS: dict[str, object] = {}
 """What a qualified name such as `numpy.mean` or `pscdsl.scan` means in a kernel."""
@@ -159,6 +196,8 @@ class Meaning:
     _by_keyword: frozenset[str]
     _required: frozenset[str]
     _arrays: frozenset[str]
+    _flags: Mapping[str, bool]
+    """The parameters that are True or False, and whether they may be None."""
     _simple: bool
     """Whether it takes neither `*args` nor `**kwargs`."""
 
@@ -208,6 +247,11 @@ class Meaning:
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._simple = all(p.kind in (0, 1, 3) for p in parameters)
         self._arrays = self.together | self.alone
+        self._flags = {
+            p.name: p.annotation != "bool"
+            for p in parameters
+            if p.annotation in ("bool", "bool | None")
+        }
         unknown = (self.together | self.alone) - set(names)
         assert not unknown, f"{self.name}: no parameters {unknown}"
 
@@ -241,6 +285,10 @@ class Meaning:
         if self.wants_builder:
             args = (here, *args)
         arguments = self._bind(args, kwargs)
+        if "dtype" in arguments:
+            arguments["dtype"] = as_dtype(arguments["dtype"])
+        for name in self._flags.keys() & arguments.keys():
+            self._require_flag(name, arguments[name])
         if not self.together and not self.alone:
             return self._call(arguments)
         for name in self._arrays & arguments.keys():
@@ -290,6 +338,15 @@ class Meaning:
         own = meets if first.dtype.kind is meets.kind else None
         return weakened(_builder(operands), first.dtype.kind, at, own)
 
+    def _require_flag(self, name: str, argument: Any) -> None:
+        """Refuse what is not True or False; NumPy takes integers for them."""
+        may_be = isinstance(argument, bool | int | np.bool_) or (
+            argument is None and self._flags[name]
+        )
+        if not may_be:
+            problem = f"takes True or False as `{name}`, not {describe(argument)}"
+            raise Failure(BadArguments(function=self.name, problem=problem))
+
     def _require_kinds(self, arguments: Mapping[str, Any], dtype: DType) -> None:
         """Refuse what NumPy would compute, or give, in a dtype of a lower kind."""
         for name in self._of_a_kind:
@@ -337,7 +394,7 @@ class Meaning:
 
         None stands for an array that is left out, where that is the default.
         """
-        if argument is None and self.signature.parameters[name].default is None:
+        if argument is None and may_be_none(self.signature.parameters[name]):
             return
         wrong = _first_stranger(argument)
         if wrong is not None:
@@ -363,6 +420,11 @@ class Meaning:
             if name in changed:
                 changed[name] = _map_operands(lambda _: next(remaining), changed[name])
         return self._call(changed)
+
+
+def may_be_none(parameter: inspect.Parameter) -> bool:
+    """Whether None may be passed for an array, which is then left out."""
+    return parameter.default is None or parameter.default is OMITTED
 
 
 WIDENING: Final = frozenset(

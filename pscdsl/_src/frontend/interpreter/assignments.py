@@ -35,6 +35,7 @@ from pscdsl._src.frontend.interpreter.places import (
     named_store,
     own,
     parameters_of,
+    require_scalar,
 )
 from pscdsl._src.frontend.interpreter.stores import (
     is_mask,
@@ -314,6 +315,10 @@ def augment(
         if isinstance(left, list) and sign == "+":
             rewrite = f"{name} = [*{name}, *{text}]"  # it may be any collection
         raise Failure(purity.made_anew(f"`{sign}=` on the {kind} `{name}`", rewrite))
+    try:
+        require_scalar(left)
+    except Failure as failure:
+        raise _of_update(frame, node, name, failure).at(frame.span(node)) from None
     frame.names[name] = POISON
     assign(frame, target, operators.binary(frame, node, operator, left, right))
 
@@ -438,6 +443,15 @@ def _update_item_of(
         except Failure as failure:
             raise named_store(failure, f"`{text} {sign}=`").at(frame.span(node)) from None
         return
+    try:
+        require_scalar(left)
+    except Failure as failure:
+        sign = operators.SIGNS[operator]
+        operand = _operand(frame.source.text_of(value), value)
+        named_one = named_store(
+            failure, f"`{text} {sign}=`", lambda known: f"{text} = {text} {sign} {operand}"
+        )
+        raise named_one.at(frame.span(node)) from None
     set_item_of(frame, target, owner, index, operators.binary(frame, node, operator, left, right))
 
 

@@ -15,7 +15,15 @@ from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place,
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.new_memory import arrangement
-from pscdsl._src.frontend.interpreter.places import Bound, Located, Part, Ref, shared
+from pscdsl._src.frontend.interpreter.places import (
+    Bound,
+    Located,
+    Part,
+    Ref,
+    may_be_array,
+    note_array,
+    shared,
+)
 from pscdsl._src.frontend.interpreter.python_numbers import is_number
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
@@ -45,7 +53,7 @@ from pscdsl.numpy import methods
 from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dtypes import DType, is_dtype_name
 from pscdsl.typing.python_containers import is_constant, is_dict
 
 CONSTANT_PROPERTIES = ("T", "shape", "ndim", "dtype", "size", "real", "imag")
@@ -140,7 +148,7 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         instead = methods.INSTEAD.get(name, "").format(x=frame.source.text_of(node.value))
         known = () if instead else methods.NAMES
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead))
-    return found
+    return note_array(found) if may_be_array(value) and is_traced(found) else found
 
 
 def _of_constant(value: Any, name: str) -> Any:
@@ -326,6 +334,12 @@ def _of_static(value: Any, name: str, owner: str) -> Any:
     if name in PROPERTIES.get(kind, ()):
         return getattr(value, name)
     if isinstance(value, DType) and name in ("char", "itemsize", "kind", "name"):
+        module, _, last = owner.rpartition(".")
+        if module and (is_dtype_name(last) or isinstance(MEANINGS.get(f"numpy.{last}"), DType)):
+            instead = f"`np.dtype({owner})` has it, the class has not"
+            raise Failure(
+                NoSuchAttribute(owner=f"the class `{owner}`", attribute=name, instead=instead)
+            )
         return getattr(to_numpy(value), name)
     if isinstance(value, Enum | EnumMember) and name in ("name", "value"):
         return getattr(value, name)

@@ -33,6 +33,8 @@ from pscdsl._src.frontend.interpreter.places import (
     Ref,
     held_in,
     load,
+    may_be_array,
+    note_array,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.state import (
@@ -555,10 +557,14 @@ class _Join:
         ends = dict(zip(paths, column, strict=True))
         place = len(self.columns)
         self.columns.append(Column(types[0], tuple([ends.get(path) for path in self.paths])))
-        if number:
-            given = are_given(column)
-            return lambda results: computed(results[place], kind, given=given)
-        return lambda results: results[place]
+        given = are_given(column)
+        is_array = any(map(may_be_array, column))
+
+        def build(results: Sequence[Value]) -> Array:
+            found = computed(results[place], kind, given=given) if number else results[place]
+            return note_array(found) if is_array else found
+
+        return build
 
     def _code(self) -> Callable[[Sequence[Value]], Value]:
         """Where control goes, as a number."""

@@ -45,7 +45,9 @@ from pscdsl._src.frontend.interpreter.places import (
     freeze,
     load,
     located_in,
+    may_be_array,
     named_store,
+    note_array,
     own,
     parts_of,
     shared,
@@ -83,7 +85,7 @@ from pscdsl._src.ir.builder import PythonNumber, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy import methods
-from pscdsl.numpy.calling import refuse_missing, values_only
+from pscdsl.numpy.calling import in_loop, refuse_missing, values_only
 from pscdsl.numpy.methods import BoundMethod
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import Shape
@@ -477,6 +479,8 @@ def _method(
         raise Failure(Mutation(what=f"`out=` of `{name}`", rewrite="use the result"))
     scalars = name in SCALAR_METHODS
     if name in NEW_METHODS and kwargs.get("copy", True) is True:
+        if not owner.ndim and any(cell.frozen for cell in owner.cells()):
+            return result  # of an array or of a scalar
         return own(frame.session, result, scalars=scalars)
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [tuple(args)]
@@ -523,6 +527,7 @@ def invoke(
     if isinstance(function, Meaning):
         kwargs = values_only(function.name, kwargs)
         if kwargs and frame.program is not None:
+            args, kwargs = in_loop(here, function, *_plain_all(here, args, kwargs))
             refuse_missing(function, function.name, kwargs)
         if frame.program is None:
             return static_numpy(function, args, kwargs)
@@ -546,7 +551,11 @@ def invoke(
         if kwargs and isinstance(meaning, Meaning):
             refuse_missing(meaning, name, kwargs)
         args, kwargs = _plain_all(here, args, kwargs)
-        return function.apply(here, args, kwargs)
+        result = function.apply(here, args, kwargs)
+        if function.name in SCALAR_METHODS or not is_traced(result):
+            return result
+        is_array = function.name == "reshape" or may_be_array(function.value)
+        return note_array(result) if is_array else result
     if isinstance(function, Applicable):
         return function.apply(here, args, kwargs)
     if isinstance(function, RecordValue) and "__call__" in function.cls.members:

@@ -26,6 +26,8 @@ from pscdsl._src.frontend.interpreter.places import (
     Located,
     Ref,
     load,
+    may_be_array,
+    note_array,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.state import (
@@ -78,6 +80,8 @@ class Leaf:
     """Whether it is known from before, and not seen yet."""
     given: bool = False
     """Whether it is made of numbers that the kernel is given."""
+    is_array: bool = False
+    """Whether it may be an array though it has no axes."""
 
     @classmethod
     def of(cls, start: Array, working_float: DType | None) -> Leaf:
@@ -116,10 +120,8 @@ class Leaf:
 
     def shown(self, param: Value, wanted: dict[int, DType]) -> Array:
         """How the body sees it; an array whose dtype is open notes in which it is wanted."""
-        if self.dtype is None:
-            return computed(param, self.kind, given=self.given)
-        if self.settled:
-            return param
+        if self.dtype is None or self.settled:
+            return self.after(param)
         block, own, shape = param.builder, self.dtype, self.start.type.shape
 
         def at(dtype: DType) -> Value:
@@ -130,8 +132,17 @@ class Leaf:
 
         return Weak(block, self.kind, shape, at, whole=I64)
 
+    def after(self, result: Value) -> Array:
+        """What it is after the loop."""
+        found = result if self.dtype else computed(result, self.kind, given=self.given)
+        return note_array(found) if self.is_array or may_be_array(self.start) else found
+
     def learn(self, end: Array, wanted: DType | None) -> bool:
         """Take the dtype that a step gives it; whether that is another one."""
+        if may_be_array(end) and not self.is_array:
+            self.is_array = True
+            self.learn(end, wanted)
+            return True
         if isinstance(self.start, Value):
             return False
         if self.expected:

@@ -12,8 +12,15 @@ from typing import Any, Final
 from pscdsl._src.frontend.interpreter.containers import adopt, adopt_all
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session, session_of
 from pscdsl._src.frontend.interpreter.iteration import Iterated
-from pscdsl._src.frontend.interpreter.places import Frozen, Located, escaped, load, own
-from pscdsl._src.frontend.purity import external_value, is_mutable, range_length
+from pscdsl._src.frontend.interpreter.places import (
+    Frozen,
+    Located,
+    escaped,
+    load,
+    note_array,
+    own,
+)
+from pscdsl._src.frontend.purity import external_value, is_mutable, parts, range_length
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
     Applicable,
@@ -27,7 +34,7 @@ from pscdsl._src.frontend.values import (
     describe,
     is_traced,
 )
-from pscdsl._src.ir.builder import Builder
+from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import near_keyword
 from pscdsl.typing.codes.language import LOOPS, BadArguments, LoopOverArray, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -208,6 +215,9 @@ class Closure:
                 name: own(session, value, self._given(session, name, value))
                 for name, value in names.items()
             }
+            if self is session.root:
+                for value in names.values():
+                    _note_arrays(value)
             spec = self.node.args
             if spec.kwarg is not None and self is not session.root:
                 adopt(session, names[spec.kwarg.arg])  # a dict of its own
@@ -339,3 +349,12 @@ def bind(
                 raise Failure(external_value(default))
             bound[parameter] = defaults[parameter]
     return bound
+
+
+def _note_arrays(argument: Any) -> None:
+    """Note that an argument without axes may be an array of the caller's."""
+    if isinstance(argument, Value):
+        note_array(argument)
+    elif not isinstance(argument, Located):
+        for part in parts(argument):
+            _note_arrays(part)

@@ -15,7 +15,15 @@ from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, default
 from pscdsl._src.frontend.interpreter.containers import Container, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of, rows_of
-from pscdsl._src.frontend.interpreter.places import Array, Cell, Frozen, Ref, load
+from pscdsl._src.frontend.interpreter.places import (
+    Array,
+    Cell,
+    Frozen,
+    Ref,
+    load,
+    may_be_array,
+    note_array,
+)
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.stores import numpys
 from pscdsl._src.frontend.trees import at, flatten
@@ -102,6 +110,8 @@ class Appended:
     shape: Any = ()
     depth: int | None = None
     """How many levels of such lists each item has."""
+    is_array: bool = False
+    """Whether an item may be an array though it has no axes."""
     before: list[Any] = field(default_factory=list[Any])
     """What the list holds before the loop."""
 
@@ -158,6 +168,7 @@ class Appended:
             what = f"an item of {self.name}, {describe(item)} that a rolled loop appends,"
             rewrite = "append arrays or numbers, to one list each"
             raise Failure(NotStatic(what=what, rewrite=rewrite))
+        self.is_array |= may_be_array(found[0])
         return found[0]
 
     def after(self, session: Session, here: Builder, results: Sequence[Value], count: Size) -> Any:
@@ -176,7 +187,9 @@ class Appended:
             start = numpys(here, "stack", [at(each, self.dtype) for each in first])
             rows = numpys(here, "concatenate", [start, rows])
         frozen = Frozen(f"collects what a loop appended to {self.name}")
-        stacked = Stacked(Ref(Cell(session, rows, frozen)), self.kind, self.depth or 0)
+        stacked = Stacked(
+            Ref(Cell(session, rows, frozen)), self.kind, self.depth or 0, is_array=self.is_array
+        )
         length = stacked.length
         if isinstance(length, int) and length <= FEW_ITEMS:
             return adopt(session, [stacked.item(index) for index in range(length)])
@@ -186,13 +199,15 @@ class Appended:
 class Stacked(Long):
     """A list of items of one type, as long as a loop has steps."""
 
-    def __init__(self, rows: Ref, kind: Kind | None, depth: int) -> None:
+    def __init__(self, rows: Ref, kind: Kind | None, depth: int, *, is_array: bool = False) -> None:
         self.rows = rows
         """The items as the rows of an array."""
         self.kind = kind
         """The kind of the items, if they are numbers of Python's."""
         self.depth = depth
         """How many levels of such lists each item has."""
+        self.is_array = is_array
+        """Whether an item may be an array though it has no axes."""
 
     def description(self) -> str:
         """How messages speak of it."""
@@ -209,7 +224,12 @@ class Stacked(Long):
         if is_slice(index):
             cell = self.rows.cell
             rows: Array = getitem(self.rows.load(), index)
-            return Stacked(Ref(Cell(cell.session, rows, cell.frozen)), self.kind, self.depth)
+            return Stacked(
+                Ref(Cell(cell.session, rows, cell.frozen)),
+                self.kind,
+                self.depth,
+                is_array=self.is_array,
+            )
         if not isinstance(index, int) or isinstance(index, bool):
             reason = "which item of a list it is has to be known while checking"
             rewrite = "`np.array(items)` makes an array, which takes computed indices"
@@ -221,8 +241,9 @@ class Stacked(Long):
 
     def _of(self, row: Any) -> Any:
         if self.depth:
-            return Stacked(row, None, self.depth - 1)
-        return row if self.kind is None else computed(row, self.kind)
+            return Stacked(row, None, self.depth - 1, is_array=self.is_array)
+        found = row if self.kind is None else computed(row, self.kind)
+        return note_array(found) if self.is_array and isinstance(found, Value | Weak) else found
 
     def array(self) -> Array:
         """What NumPy makes of the list."""

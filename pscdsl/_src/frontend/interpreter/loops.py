@@ -60,7 +60,6 @@ from pscdsl._src.frontend.interpreter.places import (
     load,
     located_in,
 )
-from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.state import (
     MISSING,
     Key,
@@ -792,10 +791,7 @@ class Rolled:
         session = self.session
 
         def after(leaf: Leaf) -> Array:
-            found = next(remaining)
-            if leaf.dtype is None:
-                return computed(found, leaf.kind, given=leaf.given)
-            return found
+            return leaf.after(next(remaining))
 
         for slot in self.carry.slots.values():
             frame, name = slot.key

@@ -23,6 +23,7 @@ import numpy as np
 from pscdsl._src.frontend.values import Once, Open, Poisoned, describe, is_poisoned, is_traced
 from pscdsl._src.ir.builder import Builder, Value, Weak, reachable
 from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import indexing
 from pscdsl.numpy.calling import as_operand
@@ -271,6 +272,32 @@ def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
     return Weak(x.builder, x.kind, shape, lambda dtype: change(x.at(dtype)))
 
 
+def _identity(array: Array) -> Any:
+    return array.atom if isinstance(array, Value) and isinstance(array.atom, Var) else array
+
+
+def note_array(array: Array) -> Array:
+    """Note that a value without axes may be an array, which is written in its place; return it."""
+    if not array.ndim:
+        known = _identity(array)
+        array.builder.program.arrays_without_axes[id(known)] = known
+    return array
+
+
+def may_be_array(value: Any) -> bool:
+    """Whether a value without axes and without a place may be an array, and no scalar."""
+    if not isinstance(value, Value | Weak) or value.ndim:
+        return False
+    return id(_identity(value)) in value.builder.program.arrays_without_axes
+
+
+def require_scalar(value: Any) -> None:
+    """Refuse to bind `value + 1` where an array would be written, which others may hold."""
+    if may_be_array(value):
+        why = "may as well be a scalar, which is replaced and not written"
+        raise Frozen(why, rewrite="bind the result to the name").refusal()
+
+
 class Located(Open):
     """An array object: where its elements are, and how to read them now."""
 
@@ -320,15 +347,15 @@ class Ref(Located):
         """The steps applied to what the cell holds; read anew only after a store."""
         whole = self.cell.content
         if not self.steps:
-            return whole
+            return note_array(whole)
         if self._read is not None and self._read[0] is whole and self._is_at_hand(self._read[1]):
             seen: Array = self._read[1]
-            return seen
+            return note_array(seen)
         part = whole
         for step in self.steps:
             part = step.read(part)
         self._read = whole, part
-        return part
+        return note_array(part)
 
     def _is_at_hand(self, value: Any) -> bool:
         assert self.cell.session.program is not None
@@ -362,7 +389,7 @@ class Shared(Located):
         """The value; a Failure if it may have changed."""
         if any(cell.stamp != stamp for cell, stamp in self._stamps):
             raise Failure(StaleView(by=self.why))
-        return self._value
+        return note_array(self._value)
 
     def seen(self) -> Array:
         """The value when it was made."""

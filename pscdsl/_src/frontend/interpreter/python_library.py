@@ -30,6 +30,7 @@ from pscdsl._src.frontend.interpreter.iteration import (
     side_by_side,
 )
 from pscdsl._src.frontend.interpreter.operators import subscript
+from pscdsl._src.frontend.interpreter.places import may_be_array, note_array
 from pscdsl._src.frontend.interpreter.records import RecordClass, replaced
 from pscdsl._src.frontend.purity import (
     Sets,
@@ -338,7 +339,9 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
             return found
         if key is None and len(values) > 1 and _are_scalars(values):
             furthest = python_numbers.furthest(here, name, values)
-            return counters.extremum(here.program, name, values, furthest)
+            found = counters.extremum(here.program, name, values, furthest)
+            is_array = any(map(may_be_array, values)) and is_traced(found)
+            return note_array(found) if is_array else found
         if key is None:
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             _refuse_arrays(name, rewrite, list(items))

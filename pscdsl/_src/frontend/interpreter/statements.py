@@ -61,7 +61,6 @@ from pscdsl._src.frontend.values import (
     POISON,
     Applicable,
     External,
-    KnownModule,
     Poison,
     Poisoned,
     Undecided,
@@ -749,27 +748,34 @@ def _function(
     return None
 
 
-def require_plain_type(frame: Frame, node: ast.expr) -> None:
-    """Refuse an annotation that does more than name types: it is evaluated with the function."""
-    if isinstance(node, ast.Constant):
+def require_plain_type(frame: Frame, node: ast.expr, operand: bool = False) -> None:
+    """Refuse an annotation that does more than name types: it is evaluated with the function.
+
+    An `operand` of `|` has to be a type: other values have an operator of their own, or none.
+    """
+    if isinstance(node, ast.Constant) and (node.value is None or not operand):
         return
-    if isinstance(node, ast.Tuple | ast.List):
+    if isinstance(node, ast.Tuple | ast.List) and not operand:
         for element in node.elts:
             require_plain_type(frame, element)
         return
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        require_plain_type(frame, node.left)
-        require_plain_type(frame, node.right)
+        require_plain_type(frame, node.left, operand=True)
+        require_plain_type(frame, node.right, operand=True)
         return
     quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
-    if isinstance(node, ast.Subscript) and is_type(evaluate(quiet, node.value)):
+    value = evaluate(quiet, node.value if isinstance(node, ast.Subscript) else node)
+    if isinstance(node, ast.Subscript) and (
+        is_type(value) or (isinstance(value, External) and value.name.startswith("numpy.typing."))
+    ):
         require_plain_type(frame, node.slice)
         return
     if isinstance(node, ast.Name | ast.Attribute):
-        value = evaluate(quiet, node)
-        if is_type(value) or isinstance(value, Poison | KnownModule):
+        if is_type(value) or (isinstance(value, External) and value.library):
             return
-        if isinstance(value, External) and (value.library or isinstance(node, ast.Name)):
+        # To look up a name runs no code, whatever it stands for; an attribute may be a property.
+        unknown = any(isinstance(each, UnknownName) for each in quiet.session.findings)
+        if isinstance(node, ast.Name) and not unknown and not operand:
             return
     if isinstance(evaluate(frame, node), Poison):
         return

@@ -633,6 +633,9 @@ def _member(loaded: LoadedClass, name: str, member: Any) -> Member:
     if function is None:
         shown = f"{loaded.cls.__module__}.{loaded.cls.__qualname__}.{name}"
         return Member("value", loaded.abstract(member, shown))
+    if isinstance(member, functools.cached_property) and not loaded.cls.__dictoffset__:
+        what = f"`cached_property` `{name}` of a class whose instances have no `__dict__`"
+        raise Failure(Unsupported(what=what, rewrite="use `@property`"))
     kind = "method"
     for each, known in _WRAPPERS.items():
         if isinstance(member, each):
