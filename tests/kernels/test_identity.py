@@ -394,7 +394,7 @@ def test_what_an_import_hook_makes_is_found(
 ) -> None:
     path = tmp_path / "hooked_of_identity.py"
     path.write_text(TEXT, encoding="utf-8")
-    loader = Rewriting("hooked_of_identity", str(path))
+    loader: Any = Rewriting("hooked_of_identity", str(path))
     spec = importlib.util.spec_from_loader("hooked_of_identity", loader)
     assert spec is not None
     module: Any = importlib.util.module_from_spec(spec)
