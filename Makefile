@@ -63,7 +63,7 @@ gpu-ahead: $(VENV)/.gpu ## Compile every kernel for GPUs that are not here: GPUS
 	PYTHONPATH=$(abspath $(VENV)/gpu) $(bin)/python -m pytest -q tests/targets/gpu tests/cli/test_compile_for_gpu.py
 	PYTHONPATH=$(abspath $(VENV)/gpu) $(bin)/python -m tests.compile_ahead --gpus $(GPUS) --jobs $(JOBS)
 
-compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest and the newest Python and jaxlib: COMPAT=--brief.
+compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest Python and jaxlib, the newest, and those between: COMPAT=--make.
 	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS) $(COMPAT)
 
 fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20000 PLAIN=10000 SEED=0.
@@ -153,5 +153,5 @@ $(VENV)/.bench-torch: $(VENV)/.bench
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "pscdsl needs Python 3.11 or later, and $(PYTHON) is $$($(PYTHON) --version 2>&1)."; \
-	  echo "Name another one: make PYTHON=python3.13 $(MAKECMDGOALS)"; exit 1; }
+	  echo "Name another one: make PYTHON=python3.15 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -15,6 +15,9 @@ from types import ModuleType
 if sys.version_info < (3, 11):  # noqa: UP036  # a copy of the folder, which pip did not install
     raise ImportError(f"pscdsl needs Python 3.11 or later; this is Python {sys.version.split()[0]}")
 
+from pscdsl._src.support.versions import require_python
+
+require_python()
 __version__ = "0.1.0"
 
 

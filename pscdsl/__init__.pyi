@@ -119,7 +119,7 @@ from pscdsl._src.extensions.functions import (
     PureFunction as PureFunction,
     pure as pure,
 )
-from pscdsl._src.xla.runtime.boot import UntriedVersionWarning as UntriedVersionWarning
+from pscdsl._src.support.versions import UntriedVersionWarning as UntriedVersionWarning
 
 __all__: list[str]
 __version__: str

@@ -1,12 +1,17 @@
-"""The tests with the oldest and the newest versions: `make compat`.
+"""The tests with the oldest and the newest versions, and those between: `make compat`.
 
-Two environments are made, each with an interpreter that is found:
+Each pair of a Python and of versions has an environment of its own:
 
 * the oldest: the oldest Python of pyproject.toml, and of each dependency the lowest version.  The
   compiled half of the tests is run there, with the examples and the documents.
-* the newest: the newest Python that is found, the newest jaxlib that is taken, and of all else what
-  pip chooses.  README is tried with the wheel, as users have it, and then all tests are run; with
-  `--brief` those that read Python or depend on jaxlib, which take a third of the time.
+* the newest: the newest Python of pyproject.toml that is found, the newest jaxlib that is taken,
+  and of all else what pip chooses.  README is tried with the wheel, as users have it, and then all
+  tests are run; with `--brief` those that read Python or depend on jaxlib, which take a third of
+  the time.
+* each Python between, with what pip chooses: those tests that `--brief` leaves.  With `--brief`
+  itself, none of these.
+
+With `--make`, the Pythons of pyproject.toml that are not found are made: see `pythons`.
 """
 
 from __future__ import annotations
@@ -22,12 +27,13 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
-Version: TypeAlias = tuple[int, int]
+from tests import pythons
+from tests.pythons import Version, interpreters, text_of
 
 ROOT: Final = Path(__file__).parent.parent
 CHECKERS: Final = frozenset(
@@ -43,74 +49,62 @@ PACKAGE: Final = "pscdsl"
 
 
 def main() -> int:
-    """Try both pairs; 1 if one fails, or none can be tried."""
+    """Try each pair; 1 if one fails, or none can be tried."""
     options = argparse.ArgumentParser(description="Try the oldest and the newest versions.")
     options.add_argument("--folder", type=Path, default=ROOT / ".venv" / "compat")
     options.add_argument("--jobs", default="2", help="how many tests are run at a time")
-    options.add_argument("--only", choices=("oldest", "newest"), help="one of the two")
-    options.add_argument("--brief", action="store_true", help="fewer tests with the newest")
+    options.add_argument("--only", metavar="PAIR", help="oldest, newest, or a Python: 3.12")
+    options.add_argument("--brief", action="store_true", help="fewer tests and two pairs")
+    options.add_argument("--make", action="store_true", help="make the Pythons that are missing")
     given = options.parse_args()
-    python = interpreters()
-    wanted = declared_pythons()
-    print("Python:", *(f"{_text(each)} ({path})" for each, path in sorted(python.items())))
-    for missing in sorted(wanted - python.keys()):
-        print(f"There is no Python {_text(missing)} here.")
+    folder = given.folder.resolve()  # what runs an interpreter runs it in other folders
+    declared = declared_pythons()
+    python = _interpreters(declared, folder / "pythons", make=given.make)
+    print("Python:", *(f"{text_of(version)} ({path})" for version, path in sorted(python.items())))
     pairs = {
         name: pair
         for name, pair in chosen(python, brief=given.brief).items()
-        if given.only in (None, name)
+        if given.only in (None, name, text_of(pair.version))
     }
-    folder = given.folder.resolve()  # what runs an interpreter runs it in other folders
     results = {name: pair.tried(folder, given.jobs) for name, pair in pairs.items()}
     for name, passed in results.items():
         print(f"{name}: {pairs[name]}: {'passed' if passed else 'FAILED'}")
-    if "oldest" not in results and given.only != "newest":
-        print(f"The oldest versions were not tried: they need Python {_text(min(wanted))}.")
+    for sentence in not_tried(declared, python):
+        print(sentence)
     return 0 if results and all(results.values()) else 1
 
 
-# ---- what there is, and what is wanted -------------------------------------------------------
+def _interpreters(declared: set[Version], folder: Path, *, make: bool) -> Mapping[Version, Path]:
+    """Return the interpreters of this machine, after those that are missing were made."""
+    python = interpreters(folder)
+    missing = sorted(declared - python.keys())
+    if not make or not missing:
+        return python
+    print("Making Python", *map(text_of, missing), flush=True)
+    for version, problem in pythons.make(missing, folder).items():
+        print(f"Python {text_of(version)} cannot be made: {problem}")
+    return interpreters(folder)
 
 
-def interpreters() -> dict[Version, Path]:
-    """An interpreter of each final version of Python 3 on the PATH or in the folder of pyenv.
-
-    One of pyenv's on the PATH stands for whichever version is activated, and may be none.
-    """
-    found: dict[Version, Path] = {}
-    for path in _candidates():
-        version = _version(path)
-        if version is not None:
-            found.setdefault(version, path)
-    return found
-
-
-def _candidates() -> Iterator[Path]:
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    folders = [Path(each) for each in os.environ.get("PATH", "").split(os.pathsep) if each]
-    versions = sorted((pyenv / "versions").glob("3.*"), key=_numbers, reverse=True)
-    for folder in (*folders, *(each / "bin" for each in versions)):
-        if folder != pyenv / "shims":
-            yield from sorted(each for each in folder.glob("python3*") if _is_python(each.name))
+def not_tried(declared: set[Version], python: Mapping[Version, Path]) -> list[str]:
+    """Return a sentence for each Python that is declared and not here, or here and too new."""
+    ends = {
+        min(declared): ", nor were the oldest jaxlib and NumPy",
+        max(declared): ", which is the newest",
+    }
+    missing = [
+        f"Python {text_of(version)} was not found, and not tried{ends.get(version, '')}."
+        for version in sorted(declared - python.keys())
+    ]
+    newer = [
+        f"Python {text_of(version)} was not tried: pyproject.toml does not name it."
+        for version in sorted(python)
+        if version > max(declared)
+    ]
+    return missing + newer
 
 
-def _is_python(name: str) -> bool:
-    return re.fullmatch(r"python3(\.\d+)?", name) is not None
-
-
-def _numbers(path: Path) -> list[int]:
-    return [int(each) for each in re.findall(r"\d+", path.name)]
-
-
-def _version(path: Path) -> Version | None:
-    """What an interpreter is, if environments can be made with it."""
-    asked = "import sys, venv, ensurepip; print([*sys.version_info])"
-    try:
-        done = subprocess.run([path, "-Ic", asked], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    said = re.fullmatch(r"\[3, (\d+), \d+, 'final', \d+\]\n", done.stdout)
-    return (3, int(said[1])) if said is not None and done.returncode == 0 else None
+# ---- what is wanted --------------------------------------------------------------------------
 
 
 def _project() -> Mapping[str, object]:
@@ -148,10 +142,6 @@ def extras(*, checkers: bool) -> list[str]:
     ]
 
 
-def _text(version: Version) -> str:
-    return ".".join(map(str, version))
-
-
 # ---- the pairs -------------------------------------------------------------------------------
 
 
@@ -168,7 +158,7 @@ class Pair:
 
     def __str__(self) -> str:
         jaxlib = next(each for each in self.requirements if each.startswith("jaxlib"))
-        return f"Python {_text(self.version)}, {jaxlib.replace('==', ' ')}"
+        return f"Python {text_of(self.version)}, {jaxlib.replace('==', ' ')}"
 
     def tried(self, folder: Path, jobs: str) -> bool:
         """Whether all passes."""
@@ -193,7 +183,7 @@ class Pair:
         """The interpreter of the environment, made anew if what it is to hold has changed."""
         content = "\n".join([str(self.python), *self.requirements])
         name = hashlib.sha256(content.encode()).hexdigest()[:16]
-        place = folder / f"{_text(self.version)}-{name}"
+        place = folder / f"{text_of(self.version)}-{name}"
         python = place / "bin" / "python"
         if not (place / "made").is_file():
             shutil.rmtree(place, ignore_errors=True)
@@ -206,19 +196,24 @@ class Pair:
 
 
 def chosen(python: Mapping[Version, Path], *, brief: bool = False) -> dict[str, Pair]:
-    """The pairs that can be tried with these interpreters."""
+    """Return the pairs that can be tried with these interpreters."""
     pairs: dict[str, Pair] = {}
-    oldest, newest = min(declared_pythons()), max(python, default=(0, 0))
-    if oldest in python:
+    oldest = min(declared_pythons())
+    declared = sorted(declared_pythons() & python.keys())
+    fewer = list(dict.fromkeys((*compiled_tests(), *reading_tests())))
+    if oldest in declared:
         lowest = [bound(each, ">=") or each for each in dependencies()]
         requirements = [*lowest, *extras(checkers=False)]
         pairs["oldest"] = Pair(python[oldest], oldest, requirements, compiled_tests())
-    if newest >= oldest:
+    for version in () if brief else declared[:-1]:
+        if version != oldest:
+            requirements = [*dependencies(), *extras(checkers=True)]
+            pairs[text_of(version)] = Pair(python[version], version, requirements, fewer)
+    if declared:
+        newest = declared[-1]
         requirements = [bound(each, "<=") or each for each in dependencies()]
         requirements += extras(checkers=True)
-        tests = ["tests", "--ignore=tests/interop"]
-        if brief:
-            tests = list(dict.fromkeys((*compiled_tests(), *reading_tests())))
+        tests = fewer if brief else ["tests", "--ignore=tests/interop"]
         pairs["newest"] = Pair(python[newest], newest, requirements, tests, wheel=True)
     return pairs
 

@@ -264,7 +264,7 @@ class Subject:
     def split(self, found: Sequence[NDArray]) -> tuple[list[NDArray], ...]:
         """The parts of what `derivatives` returns."""
         values, moving = len(self.cotangents), len(self.active(self.given))
-        ends = np.cumsum([values, values, moving, moving])
+        ends: list[int] = np.cumsum([values, values, moving, moving]).tolist()
         assert len(found) == ends[-1]
         return tuple(list(found[a:b]) for a, b in zip([0, *ends], ends, strict=False))
 

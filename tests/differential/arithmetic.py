@@ -146,7 +146,8 @@ def total(x: Real, axes: Sequence[int], keep: bool = False) -> Real:
     axes = tuple(axes)
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     low, high = (x.low, x.high) if x.fused is None else x.fused
-    return _added(x, low, high, count, lambda each: np.sum(each, axis=axes, keepdims=keep))
+    options: dict[str, Any] = {"axis": axes, "keepdims": keep}
+    return _added(x, low, high, count, lambda each: np.sum(each, **options))
 
 
 def running_total(x: Real, axis: int) -> Real:

@@ -483,8 +483,10 @@ def clipped(x: Exact, low: int, high: int) -> Exact:
 
 def over_axes(function: Any, x: Exact, axes: Sequence[int], keep: bool, dtype: Any = None) -> Exact:
     """A reduction of integers or truth values, which NumPy computes."""
-    options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+    options: dict[str, Any] = {"axis": tuple(axes), "keepdims": keep}
+    doubt = np.any(x.unknown, **options)
+    if dtype is not None:
+        options["dtype"] = dtype
     with np.errstate(all="ignore"):
-        found = function.reduce(x.array, axis=tuple(axes), keepdims=keep, **options)
-    doubt = np.any(x.unknown, axis=tuple(axes), keepdims=keep)
+        found = function.reduce(x.array, **options)
     return Exact(np.asarray(found), np.asarray(doubt))

@@ -5,6 +5,8 @@ all that it can still see.  Where the kernel is accepted, it gives what its func
 Python, and the function leaves its arguments as they are.
 """
 
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,7 @@
 """`try` of what raises nothing under NumPy, and `finally`."""
 
 # pyright: reportPossiblyUnboundVariable=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -385,7 +385,7 @@ def test_keys_are_keys_where_only_those_will_do() -> None:
 def test_as_few_arrays_are_keys_as_will_do() -> None:
     words = np.arange(6, dtype=np.uint32).reshape(3, 2)
     key, sums = psc.scan(lambda key, x: (psc.random.split(key)[0], x.sum() + x.ndim), KEY, words)
-    assert sums.tolist() == [2, 6, 10]
+    assert np.asarray(sums).tolist() == [2, 6, 10]
     assert (key.dtype, key.shape) == (np.uint32, (2,))
     found = psc.random.permutation(KEY, words, axis=1, independent=True)
     assert np.sort(found, axis=1).tolist() == words.tolist()

@@ -393,7 +393,7 @@ def hooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]
     """A function that loads one file again and again through an import hook."""
     path = tmp_path / "hooked_of_identity.py"
     path.write_text(TEXT, encoding="utf-8")
-    loader = Rewriting("hooked_of_identity", str(path))
+    loader: Any = Rewriting("hooked_of_identity", str(path))
     spec = importlib.util.spec_from_loader("hooked_of_identity", loader)
     assert spec is not None
 

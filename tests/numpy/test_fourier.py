@@ -1,5 +1,7 @@
 """`np.fft` against NumPy's, for numbers and for symbolic sizes."""
 
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any

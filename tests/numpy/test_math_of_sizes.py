@@ -1,5 +1,7 @@
 """Python's arithmetic and `math` on sizes: what Python gives, or a refusal where it may raise."""
 
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import importlib.util

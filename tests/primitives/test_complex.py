@@ -1,5 +1,7 @@
 """Complex numbers: NumPy's vocabulary on them, in kernels of every form, and at the boundary."""
 
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import re

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -12,12 +13,13 @@ from pathlib import Path
 import pytest
 
 import pscdsl as psc
-from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.boot import NEWEST, OLDEST, warn_if_untried
+from pscdsl._src.support import versions
+from pscdsl._src.support.versions import TESTED, warn_if_untried
 
 pytestmark = pytest.mark.jaxlib
 
 ROOT = Path(__file__).parents[2]
+OLDEST, NEWEST = TESTED["jaxlib"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -53,7 +55,7 @@ def test_every_python_between_is_classified() -> None:
 
 
 def test_the_package_knows_the_same_bounds() -> None:
-    assert rows()["jaxlib"] == (OLDEST, NEWEST)
+    assert {name: rows()[name] for name in TESTED} == TESTED
 
 
 def test_benchmarks_take_the_jax_that_goes_with_jaxlib() -> None:
@@ -61,30 +63,42 @@ def test_benchmarks_take_the_jax_that_goes_with_jaxlib() -> None:
     assert jax == [f"jax>={OLDEST},<={NEWEST}"]
 
 
-@pytest.mark.parametrize("version", [OLDEST, NEWEST, "0.10.2.1", "0.11", "0.11.2", "0.12.0"])
-def test_what_is_tried_gives_no_warning(version: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        *[("jaxlib", version) for version in (OLDEST, NEWEST, "0.10.2.1", "0.11", "0.12.0")],
+        ("Python", "3.11.0"),
+        ("Python", f"{TESTED['Python'][1]}.12+"),
+    ],
+)
+def test_what_is_tested_gives_no_warning(name: str, version: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_if_untried(version)
+        warn_if_untried(name, version)
 
 
 @pytest.mark.parametrize(
-    ("version", "age"),
+    ("name", "version", "age"),
     [
-        ("0.9.2", "older"),
-        ("0.10.1", "older"),
-        ("0.12.0.2", "newer"),
-        ("0.12.1.dev20270101", "newer"),
-        ("1.0.0rc1", "newer"),
+        ("jaxlib", "0.9.2", "older"),
+        ("jaxlib", "0.10.1", "older"),
+        ("jaxlib", "0.12.0.2", "newer"),
+        ("jaxlib", "0.12.1.dev20270101", "newer"),
+        ("jaxlib", "1.0.0rc1", "newer"),
+        ("Python", "3.99.0a1+", "newer"),
+        ("Python", "4.0.0", "newer"),
     ],
 )
-def test_others_give_one_that_says_what_to_do(version: str, age: str) -> None:
+def test_others_give_one_that_says_what_to_do(name: str, version: str, age: str) -> None:
     with pytest.warns(psc.UntriedVersionWarning) as given:
-        warn_if_untried(version)
+        warn_if_untried(name, version)
     said = str(given[0].message)
-    assert said.startswith(f"jaxlib {version} is {age} than the versions that pscdsl is tried with")
-    assert f"pip install 'jaxlib{bounds('jaxlib')}'" in said
-    assert Path(given[0].filename) != Path(boot.__file__)
+    oldest, newest = TESTED[name]
+    assert said.startswith(f"pscdsl is tested with {name} {oldest} to {newest}, and {version} is")
+    assert age in said
+    if name == "jaxlib":
+        assert f"pip install 'jaxlib{bounds('jaxlib')}'" in said
+    assert Path(given[0].filename) != Path(versions.__file__)
 
 
 PROGRAM = """
@@ -107,9 +121,14 @@ for n in (3, 4):
 """
 
 
-def run(program: Path) -> subprocess.CompletedProcess[str]:
-    given = [sys.executable, str(program)]
-    return subprocess.run(given, capture_output=True, text=True, check=False)
+def run(*given: str | Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python, with a folder where it looks for `sitecustomize`."""
+    environment = dict(os.environ)
+    if path is not None:
+        found = [str(path), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, found))
+    command = [sys.executable, *given]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def filtered(action: str) -> str:
@@ -124,7 +143,7 @@ def test_a_newer_jaxlib_warns_once_where_it_is_used_and_works(tmp_path: Path) ->
     done = run(program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[0] == "[2. 2. 2.] [3. 3. 3.]"
-    assert done.stderr.count("UntriedVersionWarning: jaxlib 99.0.0 is newer") == 1
+    assert done.stderr.count("and 99.0.0 is newer: kernels may fail to compile") == 1
     here = next(i for i, line in enumerate(PROGRAM.split("\n"), 1) if line.endswith("# here"))
     assert done.stderr.startswith(f"{program}:{here}: UntriedVersionWarning: ")
     program.write_text(filtered("ignore"), encoding="utf-8")
@@ -133,3 +152,64 @@ def test_a_newer_jaxlib_warns_once_where_it_is_used_and_works(tmp_path: Path) ->
     program.write_text(filtered("error"), encoding="utf-8")
     refused = run(program)
     assert refused.stderr.splitlines()[-1].startswith("pscdsl.UntriedVersionWarning: ")
+
+
+@pytest.fixture
+def newer(tmp_path: Path) -> Path:
+    """A folder that makes Python say that it is newer than the newest that is tested."""
+    folder = tmp_path / "newer"
+    folder.mkdir()
+    text = "import sys\nsys.version = '3.99.0a1 (main)'\n"
+    (folder / "sitecustomize.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_newer_python_warns_once_where_the_package_is_imported(
+    tmp_path: Path, newer: Path
+) -> None:
+    library, program = tmp_path / "library.py", tmp_path / "program.py"
+    library.write_text("import os\nfrom pscdsl import f32\n", encoding="utf-8")
+    text = "import importlib\nimport library\nimport pscdsl\nimportlib.reload(pscdsl)\n"
+    program.write_text(f"{text}print(pscdsl.UntriedVersionWarning)\n", encoding="utf-8")
+    done = run(program, path=newer)
+    assert (done.returncode, done.stdout) == (0, "<class 'pscdsl.UntriedVersionWarning'>\n")
+    assert done.stderr.startswith(f"{library}:2: UntriedVersionWarning: pscdsl is tested with")
+    assert done.stderr.count("Warning") == 1
+
+
+@pytest.mark.parametrize("name", sorted(TESTED))
+def test_the_documented_filter_is_set_before_the_import(
+    name: str, tmp_path: Path, newer: Path
+) -> None:
+    text = psc.UntriedVersionWarning.__doc__ or ""
+    documented = re.search(r"warnings\.filterwarnings\(.*\)", text)
+    assert documented is not None
+    program = tmp_path / "program.py"
+    program.write_text(f"import warnings\n{documented[0]}\n{PROGRAM}", encoding="utf-8")
+    done = run(program, path=newer if name == "Python" else None)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("body", "code"), [("x * 2", 0), ("x @ x.T", 1)])
+def test_a_check_says_it_once_and_ends_as_usual(
+    body: str, code: int, tmp_path: Path, newer: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        text = "import pscdsl as psc\nfrom pscdsl import f32\n\n@psc.kernel\n"
+        text += f'def {name}(x: f32["n d"]) -> f32["n d"]:\n    return {body}\n'
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    given = ("-m", "pscdsl", "check", "--no-cache", "--jobs", "2", str(tmp_path))
+    usual, done = run(*given), run(*given, path=newer)
+    assert (done.returncode, done.stdout) == (usual.returncode, usual.stdout)
+    assert (usual.returncode, usual.stderr) == (code, "")
+    assert done.stderr.count("UntriedVersionWarning: pscdsl is tested with Python") == 1
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="subinterpreters are new in Python 3.14")
+@pytest.mark.parametrize("code", ["import pscdsl", "from pscdsl._src.cli import main"])
+def test_a_subinterpreter_is_refused_when_the_package_is_imported(code: str) -> None:
+    program = f"from concurrent import interpreters\ninterpreters.create().exec({code!r})\n"
+    done = run("-c", program)
+    assert done.returncode == 1
+    assert "ImportError: pscdsl does not work in subinterpreters, because NumPy" in done.stderr

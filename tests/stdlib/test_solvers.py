@@ -1,5 +1,7 @@
 """Linear systems and eigenvalues of operators, against NumPy."""
 
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

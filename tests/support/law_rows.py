@@ -5,6 +5,8 @@ primitive needs at least one.  A row is a primitive with the types of its operan
 sizes; the rest says on which numbers and how closely results are compared.
 """
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

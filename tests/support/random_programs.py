@@ -1,5 +1,7 @@
 """Random small typed programs: straight lines, calls, choices and loops, in few dtypes."""
 
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import random

@@ -1,5 +1,7 @@
 """Largest elements that are only subtracted before exponentials need not keep NaN themselves."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """How loops are compiled: what is summed up after them, and what is turned before them."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -110,7 +110,7 @@ def jvp(
         program.span = equation.span
         operands = env.all(equation.inputs)
         outputs: Sequence[Value]
-        if moving.keys().isdisjoint(equation.inputs):
+        if not any(atom in moving for atom in equation.inputs):
             outputs = append(program.current, equation, operands)
         else:
             rule = whole.get(equation)

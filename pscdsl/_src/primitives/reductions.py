@@ -529,7 +529,7 @@ class ExponentialSum(Primitive, name="exponential_sum"):
         with np.errstate(all="ignore"):
             top = x == shift
             terms = np.where(top, 0, np.exp(x - shift))
-            count = np.sum(top, self.axes) - 1
+            count = top.sum(self.axes) - 1
             return (np.asarray(np.sum(terms, self.axes) + count).astype(x.dtype),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:

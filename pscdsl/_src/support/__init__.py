@@ -1,1 +1,1 @@
-"""What every room may use: paths, processes, tracebacks."""
+"""What every room may use: paths, processes, tracebacks, tested versions."""

@@ -1,5 +1,7 @@
 """Gradients and products with Hessians, through loops and layers."""
 
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Forward programs of several kinds: networks, a hidden Markov model, fractals, random numbers."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

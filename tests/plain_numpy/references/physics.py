@@ -1,5 +1,7 @@
 """What the programs of physics compute, in closed form or element by element."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import math

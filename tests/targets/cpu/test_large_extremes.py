@@ -1,5 +1,7 @@
 """The extremes of large arrays, with NaN and infinities at any place, along any axes."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any, get_args

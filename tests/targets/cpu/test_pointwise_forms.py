@@ -1,5 +1,8 @@
 """Circular functions and powers computed in double precision: their errors, and special values."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Elements that take many operations are computed once, however often they are repeated."""
 
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import re

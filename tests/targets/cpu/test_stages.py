@@ -1,5 +1,7 @@
 """Long computations in stages: the same results as in one loop, and stages where they pay."""
 
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any
