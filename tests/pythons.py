@@ -76,8 +76,14 @@ def _numbers(path: Path) -> list[int]:
 
 
 def version_of(path: Path) -> Version | None:
-    """Return an interpreter's version, if it is a final one with which environments can be made."""
-    question = "import sys, venv, ensurepip; print([*sys.version_info])"
+    """Return an interpreter's version, if it is a final one with which environments can be made.
+
+    Free-threaded builds are none: packages have other wheels for them, if they have any.
+    """
+    question = (
+        "import sys, sysconfig, venv, ensurepip; print([*sys.version_info]); "
+        "sys.exit(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
+    )
     try:
         done = subprocess.run([path, "-Ic", question], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

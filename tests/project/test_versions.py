@@ -206,6 +206,18 @@ def test_a_check_says_it_once_and_ends_as_usual(
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_python_without_its_lock_is_refused_when_the_package_is_imported(
+    tmp_path: Path,
+) -> None:
+    text = "import sys\nsys._is_gil_enabled = lambda: False\n"
+    (tmp_path / "sitecustomize.py").write_text(text, encoding="utf-8")
+    done = run("-c", "import pscdsl", path=tmp_path)
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("ImportError: pscdsl needs the global interpreter lock")
+    assert "PYTHON_GIL=1" in said
+
+
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="subinterpreters are new in Python 3.14")
 @pytest.mark.parametrize("code", ["import pscdsl", "from pscdsl._src.cli import main"])
 def test_a_subinterpreter_is_refused_when_the_package_is_imported(code: str) -> None:

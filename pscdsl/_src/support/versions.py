@@ -52,6 +52,11 @@ def require_python() -> None:
             "pscdsl does not work in subinterpreters, because NumPy and jaxlib do not: "
             "import it in the main interpreter, and use threads or processes"
         )
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise ImportError(
+            "pscdsl needs the global interpreter lock, and this free-threaded Python runs "
+            "without it: set the environment variable PYTHON_GIL=1"
+        )
     warn_if_untried("Python", sys.version.split()[0])
 
 

@@ -195,8 +195,8 @@ KEPT: Final = 512 << 20
 """How many bytes of results the pool holds, whether somebody else does or not."""
 GAIN: Final = 1.5e-10
 """Seconds a byte of a result that is not mapped anew, as measured; some machines take more."""
-_UNHELD: Final = 3
-"""References to an array that only the pool holds: its list, a variable, the question."""
+_UNHELD: Final = [object()]
+"""What a list alone holds.  How many references that makes differs between versions of Python."""
 
 
 def pools_results() -> bool:
@@ -206,8 +206,7 @@ def pools_results() -> bool:
 
 @boot.once
 def _is_asked_for() -> bool:
-    counts_exactly = getattr(sys, "_is_gil_enabled", lambda: True)
-    return counts_exactly() and wanted_memory() == REUSE
+    return wanted_memory() == REUSE
 
 
 def pooled(outputs: Sequence[Aval]) -> tuple[int, ...]:
@@ -339,9 +338,7 @@ def _nbytes(aval: Aval) -> int:
 
 def _is_free(arrays: list[Any], index: int) -> bool:
     """Whether a list alone holds an array, which has its memory still."""
+    if sys.getrefcount(arrays[index]) != sys.getrefcount(_UNHELD[0]):
+        return False
     array = arrays[index]
-    return (
-        sys.getrefcount(array) == _UNHELD
-        and not weakref.getweakrefcount(array)
-        and not array.is_deleted()
-    )
+    return not weakref.getweakrefcount(array) and not array.is_deleted()
