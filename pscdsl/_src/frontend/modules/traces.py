@@ -32,6 +32,8 @@ import numpy as np
 from pscdsl._src.frontend.text.code_texts import content, file_of, loaded_beside, root_of
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.support.tracebacks import FOLDER
+from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.diagnostics import Failure
 
 SIZE: Final = 32
 """Bytes of a digest."""
@@ -132,8 +134,15 @@ class Trace:
         """The digest of the root alone, before anything was looked up."""
 
     def look_up(self, owner: Any, name: str) -> Any:
-        """A global name of a function, a class or a module; `MISSING` if it is not there."""
-        found = namespace_of(owner).get(name, MISSING)
+        """A global name of a function, a class or a module; `MISSING` if it is not there.
+
+        A Failure if it stands for a lazy import that raises something.
+        """
+        try:
+            found = stands_for(owner, name)
+        except Exception as error:  # whatever the module raises that is imported now
+            what = f"`{name}`, whose lazy import raises {type(error).__name__} ({error}),"
+            raise Failure(Unsupported(what=what, rewrite="")) from error
         self._found(owner, name, name, found)
         return found
 
@@ -245,7 +254,10 @@ class Trace:
             name = name.removeprefix(CAPTURED)
             self.captured(owner, name, captured_by(owner).get(name, MISSING))
         else:
-            self.look_up(owner, name)
+            try:
+                self.look_up(owner, name)
+            except Failure:
+                raise Opaque("a lazy import that raises something") from None
 
 
 def _looked_up(owner: Any, event: str) -> Any:
@@ -258,7 +270,10 @@ def _looked_up(owner: Any, event: str) -> Any:
         return _annotations(owner)
     if event.startswith(CAPTURED):
         return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
-    return namespace_of(owner).get(event, MISSING)
+    try:
+        return stands_for(owner, event)
+    except Exception:  # a lazy import, which came in the place of what was there
+        return _NOTHING
 
 
 def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
@@ -302,6 +317,24 @@ def namespace_of(owner: Any) -> Mapping[str, Any]:
         return vars(owner)
     module = sys.modules.get(getattr(owner, "__module__", ""))
     return {} if module is None else vars(module)
+
+
+def stands_for(owner: Any, name: str) -> Any:
+    """What a global name of a function, a class or a module stands for; `MISSING` if nothing.
+
+    From Python 3.15 on, an import may be lazy: it is carried out, as Python does, where the name
+    is used first.  It raises what the import raises.
+    """
+    namespace: Any = namespace_of(owner)
+    found = namespace.get(name, MISSING)
+    if found is MISSING and isinstance(owner, types.ModuleType):
+        lazy: Any = getattr(sys, "lazy_modules", ())
+        if f"{owner.__name__}.{name}" in lazy and hasattr(owner, name):  # which imports it
+            found = namespace.get(name, MISSING)
+    if isinstance(found, _LAZY_IMPORTS):
+        proxy: Any = found
+        found = namespace[name] = proxy.resolve()
+    return found
 
 
 def annotations_of(owner: Any) -> Mapping[str, Any]:
@@ -681,6 +714,7 @@ _PLAIN: Final[Mapping[type, Any]] = {
 
 
 _NOTHING: Final = object()
+_LAZY_IMPORTS: Final[Any] = getattr(types, "LazyImportType", ())
 _UNCHANGING: Final = (
     *(bool, int, float, complex, str, bytes, range, type(None)),
     *(types.FunctionType, types.ModuleType, types.CodeType, type),
