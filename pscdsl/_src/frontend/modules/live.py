@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from pscdsl._src.frontend.annotations import TypeVariable, bounded_by
+from pscdsl._src.frontend.annotations import TypeVariable, bounded_by, type_parameter
 from pscdsl._src.frontend.captures.captured import Guard
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.equality import compares_as_itself
@@ -276,6 +276,8 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         return value
     if issubclass(_class_of(value), Enum) and compares_as_itself(value):
         return value
+    if isinstance(value, TypeVar):
+        return type_variable(value, trace)
     found = _by_identity(value)
     if is_applied(value):
         return alias_of(
@@ -304,8 +306,6 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         return Partial(abstract(value.func, name, trace), args, kwargs)
     if isinstance(value, type):
         return _met_class(value, trace)
-    if isinstance(value, TypeVar):
-        return type_variable(value, trace)
     if is_constant(value):
         return value
     if is_dtype(value):
@@ -321,8 +321,10 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
 
 def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
     """A real type variable; its bound may be `psc.Tree`, of some dtype."""
-    bound: Any = variable.__bound__
     name = variable.__name__
+    if getattr(variable, "__infer_variance__", False):  # `def f[T](…)`
+        return type_parameter(name)
+    bound: Any = variable.__bound__
     if variable.__constraints__:
         return TypeVariable(name, problem="it has constraints, and no bound")
     inside = [abstract(each, name, trace) for each in get_args(bound)]
