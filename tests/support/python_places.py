@@ -201,8 +201,12 @@ def at_prompt(pieces: list[str], *options: str) -> str:
             # Bracketed paste, as terminals do it: the prompt indents lines that are typed.
             paste = prompt_keeps_text()
             text = piece if piece.endswith("\n\n") or "\n" not in piece[:-1] else piece + "\n"
-            typed = f"\x1b[200~{text}\x1b[201~\n" if paste and "\n" in piece[:-1] else text
-            os.write(main, typed.encode())
+            if paste and "\n" in piece[:-1]:
+                # What comes at once with the end of a paste is taken for a part of it.
+                os.write(main, f"\x1b[200~{text}\x1b[201~".encode())
+                seen.append(_until(main, text.split()[-1]))
+                text = "\n"
+            os.write(main, text.encode())
             seen.append(_until(main, ">>> "))
             os.write(main, f"print('DO' 'NE{number}')\n".encode())
             seen.append(_until(main, f"DONE{number}", ">>> "))

@@ -6,6 +6,7 @@ import linecache
 import os
 import struct
 import sys
+import textwrap
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -145,6 +146,8 @@ def _command(words: Sequence[str]) -> str | None:
         for place, letter in enumerate(word[1:], 2):
             if letter == "c":
                 text = word[place:] or next(rest, None)
+                if text is not None and sys.version_info >= (3, 14):
+                    text = textwrap.dedent(text)  # as Python does
                 return None if text is None else text + "\n"
             if letter == "m":
                 return None
@@ -199,14 +202,29 @@ def shown_text(name: str) -> str | None:
     if name == COMMAND:
         return command()
     filename = _CELLS.get(name, name)
+    if filename in (typed := _typed()):
+        return typed[filename]
     if filename not in linecache.cache and not filename.startswith("<"):
         return None  # `linecache` would look for a file of that name along `sys.path`
     return "".join(linecache.getlines(filename)) or None
 
 
+def _typed() -> dict[str, str | None]:
+    """What was typed at prompts, by the names of its code; None if several texts have one name.
+
+    Before Python 3.14 it stands in the cache of files.
+    """
+    found: dict[str, str | None] = {}
+    entries: dict[object, Any] = getattr(linecache, "_interactive_cache", {})
+    for _, _, lines, name in [each for each in entries.values() if len(each) == 4]:
+        text = "".join(lines)
+        found[name] = text if found.setdefault(name, text) == text else None
+    return found
+
+
 def kept_names() -> Iterator[str]:
     """The names of texts that are in no file, the newest first, as `shown_text` takes them."""
-    for filename in reversed([*linecache.cache]):
+    for filename in reversed([*linecache.cache, *_typed()]):
         if filename != COMMAND and not os.path.isfile(filename):
             yield filename
     if command():
