@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -182,8 +183,7 @@ def _fields(
     key = (kind, handler.__qualname__)
     cached = _FIELDS.get(key)
     if cached is None:
-        code = handler.__code__
-        takes = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        takes = inspect.signature(handler).parameters
         others = {*kind._fields} - {*takes} - SET_BY_THE_PARSER
         cached = _FIELDS[key] = (
             tuple([field for field in kind._fields if field in takes]),

@@ -24,7 +24,13 @@ from pscdsl._src.frontend.interpreter.equality import compares_as_itself
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.python_library import Cached
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.modules.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl._src.frontend.modules.known import (
+    KNOWN_MODULES,
+    LOADING,
+    builtin,
+    known_module,
+    load_all,
+)
 from pscdsl._src.frontend.modules.loaded_classes import class_of_object, kind_of
 from pscdsl._src.frontend.modules.loaded_code import (
     PartOfModule,
@@ -418,6 +424,7 @@ def _optional() -> tuple[str, ...]:
 @functools.cache
 def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
     """What the objects of known modules mean, of the optional ones those that are loaded."""
+    load_all()
     missing = {name for name, there in zip(_optional(), loaded, strict=True) if not there}
     found: dict[int, tuple[Any, Any]] = {}
     for qualified, meaning in [*MEANINGS.items(), *_types()]:
