@@ -10,7 +10,7 @@ import importlib
 import operator
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar, get_args, get_origin
@@ -118,7 +118,7 @@ class LoadedModule:
         if name in self.cells:
             self.trace.captured(self.owner, name, self.cells[name])
             value = abstract(self.cells[name], name, self.trace)
-            self._admit_cell(name, value)
+            self._admit(functools.partial(self._admit_cell, name, value))
             value = self._lasting(value)
         elif (imported := self._imported(name)) is not None:
             value = imported
@@ -126,12 +126,12 @@ class LoadedModule:
             value = abstract(found, name, self.trace)
             refuse_derived(self.namespace, name)
             if self.source is not None and not _is_outside(value):
-                self.guard.admit(text_of(self.source, self.module), name, value)
+                self._admit(functools.partial(self._admit_global, name, value))
                 value = self._lasting(value)
         else:
             value = builtin(name)
             if self.source is not None and self.owner is not None:
-                self.guard.of_builtin(text_of(self.source, self.module), name)
+                self._admit(functools.partial(self._admit_builtin, name))
         self._values[name] = value
         return value
 
@@ -177,6 +177,19 @@ class LoadedModule:
                         return External(f"{node.module}.{alias.name}", library=True)
         return None
 
+    def _admit(self, admit: Callable[[], None]) -> None:
+        """Refuse what something writes that is loaded by now, or is imported lazily later."""
+        admit()
+        self.trace.admissions.append(admit)
+
+    def _admit_global(self, name: str, value: Any) -> None:
+        if self.source is not None:
+            self.guard.admit(text_of(self.source, self.module), name, value)
+
+    def _admit_builtin(self, name: str) -> None:
+        if self.source is not None:
+            self.guard.of_builtin(text_of(self.source, self.module), name)
+
     def _admit_cell(self, name: str, value: Any) -> None:
         if self.source is None or self.function is None:
             return
@@ -219,8 +232,12 @@ class LoadedModuleValue:
         namespace = vars(self.module)
         module = loaded_text(self.module)
         if module is not None and name in namespace and not isinstance(value, External):
-            guard = Guard(captures_beside(namespace), anew=self.trace.anew)
-            guard.admit(module, name, value)
+
+            def admit() -> None:
+                Guard(captures_beside(namespace), anew=self.trace.anew).admit(module, name, value)
+
+            admit()
+            self.trace.admissions.append(admit)
             if type(value) is np.ndarray and not self.trace.anew:
                 value = locked(value)
         return value
