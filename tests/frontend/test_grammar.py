@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from pscdsl._src.frontend.interpreter import expressions, matching, statements
-from pscdsl._src.frontend.interpreter.frames import EMPTY, SET_BY_THE_PARSER, due, handled
+from pscdsl._src.frontend.interpreter.frames import (
+    EMPTY,
+    SET_BY_THE_PARSER,
+    due,
+    fields,
+    handled,
+    without_meaning,
+)
 from pscdsl._src.frontend.purity import BINARY, COMPARE, UNARY
 from pscdsl.numpy import methods
+from pscdsl.typing.diagnostics import Failure
 
-INSIDE = {"FormattedValue", "TemplateStr", "Interpolation", "TypeAlias"}
-"""Read where they stand, in an f-string; or so new that they have no words of their own yet."""
+INSIDE = {"FormattedValue", "Interpolation"}
+"""Read where they stand, in an f-string or a template string."""
 OLD = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "AugLoad", "AugStore", "Param"}
 """Names of nodes that nothing makes any more."""
 
@@ -37,25 +46,28 @@ def test_every_kind_of_node_has_an_entry() -> None:
         (ast.expr, expressions.EXPRESSIONS, expressions.REFUSED),
         (ast.stmt, statements.STATEMENTS, statements.REFUSED),
     ):
-        missing = {*kinds(base)} - read.keys() - refused.keys()
-        assert {each.__name__ for each in missing} <= INSIDE
-        assert not read.keys() & refused.keys()
+        names = {each.__name__ for each in read}
+        missing = {each.__name__ for each in kinds(base)} - names - refused.keys()
+        assert missing <= INSIDE
+        assert not names & refused.keys()
+
+
+HANDLERS: list[tuple[type[ast.AST], Callable[..., Any]]] = [
+    *expressions.EXPRESSIONS.items(),
+    *statements.STATEMENTS.items(),
+    *matching.PATTERNS.items(),
+    (ast.FormattedValue, expressions.formatted_value),
+]
 
 
 def test_handlers_take_every_field_by_name() -> None:
-    handlers: list[tuple[type[ast.AST], Callable[..., Any]]] = [
-        *expressions.EXPRESSIONS.items(),
-        *statements.STATEMENTS.items(),
-        *matching.PATTERNS.items(),
-        (ast.FormattedValue, expressions.formatted_value),
-    ]
-    for kind, handler in handlers:
+    for kind, handler in HANDLERS:
+        left = {*kind._fields} - {*handled(kind, handler)}
+        assert left <= SET_BY_THE_PARSER | EMPTY.keys(), kind.__name__
         parameters = [*inspect.signature(handler).parameters.values()]
         lead = 1 if kind is ast.FormattedValue else 4 if kind in matching.PATTERNS else 2
-        named = {each.name for each in parameters[lead:] if each.kind != each.VAR_KEYWORD}
-        if named != {*handled(kind)}:  # imports say where from: one handler for both
-            assert kind in (ast.Import, ast.ImportFrom), kind.__name__
-            assert named <= {*handled(kind)}
+        required = {each.name for each in parameters[lead:] if each.default is each.empty}
+        assert required <= {*kind._fields}, kind.__name__
 
 
 FIELDS = {
@@ -65,16 +77,51 @@ FIELDS = {
     "alias": "name asname",
     "withitem": "context_expr optional_vars",
     "comprehension": "target iter ifs is_async",
+    "match_case": "pattern guard body",
+    "ExceptHandler": "type name body",
 }
 """The parts of nodes that are no expressions themselves, with the fields that are read."""
+SORTS = (
+    *(ast.expr, ast.stmt, ast.pattern, ast.operator, ast.cmpop, ast.unaryop, ast.boolop),
+    *(ast.expr_context, ast.mod, ast.type_ignore),
+)
+"""The sorts of nodes, beside parts of these and type parameters, which are refused."""
 
 
 def test_parts_of_nodes_have_the_fields_that_are_read() -> None:
-    for name, fields in FIELDS.items():
-        assert [*getattr(ast, name)._fields] == fields.split()
+    for name, read in FIELDS.items():
+        assert [*getattr(ast, name)._fields] == read.split()
+    sorts = (*SORTS, *(getattr(ast, name) for name in ("type_param",) if hasattr(ast, name)))
+    parts = {each.__name__ for each in kinds(ast.AST) if not issubclass(each, sorts)}
+    assert parts - {"excepthandler", "slice", "Index", "ExtSlice"} == FIELDS.keys()
     every = {field for kind in (*kinds(ast.expr), *kinds(ast.stmt)) for field in kind._fields}
-    assert {*EMPTY} - every <= {"type_params"}  # of Python 3.12
+    assert {*EMPTY} - every <= {"type_params", "is_lazy"}  # of Python 3.12 and 3.15
     assert SET_BY_THE_PARSER <= every
+
+
+class Unheard(ast.expr):
+    """An expression of a newer Python."""
+
+
+class Fuller(ast.Pass):
+    """A statement with a field of a newer Python."""
+
+    _fields = ("harder",)
+    _field_types = {"harder": int | None}  # noqa: RUF012
+
+
+def test_what_a_newer_python_adds_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 16, 0))
+    found = without_meaning(Unheard(), expressions.REFUSED)
+    assert found.message() == "not supported yet: Python 3.16's `Unheard`"
+    handler, node = statements.STATEMENTS[ast.Pass], Fuller()
+    node.harder = None  # type: ignore[attr-defined]
+    assert fields(node, handler) == {}
+    node.harder = 1  # type: ignore[attr-defined]
+    with pytest.raises(Failure) as raised:
+        fields(node, handler)
+    (found,) = raised.value.diagnostics
+    assert found.message() == "not supported yet: Python 3.16's `Fuller.harder`"
 
 
 def test_every_operator_has_an_entry() -> None:
@@ -137,6 +184,8 @@ a = m['k'][0:b]
 a = (b, (c, d))
 """
 """Statements that run; `u(k)` gives its argument, and indices that are there."""
+if sys.version_info >= (3, 15):
+    PROGRAMS += "a = [*p for p in (t, t)]\na = {*p for p in (t, t)}\na = {**p for p in (m, m)}\n"
 
 
 class Marking(ast.NodeTransformer):

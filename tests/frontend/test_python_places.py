@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -121,11 +122,18 @@ def test_a_command_and_its_options() -> None:
     assert "keeps no text of what `exec` or `eval` runs: define it in a file" in found
 
 
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="a command is taken as it is")
+def test_an_indented_command() -> None:
+    text = HEAD + KERNEL + f"\nprint({CALL.strip()})\n \n'''\n a\n'''"
+    assert python("-c", textwrap.indent(text, "  ")) == "[2. 2.]\n"
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
         (["-c", "x"], "x\n"),
         (["-cx"], "x\n"),
+        (["-c", "\n  x"], "\nx\n" if sys.version_info >= (3, 14) else "\n  x\n"),
         (["-Bc", "x", "-c", "y"], "x\n"),
         (["-W", "ignore", "-c", "x"], "x\n"),
         (["-Wignore", "-c", "x"], "x\n"),

@@ -380,7 +380,9 @@ def test_what_typeguard_compiles_again_is_found(
 class Rewriting(SourceFileLoader):
     """Loads modules as import hooks do that put checks into functions."""
 
-    def source_to_code(self, data: Any, path: Any, *_: Any, **options: Any) -> Any:  # type: ignore[override]
+    def source_to_code(  # type: ignore[override]
+        self, data: Any, path: Any, *name: Any, **options: Any
+    ) -> Any:
         """The text with a statement more in each function."""
         tree = ast.parse(data)
         for node in ast.walk(tree):

@@ -1,7 +1,8 @@
 """Ways to write what a kernel captures: how the object is reached, times how it is written.
 
 Each way is a program with a function `update` that writes, and a kernel that reads.  It counts if
-running `update` changes what Python finds.
+running `update` changes what Python finds.  What is no program before some version of Python is
+none of its ways.
 """
 
 from __future__ import annotations
@@ -79,6 +80,10 @@ vars(H)['a'] | H.__dict__['a'] | default() | default.__defaults__[0] | default._
 inner() | inner.__closure__[0].cell_contents | give() | REG['w'] | REG.get('w') | PAIR[0] | BOX.w
 [*PAIR][0] | next(rows()) | E.A.value | E['A'].value | E(W).value | part() | part.args[0]
 functools.reduce(lambda a, b: a, [W, V]) | operator.attrgetter('a')(H) | list(zip([W]))[0][0]
+copy.replace(BOX, a=W).a | t'{W}'.values[0] | next(iter(t'{W}')).value | frozendict(a=W)['a']
+[*q for q in [[W]]][0] | next((*q for q in [[W]])) | {**q for q in [{'a': W}]}['a']
+functools.reduce(same, [], initial=W) | list(map(same, [W], strict=True))[0]
+functools.partial(operator.getitem, functools.Placeholder, 0)([W])
 """
 _NAMES: Final = """
 globals()['W'] | globals().get('W') | sys.modules[__name__].W | getattr(sys.modules[__name__], 'W')

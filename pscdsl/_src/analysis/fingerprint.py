@@ -146,7 +146,7 @@ _found: dict[int, str] = {}
 def own_functions(*, again: bool = False) -> Mapping[int, str]:
     """The elementwise functions that modules of this package define, which live for ever."""
     if again or not _found:
-        for module in [m for n, m in sys.modules.items() if n.startswith(OWN_PRIMITIVES)]:
+        for module in [m for n, m in list(sys.modules.items()) if n.startswith(OWN_PRIMITIVES)]:
             for value in vars(module).values():
                 if isinstance(value, Elementwise):
                     _found[id(value)] = value.name

@@ -81,6 +81,11 @@ class TypeVariable:
         return TreeSpec(self.name, self.dtype, bounded=self.bounded, span=span)
 
 
+def type_parameter(name: str) -> TypeVariable:
+    """What `T` stands for in `def f[T](…)`."""
+    return TypeVariable(name, problem="it is a type parameter, whose bound is not read")
+
+
 def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
     """The variable whose bound is `head`, or `head[inside]`."""
     if not name.isidentifier():

@@ -113,7 +113,8 @@ def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out"
 
 def class_text(frame: Frame, node: ast.ClassDef) -> ClassText:
     """What a class statement says; a Failure if that is not all there is to the class."""
-    return _Reader(frame, node).read(**fields(node))
+    reader = _Reader(frame, node)
+    return reader.read(**fields(node, reader.read))
 
 
 _VALUES = ("__doc__", "__slots__", "__hash__", "__invariant__")
@@ -155,8 +156,10 @@ class _Reader:
                     what = f"`total=` of the TypedDict `{name}`, some of whose keys may be missing,"
                     raise refuse(self.frame, keyword, what, NO_KEY_MISSING)
                 continue
+            if self.text.kind == "typeddict" and keyword.arg == "closed":
+                continue  # no other keys are taken, whatever it says
             if keyword.arg != "dims" or self.text.kind != "record":
-                what = "a metaclass of a class" if keyword.arg == "metaclass" else "this argument"
+                what = "a metaclass" if keyword.arg == "metaclass" else f"`{keyword.arg}=`"
                 rewrite = "derive from `psc.Record`" if keyword.arg == "metaclass" else ""
                 raise refuse(self.frame, keyword, f"{what} of a class", rewrite or "leave it out")
             self.text.dims = keyword.value
@@ -250,7 +253,7 @@ class _Reader:
                     self._require_value(name, statement)
                     self.text.values[name] = value
             case ast.FunctionDef():
-                self._method(statement, **fields(statement))
+                self._method(statement, **fields(statement, self._method))
             case _:
                 what = f"a statement of this kind (`{type(statement).__name__}`) in a class"
                 raise refuse(self.frame, statement, what, "fields, constants and methods only")

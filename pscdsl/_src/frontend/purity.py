@@ -282,6 +282,7 @@ BUILTINS: dict[str, str] = {
     "eval": "write the expression itself",
     "compile": "write the code itself",
     "__import__": "use an `import` statement",
+    "__lazy_import__": "use an `import` statement",
     "hasattr": "what a value is, is known while checking: leave it out, or use `isinstance`",
     "super": "call the method of the class by its name: `Base.method(self)`",
 }

@@ -235,6 +235,15 @@ class Builtin(StaticFunction):
     """Whether it goes through its arguments at once, and keeps none of them."""
 
 
+PLACEHOLDER: Final = Marker("functools.Placeholder")
+"""Where a `functools.partial` takes an argument of the call, from Python 3.14 on."""
+
+
+def is_placeholder(value: object) -> bool:
+    """Whether a value is `functools.Placeholder`."""
+    return isinstance(value, Marker) and value == PLACEHOLDER
+
+
 @dataclass(frozen=True)
 class Partial:
     """A function with some of its arguments given."""
@@ -244,8 +253,14 @@ class Partial:
     kwargs: Mapping[str, Any]
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call with all arguments."""
-        return self.function.apply(here, (*self.args, *args), {**self.kwargs, **kwargs})
+        """Call with all arguments, the first of them in the places that are left open."""
+        due = list(args)
+        places = sum(map(is_placeholder, self.args))
+        if places > len(due):
+            problem = f"takes at least {places} arguments by position, for its placeholders"
+            raise Failure(BadArguments(function="functools.partial", problem=problem))
+        given = [due.pop(0) if is_placeholder(each) else each for each in self.args]
+        return self.function.apply(here, (*given, *due), {**self.kwargs, **kwargs})
 
     def description(self) -> str:
         """How messages speak of it."""

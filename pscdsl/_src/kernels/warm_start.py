@@ -234,7 +234,7 @@ class Start:
 
         try:
             read = recorded(kernel, trace_of)
-            start, now = read.start, Trace(kernel)
+            start, now = read.start, read.traces[0].again(kernel)
             if (
                 now.problem is not None
                 or now.start != start

@@ -223,7 +223,7 @@ def _expressions_of(resolver: Resolver, source: Source, module: Module) -> Itera
             if isinstance(parent.value, ast.Attribute) and parent.value.attr == "modules":
                 yield parent
         elif isinstance(parent, ast.Call) and called_name(parent) in (
-            *("import_module", "__import__", "reload", "get"),
+            *("import_module", "__import__", "__lazy_import__", "reload", "get"),
         ):
             yield parent
 

@@ -250,8 +250,8 @@ def _may_be_metaclass(resolver: Resolver, source: Source, cls: ast.ClassDef, dep
 
 
 _BUILTINS = frozenset(
-    "globals vars locals exec eval compile setattr delattr getattr __import__ __builtins__ "
-    "__loader__ __spec__".split()
+    "globals vars locals exec eval compile setattr delattr getattr __import__ __lazy_import__ "
+    "__builtins__ __loader__ __spec__".split()
 )
 """Names of Python's own."""
 _ATTRIBUTES = frozenset(
@@ -266,7 +266,7 @@ _STORED = frozenset("__code__ __defaults__ __kwdefaults__ __class__ __bases__".s
 _FUNCTIONS: dict[str, frozenset[str]] = {
     "sys": frozenset(
         "modules _getframe _getframemodulename _current_frames _current_exceptions "
-        "exc_info last_traceback".split()
+        "exc_info last_traceback remote_exec".split()
     ),
     "inspect": frozenset(
         "stack currentframe trace getmembers getmembers_static getclosurevars getouterframes "
@@ -406,7 +406,7 @@ def _is_harmless_builtin(resolver: Resolver, source: Source, node: ast.Name, str
         if isinstance(given, ast.Name | ast.Attribute) and resolver.is_library(source, given):
             return only_read(source, call)
         return not strict and only_read(source, call)
-    if node.id == "__import__":
+    if node.id in ("__import__", "__lazy_import__"):
         return _is_another_module(resolver, call)
     if node.id == "getattr":
         return _is_harmless_getattr(resolver, source, call, strict)

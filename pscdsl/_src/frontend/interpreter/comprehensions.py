@@ -28,6 +28,8 @@ from pscdsl.typing.diagnostics import Failure
 
 ITEMS: Final = " items"
 """The name of the list that a rolled comprehension makes: none that programs can write."""
+UNPACKED: Final = " item"
+"""The name of what `*items for …` unpacks."""
 
 
 Emit = Callable[[Frame], None]
@@ -71,6 +73,7 @@ def set_comprehension(
 
     del node
     values: list[Any] = []
+    elt, generators = _unpacked(elt, generators)
     _generate(frame, generators, lambda inner: values.append(read(inner, elt)))
     return set_of(values)
 
@@ -79,15 +82,22 @@ def dict_comprehension(
     frame: Frame,
     node: ast.DictComp,
     key: ast.expr,
-    value: ast.expr,
+    value: ast.expr | None,
     generators: list[ast.comprehension],
 ) -> Any:
-    """`{key: value for …}`."""
-    from pscdsl._src.frontend.interpreter.expressions import locate, put, read
+    """`{key: value for …}`, and `{**key for …}` of Python 3.15, which has no `value`."""
+    from pscdsl._src.frontend.interpreter.expressions import locate, put, put_all, read
 
     del node
     table = Table()
-    _generate(frame, generators, lambda inner: put(table, read(inner, key), locate(inner, value)))
+
+    def emit(inner: Frame) -> None:
+        if value is None:
+            put_all(inner, table, key)
+        else:
+            put(table, read(inner, key), locate(inner, value))
+
+    _generate(frame, generators, emit)
     return table.items
 
 
@@ -111,6 +121,7 @@ def _collected(
 
     session = frame.session
     values: list[Any] = []
+    elt, generators = _unpacked(elt, generators)
 
     def emit(inner: Frame) -> None:
         with guard(session):
@@ -122,6 +133,17 @@ def _collected(
 
     made = _generate(frame, generators, emit, guard, rolls=True)
     return values if made is None else made
+
+
+def _unpacked(
+    elt: ast.expr, generators: list[ast.comprehension]
+) -> tuple[ast.expr, list[ast.comprehension]]:
+    """`*items for …` as what it stands for: `item for … for item in items`."""
+    if not isinstance(elt, ast.Starred):
+        return elt, generators
+    target = ast.copy_location(ast.Name(UNPACKED, ast.Store()), elt)
+    item = ast.copy_location(ast.Name(UNPACKED, ast.Load()), elt)
+    return item, [*generators, ast.comprehension(target, elt.value, [], 0)]
 
 
 def _generate(

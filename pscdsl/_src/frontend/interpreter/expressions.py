@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -44,7 +44,13 @@ from pscdsl._src.frontend.interpreter.containers import (
 )
 from pscdsl._src.frontend.interpreter.counters import as_number, note_either
 from pscdsl._src.frontend.interpreter.equality import Table
-from pscdsl._src.frontend.interpreter.frames import Frame, Session, due, fields
+from pscdsl._src.frontend.interpreter.frames import (
+    Frame,
+    Session,
+    due,
+    fields,
+    without_meaning,
+)
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
 from pscdsl._src.frontend.interpreter.operators import subscript
@@ -183,9 +189,8 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
     try:
         session.step()
         if handler is None:
-            what, rewrite = REFUSED.get(type(node), (type(node).__name__, ""))
-            raise Failure(Unsupported(what=what, rewrite=rewrite))
-        value = as_number(session.program, handler(frame, node, **fields(node)))
+            raise Failure(without_meaning(node, REFUSED))
+        value = as_number(session.program, handler(frame, node, **fields(node, handler)))
         if session.program is not None and is_traced(value) and value.ndim:
             known = isinstance(node, NEW)
             value = own(session, value, None if known else Frozen(UNFOLLOWED, frame.span(node)))
@@ -274,18 +279,23 @@ def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: lis
     table = Table()
     for key, value in zip(keys, values, strict=True):
         if key is None:
-            inner = locate(frame, value)
-            if isinstance(inner, Poison):
-                raise Poisoned
-            if not is_dict(inner):
-                raise Failure(NotStatic(what=f"`**` of {describe(inner)}"))
-            for each, item in inner.items():
-                table.put(each, item)
+            put_all(frame, table, value)
         else:
             evaluated = read(frame, key)
             item = locate(frame, value)
             put(table, evaluated, item)
     return table.items
+
+
+def put_all(frame: Frame, table: Table, node: ast.expr) -> None:
+    """Let a dict have the items of another one, as `**` does."""
+    inner = locate(frame, node)
+    if isinstance(inner, Poison):
+        raise Poisoned
+    if not is_dict(inner):
+        raise Failure(NotStatic(what=f"`**` of {describe(inner)}"))
+    for key, item in inner.items():
+        table.put(key, item)
 
 
 def put(table: Table, key: Any, value: Any) -> None:
@@ -642,7 +652,7 @@ def _part(frame: Frame, node: ast.expr) -> Any:
         return node.value
     if not isinstance(node, ast.FormattedValue):
         raise Failure(InternalError(what=f"{type(node).__name__} in an f-string"))
-    return formatted_value(frame, **fields(node))
+    return formatted_value(frame, **fields(node, formatted_value))
 
 
 def formatted_value(
@@ -712,8 +722,10 @@ MAKING = frozenset(
 )
 """Expressions that make static data."""
 
-REFUSED: dict[type[ast.expr], tuple[str, str]] = {
-    ast.Await: ("`await`", "kernels run on the device; wait for their results outside"),
-    ast.Yield: ("`yield`", "return a tuple, or stack what `psc.scan` returns"),
-    ast.YieldFrom: ("`yield from`", "return a tuple, or stack what `psc.scan` returns"),
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    "Await": ("`await`", "kernels run on the device; wait for their results outside"),
+    "Yield": ("`yield`", "return a tuple, or stack what `psc.scan` returns"),
+    "YieldFrom": ("`yield from`", "return a tuple, or stack what `psc.scan` returns"),
+    "TemplateStr": ('a template string (`t"…"`)', 'an f-string (`f"…"`) makes a text'),
 }
+"""Expressions that are refused, by their names: not every version of Python has them."""

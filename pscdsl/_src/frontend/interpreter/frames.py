@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import inspect
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +20,7 @@ from pscdsl.typing.codes.language_evaluation import (
     TooManySteps,
     UnboundedRecursion,
 )
-from pscdsl.typing.codes.limits import InternalError, TooManyFindings
+from pscdsl.typing.codes.limits import InternalError, NotSupported, TooManyFindings
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 from pscdsl.typing.dtypes import DType
 
@@ -153,33 +155,68 @@ def evaluated_annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:
 
 # Nodes of the syntax tree given to their handlers, and the ledger of what was evaluated.
 #
-# A handler is given every field of its node by name, so that none is passed over.  The ledger says
-# what was evaluated, in which order: what CPython evaluates, and a handler did not, is refused.
+# A handler is given fields of its node by name.  One that it does not take is refused where it is
+# used, so that none is passed over, not even those that a newer Python adds.  The ledger says what
+# was evaluated, in which order: what CPython evaluates, and a handler did not, is refused.
 
 
 SET_BY_THE_PARSER = frozenset({"ctx", "kind", "simple", "type_comment"})
 """Fields that say nothing that the place of the node, its value or its text does not say."""
-EMPTY = {"type_params": "type parameters"}
-"""Fields that have no meaning here, and what stands in them."""
+EMPTY = {
+    "type_params": ("a type parameter", "use `psc.Tree` or a TypeVar"),
+    "is_lazy": ("a lazy import here", "leave out `lazy`"),
+}
+"""Fields that have no meaning here: what stands in them, and what to write instead."""
 
-_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+_FIELDS: dict[tuple[type[ast.AST], str], tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
-def handled(kind: type[ast.AST]) -> tuple[str, ...]:
+def handled(kind: type[ast.AST], handler: Callable[..., Any]) -> tuple[str, ...]:
     """The fields of a kind of node that its handler is given."""
-    cached = _FIELDS.get(kind)
+    return _fields(kind, handler)[0]
+
+
+def _fields(
+    kind: type[ast.AST], handler: Callable[..., Any]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields that a handler takes, and those that have to be empty."""
+    key = (kind, handler.__qualname__)
+    cached = _FIELDS.get(key)
     if cached is None:
-        left_out = SET_BY_THE_PARSER | EMPTY.keys()
-        cached = _FIELDS[kind] = tuple(field for field in kind._fields if field not in left_out)
+        takes = inspect.signature(handler).parameters
+        others = {*kind._fields} - {*takes} - SET_BY_THE_PARSER
+        cached = _FIELDS[key] = (
+            tuple([field for field in kind._fields if field in takes]),
+            tuple([field for field in kind._fields if field in others]),
+        )
     return cached
 
 
-def fields(node: ast.AST) -> dict[str, Any]:
+def fields(node: ast.AST, handler: Callable[..., Any]) -> dict[str, Any]:
     """The fields of a node by name; a Failure if one is used that has no meaning here."""
-    for name, what in EMPTY.items():
+    takes, others = _fields(type(node), handler)
+    for name in others:
         if getattr(node, name, None):
-            raise Failure(Unsupported(what=what, rewrite="use `psc.Tree` or a TypeVar"))
-    return {name: getattr(node, name) for name in handled(type(node))}
+            if name not in EMPTY:
+                raise Failure(of_newer_python(f"{type(node).__name__}.{name}"))
+            what, rewrite = EMPTY[name]
+            raise Failure(Unsupported(what=what, rewrite=rewrite))
+    return {name: getattr(node, name) for name in takes}
+
+
+def without_meaning(node: ast.AST, refused: Mapping[str, tuple[str, str]]) -> Diagnostic:
+    """What is wrong with a kind of node that has no handler; `refused` has words for some."""
+    name = type(node).__name__
+    if name not in refused:
+        return of_newer_python(name)
+    what, rewrite = refused[name]
+    return Unsupported(what=what, rewrite=rewrite)
+
+
+def of_newer_python(name: str) -> Diagnostic:
+    """What is wrong with something that this version of Python adds to the grammar."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    return NotSupported(what=f"Python {version}'s `{name}`")
 
 
 class Ledger:

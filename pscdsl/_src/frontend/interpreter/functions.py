@@ -162,8 +162,17 @@ class Closure:
     def annotation_frame(self) -> Frame:
         """Where its annotations are read."""
         frame = Frame(Session(None), self.source, self.scope, self.outer)
-        frame.names.update(self.annotated)
+        frame.names = {**self._type_parameters(), **self.annotated}
         return frame
+
+    def _type_parameters(self) -> dict[str, Any]:
+        """What its type parameters stand for, which hide other things of their names."""
+        declared: Sequence[Any] = getattr(self.node, "type_params", ())  # from Python 3.12 on
+        if not declared:
+            return {}
+        from pscdsl._src.frontend.annotations import type_parameter  # annotations call functions
+
+        return {each.name: type_parameter(each.name) for each in declared}
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters' values, as Python binds them."""
@@ -224,6 +233,7 @@ class Closure:
             for name, value in names.items():
                 adopt_all(session, value, self._given(session, name, value))
                 program.named(name, value.seen() if isinstance(value, Located) else value)
+        frame.names = {**self._type_parameters(), **frame.names}
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
         checked = program is not None and self is not session.root

@@ -10,7 +10,7 @@ from typing import Any
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.equality import identical, isinstance_
 from pscdsl._src.frontend.interpreter.expressions import evaluate
-from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.frames import Frame, fields
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.values import (
     EnumMember,
@@ -38,9 +38,8 @@ def fits(frame: Frame, pattern: ast.pattern, value: Any, names: Names) -> bool:
         what = f"the pattern `{frame.source.text_of(pattern)}`"
         failure = Failure(Unsupported(what=what, rewrite="use `if`"))
         raise failure.at(frame.span(pattern))
-    fields = {name: getattr(pattern, name) for name in pattern._fields}
     try:
-        return handler(frame, pattern, value, names, **fields)
+        return handler(frame, pattern, value, names, **fields(pattern, handler))
     except Failure as failure:
         raise failure.at(frame.span(pattern)) from None
 
@@ -147,12 +146,12 @@ def _class(
         what = f"the pattern `{frame.source.text_of(node)}`"
         rewrite = "name the fields of a record: `Class(field=…)`"
         raise Failure(Unsupported(what=what, rewrite=rewrite))
-    fields = _fields(found)
+    held = _fields(found)
     for attribute, pattern in zip(kwd_attrs, kwd_patterns, strict=True):
-        if attribute not in fields:
+        if attribute not in held:
             what = f"`{attribute}` of {describe(found)} in a pattern"
             raise Failure(Unsupported(what=what, rewrite="name a field"))
-        if not fits(frame, pattern, fields[attribute], names):
+        if not fits(frame, pattern, held[attribute], names):
             return False
     return True
 

@@ -10,6 +10,7 @@ import ast
 import functools
 import itertools
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -45,6 +46,7 @@ from pscdsl._src.frontend.purity import (
 )
 from pscdsl._src.frontend.values import (
     DOMAINS,
+    PLACEHOLDER,
     Applicable,
     Bounds,
     Builtin,
@@ -64,6 +66,7 @@ from pscdsl._src.frontend.values import (
     applied,
     bounds_of,
     describe,
+    is_placeholder,
     is_traced,
     require_short,
 )
@@ -228,11 +231,15 @@ def _reversed(here: Any, sequence: Any, /) -> Any:
     return Once("what `reversed` gives", list(items_of(sequence))[::-1])
 
 
-def _map(here: Any, func: Any, /, *iterables: Any) -> Any:
+def _map(here: Any, func: Any, /, *iterables: Any, strict: Any = False) -> Any:
     if not iterables:
         raise Failure(BadArguments(function="map", problem="takes a function and its arguments"))
+    require_closed("the `strict` of `map`", strict)
     lazy = _reads_names(func) or is_lazy(*iterables)
-    rows = zip(*(items_of(iterable) for iterable in iterables), strict=False)
+    columns = [items_of(iterable) for iterable in iterables]
+    if strict and len({len(column) for column in columns}) > 1:
+        raise Failure(BadArguments(function="map", problem="got sequences of different lengths"))
+    rows = zip(*columns, strict=False)
     return Once("a `map`", [call(here, func, *row) for row in rows], lazy=lazy)
 
 
@@ -559,7 +566,7 @@ def _has(value: Any, name: str) -> bool:
     return isinstance(value, RecordValue) and (name in value.fields or name in value.cls.members)
 
 
-def _reduce(here: Any, function: Any, iterable: Any, initial: Any = _ABSENT, /) -> Any:
+def _reduce(here: Any, function: Any, iterable: Any, /, initial: Any = _ABSENT) -> Any:
     items = [*(() if initial is _ABSENT else (initial,)), *items_of(iterable)]
     if not items:
         raise Failure(BadArguments(function="functools.reduce", problem="of nothing"))
@@ -572,6 +579,9 @@ def _reduce(here: Any, function: Any, iterable: Any, initial: Any = _ABSENT, /) 
 def _partial(here: Any, func: Any, /, *args: Any, **keywords: Any) -> Any:
     if not isinstance(func, Applicable):
         raise Failure(NotCallable(found=describe(func)))
+    if any(map(is_placeholder, (*args[-1:], *keywords.values()))):
+        problem = "takes `Placeholder` neither as its last argument nor by keyword"
+        raise Failure(BadArguments(function="functools.partial", problem=problem))
     return Partial(func, args, keywords)
 
 
@@ -859,13 +869,29 @@ def _callable(here: Any, obj: Any, /) -> bool:
     raise refused("whether one can call this", obj)
 
 
+def _by_name(parameter: str, rule: Rule) -> Rule:
+    """A rule with a parameter that one can name from Python 3.14 on."""
+    if sys.version_info >= (3, 14):
+        return rule
+
+    @functools.wraps(rule)
+    def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+        if parameter in kwargs:
+            function = rule.__name__.lstrip("_")
+            problem = f"takes `{parameter}=` from Python 3.14 on"
+            raise Failure(BadArguments(function=function, problem=problem))
+        return rule(here, *args, **kwargs)
+
+    return apply
+
+
 FUNCTIONS: dict[str, Entry] = {
     "builtins.len": Entry(_len, sets=Sets.UNORDERED),
     "builtins.range": Entry(_range, range),
     "builtins.enumerate": Entry(_enumerate, consumes=True),
     "builtins.zip": Entry(_zip, consumes=True),
     "builtins.reversed": Entry(_reversed),
-    "builtins.map": Entry(_map, consumes=True),
+    "builtins.map": Entry(_by_name("strict", _map), consumes=True),
     "builtins.filter": Entry(_filter, consumes=True),
     "builtins.sum": Entry(_sum, sum, consumes=True, sets=Sets.SUMMED),
     "builtins.min": Entry(_extremum("min", min), min, consumes=True, sets=Sets.SORTED),
@@ -895,7 +921,7 @@ FUNCTIONS: dict[str, Entry] = {
     "builtins.pow": Entry(_pow),
     "builtins.divmod": Entry(_divmod, divmod),
     "functools.partial": Entry(_partial),
-    "functools.reduce": Entry(_reduce, consumes=True),
+    "functools.reduce": Entry(_by_name("initial", _reduce), consumes=True),
     "functools.wraps": Entry(_wraps),
     "functools.cache": Entry(_cache),
     "functools.lru_cache": Entry(_lru_cache),
@@ -936,5 +962,7 @@ FUNCTIONS: dict[str, Entry] = {
 
 def register() -> None:
     """Give these functions their names."""
+    if hasattr(functools, "Placeholder"):
+        MEANINGS[PLACEHOLDER.name] = PLACEHOLDER
     for name, entry in FUNCTIONS.items():
         MEANINGS[name] = Builtin(name, _body(name.removeprefix("builtins."), entry), entry.consumes)

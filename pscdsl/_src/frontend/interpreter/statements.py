@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ from pscdsl._src.frontend.interpreter.frames import (
     due,
     evaluated_annotations,
     fields,
+    without_meaning,
 )
 from pscdsl._src.frontend.interpreter.functions import MAX_UNROLL, elements, unrolling
 from pscdsl._src.frontend.interpreter.iteration import (
@@ -261,9 +262,8 @@ def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
     try:
         session.step()
         if handler is None:
-            what, rewrite = REFUSED.get(type(statement), (type(statement).__name__, ""))
-            raise Failure(Unsupported(what=what, rewrite=rewrite))
-        outcome = handler(frame, statement, **fields(statement))
+            raise Failure(without_meaning(statement, REFUSED))
+        outcome = handler(frame, statement, **fields(statement, handler))
         if len(session.findings) == known:
             session.ledger.settle(statement, due(statement), began)
         return outcome
@@ -694,7 +694,7 @@ def _rolled_while(
 def _with(frame: Frame, node: ast.With, items: list[ast.withitem], body: list[ast.stmt]) -> Outcome:
     del node
     for item in items:
-        _enter(frame, **fields(item))
+        _enter(frame, **fields(item, _enter))
     return run(frame, body)
 
 
@@ -805,9 +805,13 @@ def _delete(frame: Frame, node: ast.Delete, targets: list[ast.expr]) -> Outcome:
 
 
 def _import(
-    frame: Frame, node: ast.Import | ast.ImportFrom, names: list[ast.alias], **origin: Any
+    frame: Frame,
+    node: ast.Import | ast.ImportFrom,
+    names: list[ast.alias],
+    module: str | None = None,
+    level: int = 0,
 ) -> Outcome:
-    del names, origin  # `imported` reads them
+    del names, module, level  # `imported` reads them
     found = imported(frame.scope, node)
     for each in found.values():
         if isinstance(each, External) and not is_pythons(each.name):
@@ -856,10 +860,12 @@ STATEMENTS: dict[type[ast.stmt], Handler] = {
     ast.Continue: _continue,
 }
 
-REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
-    ast.TryStar: ("`try`", "use `np.where` or `psc.cond` for special cases"),
-    ast.AsyncFor: ("`async for`", "use `psc.scan`"),
-    ast.AsyncWith: ("`async with`", ""),
-    ast.AsyncFunctionDef: ("an `async` function", "use a plain `def`"),
-    ast.ClassDef: ("a class inside a kernel", "define it at module level"),
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    "TryStar": ("`try`", "use `np.where` or `psc.cond` for special cases"),
+    "AsyncFor": ("`async for`", "use `psc.scan`"),
+    "AsyncWith": ("`async with`", ""),
+    "AsyncFunctionDef": ("an `async` function", "use a plain `def`"),
+    "ClassDef": ("a class inside a kernel", "define it at module level"),
+    "TypeAlias": ("a `type` statement", 'define the type at module level, as `Vector = f32["n"]`'),
 }
+"""Statements that are refused, by their names: not every version of Python has them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import math
 import pkgutil
@@ -257,8 +258,16 @@ MEANINGS["pscdsl.primitive"] = _made_in("pscdsl._src.extensions.custom", "primit
 MEANINGS["pscdsl.pure"] = _made_in("pscdsl._src.extensions.functions", "pure")
 
 
+@functools.cache
+def load_all() -> None:
+    """Load the modules that give names their meanings and need this one: imports may be lazy."""
+    for name in ("annotations", "classes", "interpreter.special_methods", "modules.scope"):
+        importlib.import_module(f"pscdsl._src.frontend.{name}")
+
+
 def known_attribute(module: KnownModule, name: str) -> Any:
     """What a name of a known module means; a Failure if there is no such name."""
+    load_all()
     qualified = f"{module.name}.{name}"
     if qualified in MEANINGS:
         return MEANINGS[qualified]
@@ -300,6 +309,7 @@ def _unknown_numpy(module: KnownModule, name: str) -> Any:
 
 def known_names(module: str) -> list[str]:
     """What `from module import *` binds."""
+    load_all()
     prefix = f"{_SAME_AS.get(module, module)}."
     names = (name.removeprefix(prefix) for name in (*MEANINGS, *_MARKERS) if prefix in name)
     return [name for name in names if "." not in name]
@@ -323,6 +333,7 @@ def known_module(name: str) -> KnownModule | None:
 
 def builtin(name: str) -> Any:
     """What a name of Python's builtins means; KeyError if there is none."""
+    load_all()
     qualified = f"builtins.{name}"
     if qualified in MEANINGS:
         return MEANINGS[qualified]

@@ -10,21 +10,27 @@ import importlib
 import operator
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from pscdsl._src.frontend.annotations import TypeVariable, bounded_by
+from pscdsl._src.frontend.annotations import TypeVariable, bounded_by, type_parameter
 from pscdsl._src.frontend.captures.captured import Guard
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.equality import compares_as_itself
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.python_library import Cached
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.modules.known import KNOWN_MODULES, LOADING, builtin, known_module
+from pscdsl._src.frontend.modules.known import (
+    KNOWN_MODULES,
+    LOADING,
+    builtin,
+    known_module,
+    load_all,
+)
 from pscdsl._src.frontend.modules.loaded_classes import class_of_object, kind_of
 from pscdsl._src.frontend.modules.loaded_code import (
     PartOfModule,
@@ -113,7 +119,7 @@ class LoadedModule:
         if name in self.cells:
             self.trace.captured(self.owner, name, self.cells[name])
             value = abstract(self.cells[name], name, self.trace)
-            self._admit_cell(name, value)
+            self._admit(functools.partial(self._admit_cell, name, value))
             value = self._lasting(value)
         elif (imported := self._imported(name)) is not None:
             value = imported
@@ -121,12 +127,12 @@ class LoadedModule:
             value = abstract(found, name, self.trace)
             refuse_derived(self.namespace, name)
             if self.source is not None and not _is_outside(value):
-                self.guard.admit(text_of(self.source, self.module), name, value)
+                self._admit(functools.partial(self._admit_global, name, value))
                 value = self._lasting(value)
         else:
             value = builtin(name)
             if self.source is not None and self.owner is not None:
-                self.guard.of_builtin(text_of(self.source, self.module), name)
+                self._admit(functools.partial(self._admit_builtin, name))
         self._values[name] = value
         return value
 
@@ -172,6 +178,19 @@ class LoadedModule:
                         return External(f"{node.module}.{alias.name}", library=True)
         return None
 
+    def _admit(self, admit: Callable[[], None]) -> None:
+        """Refuse what something writes that is loaded by now, or is imported lazily later."""
+        admit()
+        self.trace.admissions.append(admit)
+
+    def _admit_global(self, name: str, value: Any) -> None:
+        if self.source is not None:
+            self.guard.admit(text_of(self.source, self.module), name, value)
+
+    def _admit_builtin(self, name: str) -> None:
+        if self.source is not None:
+            self.guard.of_builtin(text_of(self.source, self.module), name)
+
     def _admit_cell(self, name: str, value: Any) -> None:
         if self.source is None or self.function is None:
             return
@@ -216,8 +235,12 @@ class LoadedModuleValue:
         namespace = vars(self.module)
         module = loaded_text(self.module)
         if module is not None and name in namespace and not isinstance(value, External):
-            guard = Guard(captures_beside(namespace), anew=self.trace.anew)
-            guard.admit(module, name, value)
+
+            def admit() -> None:
+                Guard(captures_beside(namespace), anew=self.trace.anew).admit(module, name, value)
+
+            admit()
+            self.trace.admissions.append(admit)
             if type(value) is np.ndarray and not self.trace.anew:
                 value = locked(value)
         return value
@@ -285,6 +308,8 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
     if isinstance(value, types.ModuleType):  # some answer whatever name they are asked for
         known = known_module(value.__name__)
         return known if known is not None else LoadedModuleValue(value, trace)
+    if isinstance(value, TypeVar):
+        return type_variable(value, trace)
     found = _by_identity(value)
     if is_applied(value):
         return alias_of(
@@ -309,8 +334,6 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         return Partial(abstract(value.func, name, trace), args, kwargs)
     if isinstance(value, type):
         return _met_class(value, trace)
-    if isinstance(value, TypeVar):
-        return type_variable(value, trace)
     if is_constant(value):
         return value
     if is_dtype(value):
@@ -326,8 +349,10 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
 
 def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
     """A real type variable; its bound may be `psc.Tree`, of some dtype."""
-    bound: Any = variable.__bound__
     name = variable.__name__
+    if getattr(variable, "__infer_variance__", False):  # `def f[T](…)`
+        return type_parameter(name)
+    bound: Any = variable.__bound__
     if variable.__constraints__:
         return TypeVariable(name, problem="it has constraints, and no bound")
     inside = [abstract(each, name, trace) for each in get_args(bound)]
@@ -421,6 +446,7 @@ def _optional() -> tuple[str, ...]:
 @functools.cache
 def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
     """What the objects of known modules mean, of the optional ones those that are loaded."""
+    load_all()
     missing = {name for name, there in zip(_optional(), loaded, strict=True) if not there}
     found: dict[int, tuple[Any, Any]] = {}
     for qualified, meaning in [*MEANINGS.items(), *_types()]:

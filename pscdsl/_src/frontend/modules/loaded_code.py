@@ -488,7 +488,8 @@ def _ways(
                 partial(_rewritten, pytest, loader, source, statement, flags),
             )
     elif _changes_code(loader):
-        yield "loader", partial(loader.source_to_code, source.text.encode(), source.path)
+        name = (function.__globals__.get("__name__"),) if sys.version_info >= (3, 15) else ()
+        yield "loader", partial(loader.source_to_code, source.text.encode(), source.path, *name)
     if "typeguard" in sys.modules:
         key = ("typeguard", code.co_qualname, code.co_firstlineno)
         yield key, partial(_type_checked, source, code)

@@ -48,6 +48,8 @@ from pscdsl._src.frontend.text.code_texts import (
 )
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.support.tracebacks import FOLDER
+from pscdsl.typing.codes.language import Unsupported
+from pscdsl.typing.diagnostics import Failure
 
 SIZE: Final = 32
 """Bytes of a digest."""
@@ -92,9 +94,16 @@ class Opaque(Exception):
 class Texts:
     """What files say at one time: each is asked once."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Mapping[str, Sequence[str]] | None = None) -> None:
         self._texts: dict[str, bytes] = {}
         self._projects: dict[str, bytes] = {}
+        self.files: dict[str, Sequence[str]] = dict(files or {})
+        """The files of each project that were loaded, by its folder."""
+        self._loaded = len(sys.modules)
+
+    def is_outdated(self) -> bool:
+        """Whether something was loaded since: a lazy import was carried out."""
+        return len(sys.modules) != self._loaded
 
     def text(self, file: str, namespace: dict[str, Any]) -> bytes:
         """The digest of the text of a file, as the front end sees it."""
@@ -113,7 +122,9 @@ class Texts:
         cached = self._projects.get(root)
         if cached is None:
             made = blake2b(digest_size=SIZE)
-            for path in sorted(loaded_beside(root, namespace)):
+            if root not in self.files:
+                self.files[root] = sorted(loaded_beside(root, namespace))
+            for path in self.files[root]:
                 if not path.startswith(_PACKAGE):  # which is counted with the language
                     state = os.stat(path)
                     parts = (path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
@@ -144,15 +155,42 @@ class Trace:
         """Owners and what was found, by their identities and what was looked up."""
         self.met: dict[int, tuple[Any, Trace | None]] = {}
         """The kernels and classes that were met, with the traces that they had then."""
+        self.admissions: list[Callable[[], object]] = []
+        """What refuses names if something that is loaded writes them."""
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
+        self._files = self._writer.texts.files.copy()
+
+    def again(self, root: Any) -> Trace:
+        """The trace of the root now, before anything is looked up, of the same files."""
+        return Trace(root, Texts(self._files))
 
     def look_up(self, owner: Any, name: str) -> Any:
-        """A global name of a function, a class or a module; `MISSING` if it is not there."""
-        found = namespace_of(owner).get(name, MISSING)
+        """A global name of a function, a class or a module; `MISSING` if it is not there.
+
+        A Failure if it stands for a lazy import that raises something.
+        """
+        loaded = len(sys.modules)
+        try:
+            found = stands_for(owner, name)
+        except Exception as error:  # whatever the module raises that is imported now
+            what = f"`{name}`, whose lazy import raises {type(error).__name__} ({error}),"
+            raise Failure(Unsupported(what=what, rewrite="")) from error
         self._found(owner, name, name, found)
+        if len(sys.modules) != loaded:
+            self._write(self._writer.projects_again, Texts())
+            self.admit_again(set())
         return found
+
+    def admit_again(self, seen: set[int]) -> None:
+        """Refuse what was looked up before if something that was loaded since writes it."""
+        seen.add(id(self))
+        for admit in list(self.admissions):
+            admit()
+        for _, trace in list(self.met.values()):
+            if trace is not None and id(trace) not in seen:
+                trace.admit_again(seen)
 
     def captured(self, owner: Any, name: str, found: Any) -> None:
         """What a function captures under a name is read now."""
@@ -258,7 +296,10 @@ class Trace:
             name = name.removeprefix(CAPTURED)
             self.captured(owner, name, captured_by(owner).get(name, MISSING))
         else:
-            self.look_up(owner, name)
+            try:
+                self.look_up(owner, name)
+            except Failure:
+                raise Opaque("a lazy import that raises something") from None
 
 
 def _looked_up(owner: Any, event: str) -> Any:
@@ -271,7 +312,10 @@ def _looked_up(owner: Any, event: str) -> Any:
         return _annotations(owner)
     if event.startswith(CAPTURED):
         return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
-    return namespace_of(owner).get(event, MISSING)
+    try:
+        return stands_for(owner, event)
+    except Exception:  # a lazy import, which came in the place of what was there
+        return _NOTHING
 
 
 def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
@@ -326,6 +370,24 @@ def namespace_of(owner: Any) -> Mapping[str, Any]:
         return vars(owner)
     module = sys.modules.get(getattr(owner, "__module__", ""))
     return {} if module is None else vars(module)
+
+
+def stands_for(owner: Any, name: str) -> Any:
+    """What a global name of a function, a class or a module stands for; `MISSING` if nothing.
+
+    From Python 3.15 on, an import may be lazy: it is carried out, as Python does, where the name
+    is used first.  It raises what the import raises.
+    """
+    namespace: Any = namespace_of(owner)
+    found = namespace.get(name, MISSING)
+    if found is MISSING and isinstance(owner, types.ModuleType):
+        lazy: Any = getattr(sys, "lazy_modules", ())
+        if f"{owner.__name__}.{name}" in lazy and hasattr(owner, name):  # which imports it
+            found = namespace.get(name, MISSING)
+    if isinstance(found, _LAZY_IMPORTS):
+        proxy: Any = found
+        found = namespace[name] = proxy.resolve()
+    return found
 
 
 def annotations_of(owner: Any) -> Mapping[str, Any]:
@@ -404,8 +466,11 @@ def follow(
     known = texts or Texts()
 
     def trace(place: int, value: Any) -> Trace:
+        nonlocal known
         if place >= len(wanted):
             raise Opaque("more than was looked at before")
+        if place and known.is_outdated():
+            known = Texts()
         made = first if first is not None and place == 0 else Trace(value, known)
         for number, name in wanted[place]:
             made.repeat(number, name)
@@ -445,7 +510,7 @@ class _Writer:
     """Writes values down without ambiguity; what was met before is numbered."""
 
     def __init__(self, texts: Texts) -> None:
-        self._texts = texts
+        self.texts = texts
         self._made = blake2b(digest_size=SIZE)
         self._bytes = 0
         self._parts = 0
@@ -456,7 +521,7 @@ class _Writer:
         """The code that these had."""
         self.inner: list[Any] = []
         self._files: set[str] = set()
-        self._roots: set[str] = set()
+        self._roots: dict[str, dict[str, Any]] = {}
 
     def digest(self) -> bytes:
         return self._made.digest()
@@ -697,11 +762,19 @@ class _Writer:
         if not isinstance(file, str) or not os.path.isfile(file):
             raise Opaque("code that is in no file")
         self._files.add(file)
-        self._put(file, self._texts.text(file, namespace))
+        self._put(file, self.texts.text(file, namespace))
         root = root_of(namespace)
         if root not in self._roots:
-            self._roots.add(root)
-            self._put(self._texts.project(root, namespace))
+            self._roots[root] = namespace
+            self._put(self.texts.project(root, namespace))
+
+    def projects_again(self, texts: Texts) -> None:
+        """The projects of which more files are loaded by now."""
+        for root, namespace in self._roots.items():
+            project = texts.project(root, namespace)
+            if texts.files[root] != self.texts.files.get(root):
+                self._put(project)
+        self.texts = texts
 
 
 def _complex(value: complex) -> bytes:
@@ -727,6 +800,7 @@ _PLAIN: Final[Mapping[type, Any]] = {
 
 
 _NOTHING: Final = object()
+_LAZY_IMPORTS: Final[Any] = getattr(types, "LazyImportType", ())
 _UNCHANGING: Final = (
     *(bool, int, float, complex, str, bytes, range, type(None)),
     *(types.FunctionType, types.ModuleType, types.CodeType, type),

@@ -6,6 +6,7 @@ import linecache
 import os
 import struct
 import sys
+import textwrap
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -145,6 +146,8 @@ def _command(words: Sequence[str]) -> str | None:
         for place, letter in enumerate(word[1:], 2):
             if letter == "c":
                 text = word[place:] or next(rest, None)
+                if text is not None and sys.version_info >= (3, 14):
+                    text = textwrap.dedent(text)  # as Python does
                 return None if text is None else text + "\n"
             if letter == "m":
                 return None
@@ -199,9 +202,11 @@ def shown_text(name: str) -> str | None:
     if name == COMMAND:
         return command()
     filename = _CELLS.get(name, name)
+    if filename in (typed := _prompts()):
+        return typed[filename]
     if filename not in linecache.cache and not filename.startswith("<"):
         return None  # `linecache` would look for a file of that name along `sys.path`
-    return "".join(linecache.getlines(filename)) or _prompts().get(filename)
+    return "".join(linecache.getlines(filename)) or None
 
 
 def _prompts() -> dict[str, str | None]:
