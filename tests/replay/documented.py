@@ -1,0 +1,161 @@
+"""Differences that DIFFERENCES.md has a row for: which row, and of which calls it speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tests.replay.calls import Call, is_array
+from tests.replay.judging import Difference
+
+SUMS: Final = frozenset(
+    "sum prod cumsum cumprod trace nansum nanprod nancumsum nancumprod cumulative_sum "
+    "cumulative_prod reduce accumulate".split()
+)
+MEANS: Final = frozenset(
+    "mean var std average median quantile percentile cov corrcoef nanmean nanvar nanstd nanmedian "
+    "nanquantile nanpercentile gradient trapezoid histogram interp convolve correlate".split()
+)
+PLACES: Final = frozenset(
+    "argmax argmin argsort argpartition searchsorted digitize count_nonzero histogram histogram2d "
+    "bincount nanargmax nanargmin lexsort matrix_rank lstsq bitwise_count".split()
+)
+EMPTY: Final = frozenset("empty empty_like".split())
+FACTORS: Final = frozenset(
+    "solve inv tensorsolve tensorinv cholesky eigh eigvalsh svd svdvals pinv eig eigvals cond "
+    "matrix_power lstsq qr det slogdet matrix_rank solve_triangular norm matrix_norm".split()
+)
+OPEN: Final = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the tables, named by words that no other row has, and what it explains."""
+
+    words: str
+    kinds: frozenset[str]
+    """Kinds of differences."""
+    speaks_of: Callable[[Call, Difference], bool]
+
+
+ROWS: Final[list[Row]] = []
+
+
+def row(words: str, *kinds: str) -> Callable[[Callable[[Call, Difference], bool]], None]:
+    """Declare that a row explains the differences of some kinds that a function holds of."""
+    return lambda speaks_of: ROWS.append(Row(words, frozenset(kinds), speaks_of))
+
+
+def documented(call: Call, difference: Difference) -> str | None:
+    """Return the row that documents a difference of a call."""
+    for each in ROWS:
+        if difference.kind in each.kinds and each.speaks_of(call, difference):
+            return each.words
+    return None
+
+
+# What is asked of calls.
+
+
+def short(call: Call) -> str:
+    """Return the name without its module."""
+    return call.name.rpartition(".")[2]
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Yield what is in lists and tuples."""
+    if type(tree) in (list, tuple):
+        for item in tree:
+            yield from leaves(item)
+    else:
+        yield tree
+
+
+def operands(call: Call) -> list[Any]:
+    """Return the arrays of a call, NumPy's scalars among them."""
+    return [x for x in leaves([*call.args, *call.kwargs.values()]) if is_array(x)]
+
+
+def dtypes(difference: Difference) -> tuple[str, str]:
+    """Return the dtype of the result, and NumPy's."""
+    return str(difference.found.dtype), str(difference.wanted.dtype)
+
+
+def narrower(difference: Difference) -> bool:
+    """Return whether the result has 32 bits in place of 64, of one kind."""
+    found, wanted = dtypes(difference)
+    return OPEN.get(found) == wanted or (found, wanted) == ("uint32", "uint64")
+
+
+def integers(call: Call) -> bool:
+    """Return whether an array of integers or truth values is taken."""
+    return any(x.dtype.kind in "biu" for x in operands(call))
+
+
+def numbers(call: Call) -> Iterator[Any]:
+    """Yield the floating-point and complex numbers of a call."""
+    for x in leaves([*call.args, *call.kwargs.values()]):
+        if is_array(x) and x.dtype.kind in "fc":
+            yield from x.ravel()
+        elif isinstance(x, float | complex):
+            yield x
+
+
+# The rows.
+
+
+@row("dtype where nothing decides", "dtype")
+def _(call: Call, difference: Difference) -> bool:
+    return narrower(difference) and not any(x.dtype.itemsize == 8 for x in operands(call))
+
+
+@row("all | places and counts are `int64`", "dtype")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) in PLACES and narrower(difference)
+
+
+@row("bool and small integers in 64 bits", "dtype", "value")
+def _(call: Call, difference: Difference) -> bool:
+    small = any(x.dtype.kind in "biu" and x.dtype.itemsize < 8 for x in operands(call))
+    return short(call) in SUMS and small and narrower(difference)
+
+
+@row("functions like `exp` and `/` on integers", "dtype", "value")
+def _(call: Call, difference: Difference) -> bool:
+    found, wanted = dtypes(difference)
+    widened = found in ("float32", "float64") and wanted in ("float16", "float32", "float64")
+    return integers(call) and widened
+
+
+@row("of integers | `float64` | `f32`", "dtype")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) in MEANS and integers(call) and narrower(difference)
+
+
+@row("`empty`, `empty_like`", "value", "zero")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) in EMPTY
+
+
+@row("floats out of range give the nearest integer", "value")
+def _(call: Call, difference: Difference) -> bool:
+    bounds = np.iinfo(np.int64)
+    floats = [x for x in numbers(call) if not isinstance(x, complex | np.complexfloating)]
+    outside = any(not bounds.min <= float(x) <= bounds.max or x < 0 for x in floats)
+    casts = short(call) in ("array", "asarray", "asanyarray", "astype", "copy")
+    return casts and difference.wanted.dtype.kind in "iu" and outside
+
+
+@row("of a singular matrix", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) in FACTORS and "Singular matrix" in difference.detail
+
+
+@row("`cholesky` of what is not positive definite", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) in FACTORS and (
+        "positive definite" in difference.detail or "converge" in difference.detail
+    )
