@@ -195,6 +195,7 @@ def array(
 ) -> Value | Weak:
     """Numbers, arrays and nested lists of them as one array; numbers alone leave it open."""
     array = made(here, "numpy.array", object, as_dtype(dtype))
+    _refuse_copy("numpy.array", object, array, copy)
     least = as_integer(ndmin, "numpy.array")
     if least > MOST_AXES:
         problem = f"makes arrays of at most {MOST_AXES} axes"
@@ -206,7 +207,16 @@ def array(
 @function("numpy.asarray", "numpy.asanyarray")
 def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
     """Like `np.array`."""
-    return made(here, "numpy.asarray", a, as_dtype(dtype))
+    array = made(here, "numpy.asarray", a, as_dtype(dtype))
+    _refuse_copy("numpy.asarray", a, array, copy)
+    return array
+
+
+def _refuse_copy(name: str, given: object, array: Value | Weak, copy: bool | None) -> None:
+    """Refuse `copy=False` where NumPy raises: for lists, numbers and casts."""
+    if copy is False and (array is not given or not array.ndim):
+        problem = f"copies {describe(given)} to make {array.type}, which `copy=False` forbids"
+        raise Failure(BadArguments(function=name, problem=problem))
 
 
 @function("numpy.ascontiguousarray")
@@ -227,6 +237,10 @@ def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
     wanted = as_dtype(dtype)
     if wanted is None:
         raise Failure(BadArguments(function="numpy.astype", problem="takes a dtype"))
+    if is_sequence(x) or isinstance(x, bool | int | float | complex):
+        problem = f"takes an array, not {describe(x)}"
+        instead = "`np.array(values, dtype=...)` makes one"
+        raise Failure(BadArguments(function="numpy.astype", problem=problem, instead=instead))
     return in_dtype(here, x, wanted)
 
 

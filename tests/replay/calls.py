@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import EllipsisType
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-LARGEST: Final = 1 << 14
+LARGEST: Final = 1 << 13
 """The most bytes that the arrays of a call, or of its result, may have."""
 DTYPES: Final = frozenset("?bBhHiIlLqQefdFD")
 """The characters of the dtypes that kernels have."""
@@ -37,7 +38,8 @@ class Call:
     @property
     def key(self) -> bytes:
         """Bytes that differ for different calls."""
-        return pickle.dumps((self.name, self.args, sorted(self.kwargs.items())))
+        whole = pickle.dumps((self.name, self.args, sorted(self.kwargs.items())))
+        return hashlib.sha1(whole, usedforsecurity=False).digest()
 
 
 @dataclass
@@ -104,6 +106,17 @@ def mapped(change: Callable[[Any], Any], tree: Any) -> Any:
     if type(tree) is slice:
         return slice(*(mapped(change, part) for part in (tree.start, tree.stop, tree.step)))
     return change(tree)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Yield what is in lists, tuples and slices."""
+    if type(tree) in (list, tuple):
+        for item in tree:
+            yield from leaves(item)
+    elif type(tree) is slice:
+        yield from leaves((tree.start, tree.stop, tree.step))
+    else:
+        yield tree
 
 
 def sampled(calls: Sequence[Call], count: int, seed: int) -> list[Call]:

@@ -53,7 +53,9 @@ def differences(call: Call, found: Any) -> list[Difference]:
     except Exception as error:
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         return [Difference("raises", f"NumPy raises {message}, and the kernel gives {found!r}")]
-    ours, theirs = list(leaves(found)), list(leaves(wanted))
+    if isinstance(wanted, np.dtype):
+        wanted = np.zeros(2, wanted)
+    ours, theirs = list(arrays(found)), list(arrays(wanted))
     if any(type(x) not in (bool, int, float, complex) and not is_array(x) for x in theirs):
         raise NotCompared(type(wanted).__name__)
     if any(x.dtype.char not in "?bBhHiIlLqQefdFD" for x in theirs if is_array(x)):
@@ -67,11 +69,11 @@ def differences(call: Call, found: Any) -> list[Difference]:
     return list(seen.values())
 
 
-def leaves(tree: Any) -> Iterator[Any]:
+def arrays(tree: Any) -> Iterator[Any]:
     """Yield the arrays and numbers of a result."""
     if isinstance(tree, tuple | list):
         for item in tree:
-            yield from leaves(item)
+            yield from arrays(item)
     elif tree is not None:
         yield tree
 
@@ -150,7 +152,7 @@ def _beyond_spread(
 
         args = tuple([mapped(moved, x) for x in call.args])
         try:
-            other = np.asarray(list(leaves(numpys(Call(call.name, args, call.kwargs))))[place])
+            other = np.asarray(list(arrays(numpys(Call(call.name, args, call.kwargs))))[place])
         except Exception:
             continue
         if other.shape != two.shape:

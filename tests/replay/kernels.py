@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy
-from tests.replay.calls import Call, is_array, mapped
+from tests.replay.calls import Call, is_array, leaves, mapped
 
 HEAD: Final = """import numpy as np
 import scipy.fft
@@ -33,6 +33,8 @@ INFIX: Final = {
 }
 PREFIX: Final = {"neg": "-", "pos": "+", "invert": "~"}
 ATTRIBUTES: Final = ("T", "mT", "real", "imag")
+OF_DTYPES: Final = frozenset(("result_type", "promote_types"))
+"""Functions that give a dtype: kernels make an array of it."""
 MOST: Final = 12
 """The most parameters of a kernel."""
 _numbers = itertools.count()
@@ -63,12 +65,18 @@ class Written:
         return f"{self.kernel('k')}# k({arrays})\n"
 
 
-def written(call: Call) -> Written:
-    """Return a call as a kernel; raise NotWritten if it has no text."""
+def written(call: Call, constants: bool = False) -> Written:
+    """Return a call as a kernel; raise NotWritten if it has no text.
+
+    With `constants`, arrays of integers and of truth values after the first argument are text.
+    """
     operands: list[Any] = []
+    first = list(leaves(call.args[:1]))
 
     def argument(x: Any) -> Any:
-        if not is_array(x):
+        if not is_array(x) or (
+            constants and x.dtype.kind in "biu" and not any(x is each for each in first)
+        ):
             return _Text(text(x))
         operands.append(x)
         return _Text(f"a{len(operands) - 1}")
@@ -152,7 +160,8 @@ def applied(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     else:
         name = name.replace("numpy.", "np.", 1) if name.startswith("numpy.") else name
     given = [*texts, *(f"{key}={text(x)}" for key, x in kwargs.items())]
-    return f"{name}({', '.join(given)})"
+    written = f"{name}({', '.join(given)})"
+    return f"np.zeros(2, dtype={written})" if short in OF_DTYPES else written
 
 
 def _bracketed(operand: str) -> str:

@@ -46,8 +46,10 @@ TESTS: Final = {
 SECONDS: Final = 240
 """The time for the tests of one file; those after it are not run."""
 ROOT: Final = Path(__file__).parents[2]
-MOST: Final = 400
+MOST: Final = 100
 """The most distinct calls of a function that are recorded of one test."""
+MOST_OF_FILE: Final = 1000
+"""The most that are recorded of the tests of a file."""
 ATTRIBUTES: Final = ("T", "mT", "real", "imag")
 OPERATORS: Final[dict[type[ast.AST], str]] = {
     **{ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.Mod: "mod"},
@@ -80,7 +82,7 @@ def functions() -> dict[int, tuple[str, Any]]:
             object_ = getattr(object_, part, None)
         if object_ is None:
             continue
-        if isinstance(object_, type(np.add.reduce)) and len(rest) == 2:
+        if isinstance(getattr(object_, "__self__", None), np.ufunc):
             continue  # methods of ufuncs are new objects whenever they are read
         names.setdefault(id(object_), (path, object_))
     for name in BUILTINS:
@@ -92,13 +94,16 @@ class Recorder:
     """What the changed tests call."""
 
     def __init__(self) -> None:
+        from pscdsl._src.language.meanings import MEANINGS
         from pscdsl.numpy import methods
 
-        self.recording = Recording()
         self.functions = functions()
-        self.methods = frozenset(methods.NAMES)
+        self.recording = Recording()
+        self.methods = frozenset(name for name in methods.NAMES if name not in ATTRIBUTES)
+        self.of_ufuncs = frozenset(name for name in MEANINGS if name.count(".") == 2)
         self.keys = set[bytes]()
         self.of_test = Counter[str]()
+        self.of_file = Counter[str]()
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call a function, and record the call if kernels have one of its name."""
@@ -126,8 +131,8 @@ class Recorder:
             return name if "builtins" not in name or any(map(is_array, args)) else None
         owner = getattr(function, "__self__", None)
         if isinstance(owner, np.ufunc):
-            path = f"numpy.{owner.__name__}"
-            return f"{path}.{function.__name__}" if id(owner) in self.functions else None
+            path = f"numpy.{owner.__name__}.{function.__name__}"
+            return path if path in self.of_ufuncs else None
         if isinstance(owner, np.ndarray | np.generic):
             called = getattr(function, "__name__", "")
             return f"ndarray.{called}" if called in self.methods else None
@@ -171,8 +176,8 @@ class Recorder:
 
     def taken(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
         """Return a call with copies of its arguments; None if it is left out."""
-        if self.of_test[name] >= MOST:
-            self.recording.left_out["of one test, and many"] += 1
+        if self.of_test[name] >= MOST or self.of_file[name] >= MOST_OF_FILE:
+            self.recording.left_out["one of many like it"] += 1
             return None
         try:
             if kwargs.get("out") is not None:
@@ -190,6 +195,7 @@ class Recorder:
         elif (key := call.key) not in self.keys:
             self.keys.add(key)
             self.of_test[call.name] += 1
+            self.of_file[call.name] += 1
             self.recording.calls.append(call)
 
 
