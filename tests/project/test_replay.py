@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.replay.calls import Call, sampled
+from tests.replay.calls import Call, Recording, sampled
 from tests.replay.campaign import BATCH, Figures, judged, quietly, replayed
 from tests.replay.documented import ROWS
 from tests.replay.kernels import written
-from tests.replay.recording import recorded
+from tests.replay.recording import files, record
 
 DIFFERENCES = Path(__file__).parents[2] / "pscdsl" / "numpy" / "DIFFERENCES.md"
 QUICK = {
@@ -27,7 +27,8 @@ QUICK = {
 
 def test_a_sample_has_no_difference_but_those_that_are_documented(tmp_path: Path) -> None:
     """500 calls, in turn one of each function; `make replay` tries 20,000."""
-    calls = sampled(recorded(tmp_path, QUICK, jobs=1).calls, 500, seed=0)
+    record(tmp_path / "calls", 60, files(QUICK))
+    calls = sampled(Recording.load(tmp_path / "calls").calls, 500, seed=0)
     assert len(calls) == 500
     figures = Figures()
     with quietly():

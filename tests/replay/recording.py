@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import CodeType
@@ -46,6 +46,7 @@ TESTS: Final = {
 SECONDS: Final = 240
 """The time for the tests of one file; those after it are not run."""
 ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = Path(np.__file__).parents[1]
 MOST: Final = 100
 """The most distinct calls of a function that are recorded of one test."""
 MOST_OF_FILE: Final = 1000
@@ -112,8 +113,9 @@ class Recorder:
             called = getattr(function, "__name__", "")
             if called in ASSERTS and len(args) > 1 and callable(args[1]):
                 inner = self.named(args[1], args[2:])
-                if inner is not None:
-                    self.recorded(inner, self.whole(args[1], args[2:]), kwargs, args[1])
+                before = inner and self.taken(inner, self.whole(args[1], args[2:]), kwargs)
+                if before:
+                    self.keep(before, None)
             return function(*args, **kwargs)
         before = self.taken(name, self.whole(function, args), kwargs)
         result = None
@@ -165,14 +167,6 @@ class Recorder:
             if before is not None:
                 self.keep(before, result)
         return result
-
-    def recorded(
-        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
-    ) -> None:
-        """Record a call that another function makes."""
-        before = self.taken(name, args, kwargs)
-        if before is not None:
-            self.keep(before, None)
 
     def taken(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
         """Return a call with copies of its arguments; None if it is left out."""
@@ -313,36 +307,26 @@ def main() -> None:
     target, seconds, *tests = sys.argv[1:]
     recorder = Recorder()
     vars(builtins)["__recorder__"] = recorder
-    packages = Path(np.__file__).parents[1]
-    change_tests(packages)
+    change_tests(PACKAGES)
     options = ["-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "--assert=plain"]
-    options += ["-p", "no:randomly", "-W", "ignore", "--rootdir", str(packages), "-c", os.devnull]
+    options += ["-p", "no:randomly", "-W", "ignore", "--rootdir", str(PACKAGES), "-c", os.devnull]
     options += ["-m", "not slow and not xslow"]
-    paths = [str(packages / test) for test in tests]
+    paths = [str(PACKAGES / test) for test in tests]
     pytest.main([*options, *paths], plugins=[Plugin(recorder, float(seconds))])
     recorder.recording.save(Path(target))
 
 
-def recorded(
-    folder: Path, tests: Mapping[str, str] = TESTS, jobs: int = 2, seconds: float = SECONDS
-) -> Recording:
-    """Return the calls of tests: each file runs in a process of its own, unless it did before."""
+def recorded(folder: Path, jobs: int = 2) -> Recording:
+    """Return the calls of all tests: each file runs in a process of its own, unless it did before.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    packages = Path(np.__file__).parents[1]
-    files = [f"{where}/test_{name}.py" for where, names in tests.items() for name in names.split()]
-    files = [file for file in files if (packages / file).exists()]
-    targets = {file: folder / f"{file.removesuffix('.py').replace('/', '.')}.pickle" for file in files}
+    targets = {folder / f"{file.replace('/', '.')}.pickle": file for file in files(TESTS)}
     with ThreadPoolExecutor(jobs) as pool:
-        done = [
-            pool.submit(_record, target, seconds, file)
-            for file, target in targets.items()
-            if not target.exists()
-        ]
-        for each in done:
-            each.result()
+        missing = [(target, file) for target, file in targets.items() if not target.exists()]
+        list(pool.map(lambda pair: record(pair[0], SECONDS, [pair[1]]), missing))
     whole = Recording()
     keys = set[bytes]()
-    for target in targets.values():
+    for target in targets:
         if not target.exists():
             whole.left_out["a file whose tests end the process"] += 1
             continue
@@ -355,8 +339,15 @@ def recorded(
     return whole
 
 
-def _record(target: Path, seconds: float, file: str) -> None:
-    command = [sys.executable, "-m", "tests.replay.recording", str(target), str(seconds), file]
+def files(tests: Mapping[str, str]) -> list[str]:
+    """Return the files of tests that are installed, by their paths among the packages."""
+    paths = [f"{where}/test_{name}.py" for where, names in tests.items() for name in names.split()]
+    return [path for path in paths if (PACKAGES / path).exists()]
+
+
+def record(target: Path, seconds: float, tests: Sequence[str]) -> None:
+    """Run tests in a process, which writes to a file what they call."""
+    command = [sys.executable, "-m", "tests.replay.recording", str(target), str(seconds), *tests]
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run(
             command,
