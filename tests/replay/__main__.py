@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.replay.calls import sampled
-from tests.replay.campaign import campaign
+from tests.replay.campaign import Figures, campaign
 from tests.replay.recording import recorded
 
 
@@ -33,9 +33,10 @@ def main() -> int:
     calls = recording.calls
     if given.function is not None:
         calls = [call for call in calls if call.name == given.function]
-    figures = campaign(sampled(calls, given.calls, given.seed), given.jobs)
-    report = figures.report(recording)
-    (folder / "report.txt").write_text(report, encoding="utf-8")
+    figures, report = Figures(), ""
+    for figures in campaign(sampled(calls, given.calls, given.seed), given.jobs):
+        report = figures.report(recording)
+        (folder / "report.txt").write_text(report, encoding="utf-8")
     print(report)
     return int(bool(figures.problems))
 

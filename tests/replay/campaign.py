@@ -27,7 +27,7 @@ from tests.replay.judging import Difference, NotCompared, differences
 from tests.replay.kernels import HEAD, NotWritten, Written, loaded, written
 
 BATCH: Final = 40
-CHUNK: Final = 800
+CHUNK: Final = 400
 """How many calls a process replays."""
 PATIENCE: Final = 300
 """The most seconds that a process may take for a batch."""
@@ -191,8 +191,8 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def campaign(calls: Sequence[Call], jobs: int) -> Figures:
-    """Replay calls in processes of their own."""
+def campaign(calls: Sequence[Call], jobs: int) -> Iterator[Figures]:
+    """Replay calls in processes of their own; yield the figures so far now and then."""
     figures = Figures()
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(jobs) as pool:
         file = Path(place) / "calls.pickle"
@@ -201,7 +201,7 @@ def campaign(calls: Sequence[Call], jobs: int) -> Figures:
         for outcomes in pool.map(lambda chunk: _chunk(file, calls, *chunk), chunks):
             for outcome in outcomes:
                 figures.add(outcome)
-    return figures
+            yield figures
 
 
 def _chunk(file: Path, calls: Sequence[Call], first: int, count: int) -> list[Outcome]:
