@@ -139,10 +139,12 @@ def _beyond_spread(
     spread = np.zeros(two.shape)
     size = np.max(np.abs(two[np.isfinite(two)]), initial=0)
     seen = False
-    for _ in range(8):
+    for number in range(8):
 
-        def moved(x: Any) -> Any:
+        def moved(x: Any, integers: bool = number % 2 == 1) -> Any:
             if isinstance(x, float | complex) and not is_array(x):
+                return x * (1 + eps * rng.choice([-1, 1]))
+            if type(x) is int and integers:
                 return x * (1 + eps * rng.choice([-1, 1]))
             if not is_array(x) or x.dtype.kind not in "fc":
                 return x
@@ -150,7 +152,9 @@ def _beyond_spread(
             noise = np.where(rng.random(x.shape) < 0.5, -step, step)
             return np.asarray(x * (1 + noise)).astype(x.dtype)
 
-        args = tuple([mapped(moved, x) for x in call.args])
+        args = tuple(
+            [mapped(moved, x) if type(x) in (list, tuple) else moved(x, False) for x in call.args]
+        )
         try:
             other = np.asarray(list(arrays(numpys(Call(call.name, args, call.kwargs))))[place])
         except Exception:
