@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import MOST_AXES, Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Scalar, kind_of
 from pscdsl._src.language.meanings import describe, function, require_no_integers
@@ -178,10 +178,6 @@ def _like(
 
 
 # Arrays from numbers and lists of them, and casts.
-
-
-MOST_AXES = 64
-"""NumPy's arrays have no more."""
 
 
 @function("numpy.array")

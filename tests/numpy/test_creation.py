@@ -412,3 +412,9 @@ def rejected(
     assert all(type(each) is kind for each in found), found
     assert all(each.message() for each in found)
     return found
+
+
+def test_arrays_have_at_most_64_axes() -> None:
+    assert rejected(BadArguments, "numpy.zeros", (1,) * 65)
+    assert rejected(BadArguments, "numpy.add.outer", np.ones((1,) * 33), np.ones((1,) * 32))
+    assert run("numpy.zeros", (1,) * 64).ndim == 64

@@ -165,6 +165,8 @@ def judged(each: Written, result: Any) -> Outcome:
         seen = differences(each.call, result)
     except NotCompared as reason:
         return Outcome(name, "not compared", str(reason))
+    except Exception:
+        return _problem(each, Difference("crash", traceback.format_exc()))
     rows = [(one, documented(each.call, one)) for one in seen]
     for one, row in rows:
         if row is None:
