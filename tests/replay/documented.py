@@ -208,6 +208,16 @@ def _(call: Call, difference: Difference) -> bool:
     return not any(map(is_array, given)) and str(difference.found.dtype) in OPEN
 
 
+@row("`power` of an integer to a computed negative exponent", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) in ("power", "pow") and "negative integer powers" in difference.detail
+
+
+@row("of negative zeros only", "zero")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) in SUMS | {"dot", "matmul", "einsum", "inner", "vecdot", "tensordot"}
+
+
 @row("of a singular matrix", "raises")
 def _(call: Call, difference: Difference) -> bool:
     return short(call) in FACTORS and "Singular matrix" in difference.detail
