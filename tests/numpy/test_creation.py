@@ -378,10 +378,10 @@ def test_copies() -> None:
 
 def test_copies_that_are_forbidden() -> None:
     x = np.arange(3.0)
-    for name in ("numpy.array", "numpy.asarray"):
-        assert rejected(BadArguments, name, [1.0, 2.0], copy=False)
-        assert rejected(BadArguments, name, x, F32, copy=False)
-        assert rejected(BadArguments, name, np.float64(2), copy=False)
+    for function in ("numpy.array", "numpy.asarray"):
+        assert rejected(BadArguments, function, [1.0, 2.0], copy=False)
+        assert rejected(BadArguments, function, x, F32, copy=False)
+        assert rejected(BadArguments, function, np.float64(2), copy=False)
     assert rejected(BadArguments, "numpy.astype", [1.0, 2.0], F32)
     assert rejected(BadArguments, "numpy.reshape", np.ones((2, 3)), 6, copy=False)
     same(x[None], run("numpy.reshape", x, (1, 3), copy=False))

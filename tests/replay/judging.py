@@ -13,8 +13,7 @@ from tests.replay.calls import Call, is_array, mapped
 from tests.replay.kernels import evaluated
 
 ULPS: Final = 16
-"""Units in the last place by which every result may differ; bounds are in `docs/reference/accuracy`.
-"""
+"""Units in the last place by which every result may differ; `docs/reference/accuracy.md`."""
 SPREAD: Final = 64
 """How much more than NumPy's own result, of operands that differ by a rounding, it may differ."""
 STEPS: Final = frozenset(
@@ -131,9 +130,7 @@ def _bad(one: Any, two: Any, eps: float) -> np.ndarray[Any, Any]:
     return np.asarray(~good)
 
 
-def _beyond_spread(
-    call: Call, place: int, one: Any, two: Any, eps: float
-) -> np.ndarray[Any, Any]:
+def _beyond_spread(call: Call, place: int, one: Any, two: Any, eps: float) -> np.ndarray[Any, Any]:
     """Return where numbers differ by much more than NumPy's own do if operands are rounded."""
     rng = np.random.default_rng(0)
     spread = np.zeros(two.shape)
@@ -180,6 +177,4 @@ def _floor(call: Call, spread: Any, size: float, eps: float) -> float:
 
 def _first(found: Any, expected: Any, bad: Any) -> str:
     at = tuple(int(x) for x in np.argwhere(bad)[0])
-    return (
-        f"{int(bad.sum())} of {bad.size} at {at}: {found[at]!r} is not {expected[at]!r}"
-    )
+    return f"{int(bad.sum())} of {bad.size} at {at}: {found[at]!r} is not {expected[at]!r}"

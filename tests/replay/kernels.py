@@ -120,8 +120,10 @@ def text(x: Any) -> str:
     if isinstance(x, np.dtype):
         return f'np.dtype("{x.name}")'
     if isinstance(x, type):
-        return x.__name__ if x.__module__ == "builtins" else f"np.{np.dtype(x).name}".replace(
-            "np.bool", "np.bool_"
+        return (
+            x.__name__
+            if x.__module__ == "builtins"
+            else f"np.{np.dtype(x).name}".replace("np.bool", "np.bool_")
         )
     if isinstance(x, complex):
         if math.isfinite(x.real) and math.isfinite(x.imag) and text(x.real)[0] != "-":

@@ -1,8 +1,9 @@
 """Run NumPy's and SciPy's own tests, and record the calls that they make.
 
-`python -m tests.replay.recording FILE SECONDS TESTS...` writes the distinct calls to a file.  The source of
-the tests is changed as it is loaded: calls, operators, subscripts and some attributes pass through
-a `Recorder`.  NumPy itself is not changed, so that what its functions call is not recorded.
+`python -m tests.replay.recording FILE SECONDS TESTS...` writes the distinct calls to a file.  The
+source of the tests is changed as it is loaded: calls, operators, subscripts and some attributes
+pass through a `Recorder`.  NumPy itself is not changed, so that what its functions call is not
+recorded.
 """
 
 from __future__ import annotations
@@ -317,8 +318,7 @@ def main() -> None:
 
 
 def recorded(folder: Path, jobs: int = 2) -> Recording:
-    """Return the calls of all tests: each file runs in a process of its own, unless it did before.
-    """
+    """Return the calls of all tests: each file runs in a process of its own, unless it did before."""
     folder.mkdir(parents=True, exist_ok=True)
     targets = {folder / f"{file.replace('/', '.')}.pickle": file for file in files(TESTS)}
     with ThreadPoolExecutor(jobs) as pool:
