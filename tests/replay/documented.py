@@ -103,6 +103,15 @@ def _(call: Call, difference: Difference) -> bool:
     return narrower(difference) and not operands(call)
 
 
+@row("dtype where nothing decides", "value")
+def _(call: Call, difference: Difference) -> bool:
+    """Numbers that 32 bits do not hold."""
+    single = np.finfo(np.float32)
+    sizes = np.abs([*numbers(call), *np.ravel(difference.wanted)]).astype(float)
+    outside = (sizes > single.max) | ((sizes < single.tiny) & (sizes > 0))
+    return narrower(difference) and not operands(call) and bool(outside.any())
+
+
 @row("all | places and counts are `int64`", "dtype")
 def _(call: Call, difference: Difference) -> bool:
     return short(call) in PLACES and narrower(difference)
@@ -231,6 +240,11 @@ def _(call: Call, difference: Difference) -> bool:
 @row("the residual is empty for a deficient rank", "shape")
 def _(call: Call, difference: Difference) -> bool:
     return short(call) == "lstsq" and difference.wanted.shape == (0,)
+
+
+@row("`zeta(x)`, x below 1", "value")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) == "zeta" and bool(np.isnan(difference.found).any())
 
 
 @row("at least float64", "dtype")
