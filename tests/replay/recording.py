@@ -318,7 +318,7 @@ def main() -> None:
 
 
 def recorded(folder: Path, jobs: int = 2) -> Recording:
-    """Return the calls of all tests: each file runs in a process of its own, unless it did before."""
+    """Return the calls of all tests; a file that did not run before has its own process."""
     folder.mkdir(parents=True, exist_ok=True)
     targets = {folder / f"{file.replace('/', '.')}.pickle": file for file in files(TESTS)}
     with ThreadPoolExecutor(jobs) as pool:
