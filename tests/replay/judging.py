@@ -95,10 +95,8 @@ def _differences(
         if not same.all():
             yield Difference("value", _first(found, expected, ~same), found, expected)
         return
-    if "c" in kinds:
-        one, two = (x.astype(np.complex128) for x in (found, expected))
-    else:
-        one, two = (x.astype(np.float64) for x in (found, expected))
+    wide = np.dtype(np.complex128 if "c" in kinds else np.float64)
+    one, two = found.astype(wide), expected.astype(wide)
     with np.errstate(all="ignore"):
         bad = _bad(one, two, _precision(found, expected))
         if bad.any() and call.name.rpartition(".")[2] not in STEPS:
@@ -166,7 +164,7 @@ def _beyond_spread(call: Call, place: int, one: Any, two: Any, eps: float) -> np
     finite = np.isfinite(one) & np.isfinite(two)
     # A result that is zero but for cancellation has an error of the size of the others.
     allowed = SPREAD * np.maximum(spread, _floor(call, spread, size, eps))
-    return ~(finite & (np.abs(one - two) <= allowed))
+    return np.asarray(~(finite & (np.abs(one - two) <= allowed)))
 
 
 def _floor(call: Call, spread: Any, size: float, eps: float) -> float:
