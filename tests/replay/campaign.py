@@ -31,6 +31,11 @@ CHUNK: Final = 400
 """How many calls a process replays."""
 PATIENCE: Final = 300
 """The most seconds that a process may take for a batch."""
+MODULES: Final = {
+    **{name: f"`{name}`" for name in ("numpy", "numpy.linalg", "numpy.fft")},
+    **{name: f"`{name}`" for name in ("scipy.special", "scipy.linalg", "scipy.fft")},
+    **{"ndarray": "methods of arrays", "operator": "operators", "builtins": "Python's functions"},
+}
 VERDICTS: Final = ("equal", "documented", "different", "refused", "not compared", "not written")
 
 
@@ -72,9 +77,24 @@ class Figures:
         lines += [f"{'':38}" + "".join(f"{verdict:>14}" for verdict in VERDICTS)]
         for name, of in [*sorted(self.verdicts.items()), ("all", self.all)]:
             lines.append(f"{name:38}" + "".join(f"{of[verdict]:>14,}" for verdict in VERDICTS))
+        lines += ["", self.table()]
         lines += ["", *(f"{count:>8,}  {what}" for what, count in self.details.most_common())]
         lines += ["", "Calls that are not recorded:"]
         lines += [f"{count:>8,}  {what}" for what, count in recording.left_out.most_common()]
+        return "\n".join(lines)
+
+    def table(self) -> str:
+        """Return the counts of each module as a table of Markdown."""
+        modules: dict[str, Counter[str]] = {}
+        for name, of in self.verdicts.items():
+            module = name.rpartition(".")[0]
+            known = MODULES.get(module, "methods of ufuncs")
+            modules.setdefault(known, Counter()).update(of)
+        rows = [*sorted(modules.items()), ("all", self.all)]
+        lines = [f"| | calls | {' | '.join(VERDICTS)} |", "|---" * (len(VERDICTS) + 2) + "|"]
+        for module, of in rows:
+            counts = [of.total(), *(of[verdict] for verdict in VERDICTS)]
+            lines.append(f"| {module} | {' | '.join(f'{count:,}' for count in counts)} |")
         return "\n".join(lines)
 
     @property

@@ -237,6 +237,14 @@ def _(call: Call, difference: Difference) -> bool:
     return "linalg" in call.name and short(call) in FACTORS
 
 
+@row("signs and phases of eigenvectors", "value")
+def _(call: Call, difference: Difference) -> bool:
+    found, wanted = difference.found, difference.wanted
+    near = float(np.sqrt(np.finfo(found.dtype).eps)) if found.dtype.kind in "fc" else 0.0
+    vectors = short(call) in ("eigh", "eig", "svd") and found.ndim > 1
+    return vectors and np.allclose(np.abs(found), np.abs(wanted), rtol=near, atol=near)
+
+
 @row("the residual is empty for a deficient rank", "shape")
 def _(call: Call, difference: Difference) -> bool:
     return short(call) == "lstsq" and difference.wanted.shape == (0,)
