@@ -223,7 +223,9 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Value:
 
 
 MOST_CHOICES: Final = 63
-"""NumPy takes no more."""
+"""NumPy takes no more arrays."""
+MOST_CHOSEN_AXES: Final = 32
+"""NumPy takes no arrays of more axes."""
 
 
 @function("numpy.choose", together=("choices",), alone=("a",), weak_items=("choices",))
@@ -240,6 +242,9 @@ def choose(a: Value, choices: Sequence[Value] | Value, *, mode: str = "raise") -
     pieces = [as_array(each, "numpy.choose", "choices") for each in items("numpy.choose", choices)]
     if len(pieces) > MOST_CHOICES:
         problem = f"takes at most {MOST_CHOICES} arrays to choose from, not {len(pieces)}"
+        raise Failure(BadArguments(function="numpy.choose", problem=problem))
+    if any(x.ndim > MOST_CHOSEN_AXES for x in (a, *pieces)):
+        problem = f"takes arrays of at most {MOST_CHOSEN_AXES} axes"
         raise Failure(BadArguments(function="numpy.choose", problem=problem))
     if mode == "wrap":
         a = e.remainder(a, len(pieces))
