@@ -23,6 +23,7 @@ PLACES: Final = frozenset(
     "argmax argmin argsort argpartition searchsorted digitize count_nonzero histogram histogram2d "
     "bincount nanargmax nanargmin lexsort matrix_rank lstsq unravel_index ravel_multi_index".split()
 )
+CASTS: Final = frozenset("array asarray asanyarray astype".split())
 EMPTY: Final = frozenset("empty empty_like".split())
 FACTORS: Final = frozenset(
     "solve inv tensorsolve tensorinv cholesky eigh eigvalsh svd svdvals pinv eig eigvals cond "
@@ -179,7 +180,8 @@ def _(call: Call, difference: Difference) -> bool:
     if any(0 < abs(part) < tiny for x in numbers(call) for part in (np.real(x), np.imag(x))):
         return True
     apart = np.abs(found - wanted) > 64 * np.finfo(found.dtype).eps * np.abs(wanted)
-    return bool(((np.abs(wanted) < tiny) & (np.abs(found) < tiny))[apart].all())
+    small = (np.abs(wanted) < tiny) & (np.abs(found) < tiny)
+    return bool(apart.any() and small[apart].all())
 
 
 @row("computed in float64, then cast", "value")
