@@ -17,8 +17,9 @@ from tests.replay.recording import files, record
 DIFFERENCES = Path(__file__).parents[2] / "pscdsl" / "numpy" / "DIFFERENCES.md"
 QUICK = {
     "numpy/_core/tests": "array_coercion function_base half regression shape_base umath_complex",
-    "numpy/lib/tests": "arraypad arraysetops index_tricks polynomial shape_base type_check "
-    "twodim_base",
+    "numpy/lib/tests": "arraypad arraysetops index_tricks polynomial "
+    "shape_base type_check twodim_base",
+    "numpy/linalg/tests": "regression",
     "numpy/fft/tests": "helper",
     "scipy/special/tests": "erfinv gammainc logit ndtr",
 }

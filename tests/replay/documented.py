@@ -215,6 +215,11 @@ def _(call: Call, difference: Difference) -> bool:
     return short(call) in names and "monotonic" in difference.detail
 
 
+@row("with fewer numbers than bins", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call).startswith("histogram") and "Too many bins" in difference.detail
+
+
 @row("`histogram(bins=…)` with edges", "dtype")
 def _(call: Call, difference: Difference) -> bool:
     return short(call).startswith("histogram") and difference.found.dtype.kind == "f"

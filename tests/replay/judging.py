@@ -21,6 +21,8 @@ STEPS: Final = frozenset(
     "heaviside searchsorted digitize floordiv".split()
 )
 """Functions that jump: operands that differ by a rounding say nothing of them."""
+WINDOWS: Final = frozenset("bartlett blackman hamming hanning kaiser".split())
+"""Functions of static numbers alone, whose ends are differences of larger numbers."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,8 @@ def _beyond_spread(call: Call, place: int, one: Any, two: Any, eps: float) -> np
 
 def _floor(call: Call, spread: Any, size: float, eps: float) -> float:
     """Return an error that each of several results may have: that of the largest one."""
-    whole = call.name.startswith(("numpy.linalg", "numpy.fft", "scipy.linalg", "scipy.fft"))
+    modules = ("numpy.linalg", "numpy.fft", "scipy.linalg", "scipy.fft")
+    whole = call.name.startswith(modules) or call.name.rpartition(".")[2] in WINDOWS
     return size * eps if whole else float(np.max(spread, initial=0)) * 1e-3
 
 
