@@ -156,6 +156,12 @@ def _(call: Call, difference: Difference) -> bool:
     return floats.size == found.size and not (found != wanted)[inside.reshape(found.shape)].any()
 
 
+@row("of an integer scalar that the dtype does not hold", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    overflows = "OverflowError" in difference.detail
+    return short(call) in CASTS and overflows and bool(operands(call))
+
+
 @row("| `sort`, `argsort` | `kind` chooses", "value")
 def _(call: Call, difference: Difference) -> bool:
     if short(call) != "argsort":
