@@ -9,6 +9,7 @@ PLAIN  ?= 10000
 SEED   ?= 0
 PAIRS  ?= 5000
 PROGRAMS ?= 50000
+CALLS ?= 20000
 GPUS ?= h100,l4
 COMPAT ?=
 TORCH  ?= torch==2.13.0+cpu
@@ -23,7 +24,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential bench bench-numpy bench-torch bench-check format clean
+.PHONY: help demo docs test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +91,9 @@ identity: $(VENV)/.test ## Pairs of programs that differ in one thing, never con
 
 differential: $(VENV)/.test ## Random programs beside NumPy, in bounds of rounding: PROGRAMS=50000 SEED=0.
 	$(bin)/python -m tests.differential --programs $(PROGRAMS) --seed $(SEED) --jobs $(JOBS)
+
+replay: $(VENV)/.test ## The calls of NumPy's and SciPy's own tests, as kernels: CALLS=20000 SEED=0.
+	$(bin)/python -m tests.replay --calls $(CALLS) --seed $(SEED) --jobs $(JOBS)
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 	$(bin)/python -m tests.benchmarks

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import MOST_AXES, Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Scalar, kind_of
 from pscdsl._src.language.meanings import OMITTED, describe, function, require_no_integers
@@ -179,10 +179,6 @@ def _like(
 # Arrays from numbers and lists of them, and casts.
 
 
-MOST_AXES = 64
-"""NumPy's arrays have no more."""
-
-
 @function("numpy.array")
 def array(
     here: Builder,
@@ -194,6 +190,7 @@ def array(
 ) -> Value | Weak:
     """Numbers, arrays and nested lists of them as one array; numbers alone leave it open."""
     array = made(here, "numpy.array", object, dtype)
+    _refuse_copy("numpy.array", object, array, copy)
     least = as_integer(ndmin, "numpy.array")
     if least > MOST_AXES:
         problem = f"makes arrays of at most {MOST_AXES} axes"
@@ -205,7 +202,16 @@ def array(
 @function("numpy.asarray", "numpy.asanyarray")
 def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
     """Like `np.array`."""
-    return made(here, "numpy.asarray", a, dtype)
+    array = made(here, "numpy.asarray", a, dtype)
+    _refuse_copy("numpy.asarray", a, array, copy)
+    return array
+
+
+def _refuse_copy(name: str, given: object, array: Value | Weak, copy: bool | None) -> None:
+    """Refuse `copy=False` where NumPy raises: for lists, numbers and casts."""
+    if copy is False and (array is not given or not array.ndim):
+        problem = f"copies {describe(given)} to make {array.type}, which `copy=False` forbids"
+        raise Failure(BadArguments(function=name, problem=problem))
 
 
 @function("numpy.ascontiguousarray")
@@ -227,7 +233,8 @@ def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
         raise Failure(BadArguments(function="numpy.astype", problem="takes a dtype"))
     if not isinstance(x, Value | Weak | np.ndarray | np.generic):
         problem = f"takes an array, not {describe(x)}"
-        raise Failure(BadArguments(function="numpy.astype", problem=problem))
+        instead = "`np.array(values, dtype=...)` makes one"
+        raise Failure(BadArguments(function="numpy.astype", problem=problem, instead=instead))
     return in_dtype(here, x, dtype)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes
 from pscdsl._src.ir.builder import Value
@@ -222,6 +222,12 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Value:
     return result
 
 
+MOST_CHOICES: Final = 63
+"""NumPy takes no more arrays."""
+MOST_CHOSEN_AXES: Final = 32
+"""NumPy takes no arrays of more axes."""
+
+
 @function("numpy.choose", together=("choices",), alone=("a",), weak_items=("choices",))
 def choose(a: Value, choices: Sequence[Value] | Value, *, mode: str = "raise") -> Value:
     """From the array whose number stands in `a`; numbers are clamped, or wrapped around."""
@@ -234,6 +240,12 @@ def choose(a: Value, choices: Sequence[Value] | Value, *, mode: str = "raise") -
         problem = f"takes `mode` as 'raise', 'wrap' or 'clip', not {describe(mode)}"
         raise Failure(BadArguments(function="numpy.choose", problem=problem))
     pieces = [as_array(each, "numpy.choose", "choices") for each in items("numpy.choose", choices)]
+    if len(pieces) > MOST_CHOICES:
+        problem = f"takes at most {MOST_CHOICES} arrays to choose from, not {len(pieces)}"
+        raise Failure(BadArguments(function="numpy.choose", problem=problem))
+    if any(x.ndim > MOST_CHOSEN_AXES for x in (a, *pieces)):
+        problem = f"takes arrays of at most {MOST_CHOSEN_AXES} axes"
+        raise Failure(BadArguments(function="numpy.choose", problem=problem))
     if mode == "wrap":
         a = e.remainder(a, len(pieces))
     result = pieces[0]

@@ -72,6 +72,9 @@ def reshape(a: Value, /, shape: Any, order: Any = "C", *, copy: bool | None = No
 
     The order `"C"` counts elements by the last axis first, `"F"` by the first one, in both arrays.
     """
+    if copy is False and a.ndim > 1:
+        problem = f"of {a.type} copies it if its layout in memory does not fit: leave out `copy`"
+        raise Failure(BadArguments(function="numpy.reshape", problem=problem))
     wanted = reshaped_shape(a.builder.facts, a.type, shape)
     if not counts_backwards("numpy.reshape", a, order):
         return reshaped(a, wanted)

@@ -169,6 +169,7 @@ def cholesky(
     _require_check(name, check_finite)
     _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
     _require_matrix(name, a)
+    linear_algebra.require_square(name, a)
     whole = m.hermitian(a, lower=_truth(name, "lower", lower))
     factor: Value = _given("numpy.linalg.cholesky", a.builder, whole)
     return factor if lower else m.adjoint(factor)

@@ -13,7 +13,16 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Gather, Scatter
 from pscdsl._src.primitives.reductions import ArgReduce, Extreme, Reduce
 from pscdsl._src.primitives.sorting import SearchSorted, Side, Sort, TopK
-from pscdsl.numpy.calling import as_array, as_count, as_size, in_dtype, normalize_axis, of_numbers
+from pscdsl.numpy.calling import (
+    Known,
+    as_array,
+    as_count,
+    as_operand,
+    as_size,
+    in_dtype,
+    normalize_axis,
+    of_numbers,
+)
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import extremum, finished, require_elements, total, without_nan
 from pscdsl.numpy.shorthand import (
@@ -40,7 +49,7 @@ from pscdsl.typing.codes.shapes import DataDependentShape, WrongNumberOfAxes, di
 from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer, TooFewElements, WeightsDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import I32, I64, U32, DType, inexact
+from pscdsl.typing.dtypes import I32, I64, U32, DType, Kind, inexact
 from pscdsl.typing.python_containers import is_known_array, is_sequence
 
 # Order: sorting, places of extrema, the largest few.
@@ -157,7 +166,9 @@ def require_count(a: Value, axis: int, needed: Size, what: str, name: str) -> No
         )
 
 
-def _check_places(a: Value, axis: int, kth: Any, name: str) -> None:
+def _check_places(a: Value, axis: int, kth: Any, kind: str, name: str) -> None:
+    if kind != "introselect":
+        raise Failure(BadArguments(function=name, problem=f"has no kind {describe(kind)}"))
     for place in listed(kth) or (kth,):
         place = as_size(place, name)
         needed = -place if isinstance(place, int) and place < 0 else place + 1
@@ -169,7 +180,7 @@ def partition(a: Value, kth: Any, axis: int | None = -1, kind: str = "introselec
     """The elements in ascending order: a sort, which is a partition at every place."""
     _require_introselect("numpy.partition", kind)
     x, place = _one_axis(a, axis, "numpy.partition")
-    _check_places(x, place, kth, "numpy.partition")
+    _check_places(x, place, kth, kind, "numpy.partition")
     return in_order(x, place)
 
 
@@ -180,7 +191,7 @@ def argpartition(
     """The i32 places of the elements in ascending order."""
     _require_introselect("numpy.argpartition", kind)
     x, place = _one_axis(a, axis, "numpy.argpartition")
-    _check_places(x, place, kth, "numpy.argpartition")
+    _check_places(x, place, kth, kind, "numpy.argpartition")
     return order_of(x, place)
 
 
@@ -268,17 +279,32 @@ def _side(side: Any, name: str) -> Side:
     raise Failure(BadArguments(function=name, problem=f"has no side {describe(side)}"))
 
 
-@of_numbers("numpy.searchsorted", together=("a", "v"), alone=("sorter",), weak_items=("a", "v"))
-def searchsorted(a: Value, v: Value, side: str = "left", sorter: Value | None = None) -> Value:
+@of_numbers("numpy.searchsorted", together=("a", "v"), traced=("sorter",), weak_items=("a", "v"))
+def searchsorted(a: Value, v: Value, side: str = "left", sorter: Any = None) -> Value:
     """The i32 places at which elements go into a sorted array."""
     size = require_vector(a, "numpy.searchsorted", "a sorted array")
     require("numpy.searchsorted", a, REAL)
     if sorter is not None:
+        sorter = _sorter(a.builder, sorter)
         require("numpy.searchsorted", sorter, "integer")
         other = require_vector(sorter, "numpy.searchsorted", "a `sorter`")
         require_same_length(a, (size, other), "numpy.searchsorted", "the array", "the `sorter`")
+        require_elements(a, (0,), "numpy.searchsorted")
         a = Gather((0,))(a, reshaped(sorter, (other, 1)))
     return places(a, v, _side(side, "numpy.searchsorted"))
+
+
+def _sorter(here: Builder, given: Any) -> Value:
+    """The places of a `sorter`; those that are known are on the axis, and none is negative."""
+    sorter = as_operand(here, given)
+    if not isinstance(sorter, Weak):
+        return sorter
+    if isinstance(sorter, Known) and sorter.kind is Kind.INT:
+        outside = (sorter.numbers < 0) | (sorter.numbers >= sorter.numbers.size)
+        if outside.any():
+            problem = f"has {sorter.numbers[outside][0]} in `sorter`, which is no place"
+            raise Failure(BadArguments(function="numpy.searchsorted", problem=problem))
+    return sorter.default()
 
 
 @of_numbers("numpy.digitize", together=("x", "bins"), weak_items=("x", "bins"))

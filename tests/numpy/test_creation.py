@@ -373,6 +373,18 @@ def test_copies() -> None:
     same(x, run("numpy.copy", x))
     same(x, run("numpy.asanyarray", x))
     same(x.astype(np.int32), run("numpy.astype", x, I32, copy=False))
+    same(x, run("numpy.asarray", x, copy=False))
+
+
+def test_copies_that_are_forbidden() -> None:
+    x = np.arange(3.0)
+    for function in ("numpy.array", "numpy.asarray"):
+        assert rejected(BadArguments, function, [1.0, 2.0], copy=False)
+        assert rejected(BadArguments, function, x, F32, copy=False)
+        assert rejected(BadArguments, function, np.float64(2), copy=False)
+    assert rejected(BadArguments, "numpy.astype", [1.0, 2.0], F32)
+    assert rejected(BadArguments, "numpy.reshape", np.ones((2, 3)), 6, copy=False)
+    same(x[None], run("numpy.reshape", x, (1, 3), copy=False))
 
 
 def test_compiled() -> None:
@@ -400,3 +412,9 @@ def rejected(
     assert all(type(each) is kind for each in found), found
     assert all(each.message() for each in found)
     return found
+
+
+def test_arrays_have_at_most_64_axes() -> None:
+    assert rejected(BadArguments, "numpy.zeros", (1,) * 65)
+    assert rejected(BadArguments, "numpy.add.outer", np.ones((1,) * 33), np.ones((1,) * 32))
+    assert run("numpy.zeros", (1,) * 64).ndim == 64

@@ -346,6 +346,8 @@ def test_places_from_the_middle_of_u64_on_count_from_the_end() -> None:
     check("numpy.take", np.arange(300.0), places)
     check("numpy.take", np.arange(300.0), places, mode="clip")
     refused(DtypeNotAccepted, "numpy.choose", np.array([1, 0], np.uint64), [[1, 2], [3, 4]])
+    refused(BadArguments, "numpy.choose", np.array([1, 0]), [np.ones(2)] * 64)
+    refused(BadArguments, "numpy.choose", np.ones((1,) * 33, int), [np.ones(1)] * 2)
 
 
 def test_conditions_of_select_are_bools() -> None:

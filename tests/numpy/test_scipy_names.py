@@ -165,6 +165,13 @@ def test_what_is_refused(name: str, args: tuple[Any, ...], kwargs: dict[str, Any
         run(f"scipy.{name}", *args, **kwargs)
 
 
+@pytest.mark.parametrize("name", ["inv", "det", "cholesky", "eigvalsh"])
+@pytest.mark.parametrize("shape", [(1, 0), (2, 3)])
+def test_matrices_that_are_not_square_are_refused(name: str, shape: tuple[int, int]) -> None:
+    with pytest.raises(Failure, match="PSC332"):
+        run(f"scipy.linalg.{name}", np.ones(shape))
+
+
 def kernel_of_names(a: f64["n n"], b: f64["n"]) -> tuple[f64["n"], c128["n"], f64["n n"], f64]:
     x = sl.solve_triangular(a, b, lower=True)
     x[0] += 1

@@ -165,6 +165,11 @@ def test_searchsorted_by_counting(code: str, side: Any) -> None:
             np.testing.assert_array_equal(found, np.reshape(wanted, v.shape))
 
 
+@pytest.mark.parametrize("name", ["numpy.partition", "numpy.argpartition"])
+def test_partition_has_one_kind(name: str) -> None:
+    refused(BadArguments, name, normal(5), 2, kind="quicksort")
+
+
 def test_searchsorted_in_what_may_be_empty() -> None:
     a, v = np.sort(normal(50)), normal(7)
     facts = at_least(50, bound=0)
@@ -176,6 +181,9 @@ def test_searchsorted_of_integers_and_with_a_sorter() -> None:
     a, v = np.array([5, 1, 3, 3, 9], np.int8), np.arange(-2, 12).astype(np.int8)
     check("numpy.searchsorted", a, v, sorter=np.argsort(a))
     refused(LengthsDiffer, "numpy.searchsorted", a, v, sorter=np.arange(3))
+    check("numpy.searchsorted", a, v, sorter=[1, 3, 2, 0, 4], symbolic=False)
+    refused(BadArguments, "numpy.searchsorted", a, v, sorter=[1, 3, 2, -5, 4])
+    refused(EmptyReduction, "numpy.searchsorted", a[:0], v, sorter=np.arange(0))
     refused(BadArguments, "numpy.searchsorted", a, v, side="middle")
     refused(WrongNumberOfAxes, "numpy.searchsorted", a[None], v)
     refused(DtypeNotAccepted, "numpy.searchsorted", a + 0j, v + 0j)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Origin, Scala
 from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
+from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
@@ -31,6 +32,9 @@ from pscdsl.typing.dtypes import BOOL, DEFAULT, I64, PYTHON, DType, Kind, accept
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
     from pscdsl._src.primitives.pointwise import Elementwise
+
+MOST_AXES: Final = 64
+"""NumPy's arrays have no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,10 @@ class Builder:
         here = program.current
         atoms = tuple([v.atom if v.builder is here else here.atom(v) for v in operands])
         types = primitive.type_rule(program.facts, *[atom.type for atom in atoms])
+        for each in types:
+            if len(each.shape) > MOST_AXES:
+                problem = f"makes an array of {len(each.shape)} axes; there are {MOST_AXES} at most"
+                raise Failure(BadArguments(function=primitive.name, problem=problem))
         if len(types) == 1:  # nearly always
             var = Var(types[0])
             here.equations.append(Equation(primitive, atoms, (var,), program.span))
