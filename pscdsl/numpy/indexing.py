@@ -48,7 +48,7 @@ from pscdsl.typing.codes.shapes import (
 from pscdsl.typing.counters import counters_in
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import BOOL, I32, I64, Kind
+from pscdsl.typing.dtypes import BOOL, I32, I64, U64, Kind
 from pscdsl.typing.python_containers import NDArray, is_known_array, is_sequence, is_slice
 
 # Slices of an axis: NumPy's rules for bounds, for sizes that may be symbolic.
@@ -327,8 +327,11 @@ def require_elements(facts: Assumptions, size: Size, axis: int) -> None:
 
 
 def from_front(places: Value, size: Size) -> Value:
-    """Computed places with negative ones, which count from the end, made positive."""
-    if not places.dtype.signed:
+    """Computed places with negative ones, which count from the end, made positive.
+
+    As in NumPy, places in u64 count as i64: `i - 1` is the last one where i is 0.
+    """
+    if not places.dtype.signed and places.dtype is not U64:
         return places
     wide = cast(places, I32 if places.dtype.bits <= 32 else I64)
     return where(e.less(wide, 0), e.add(wide, size), wide)
