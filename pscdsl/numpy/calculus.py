@@ -38,6 +38,7 @@ from pscdsl.numpy.shorthand import (
     cast,
     filled,
     iota,
+    is_nan,
     joined,
     largest,
     least,
@@ -301,6 +302,11 @@ def interp(
     run: Value = e.subtract(x1, x0)
     slope = e.divide(e.subtract(y1, y0), where(e.equal(run, 0), filled(run, 1, ()), run))
     result: Value = e.add(y0, e.multiply(slope, e.subtract(x, x0)))
+    # Beside a height that is NaN or infinite, as NumPy: at a point its height, else from the right.
+    other: Value = e.add(y1, e.multiply(slope, e.subtract(x, x1)))
+    flat = e.bitwise_and(e.equal(y0, y1), e.bitwise_and(is_nan(other), e.equal(x, x)))
+    there = e.bitwise_or(e.bitwise_or(e.equal(x, x0), e.equal(last, 0)), flat)
+    result = where(is_nan(result), where(there, y0, other), result)
     before = at(fp, 0, 0) if left is None else cast(left, fp.dtype)
     after = at(fp, 0, size - 1) if right is None else cast(right, fp.dtype)
     result = where(e.less(x, at(xp, 0, 0)), before, result)

@@ -10,10 +10,11 @@ import numpy as np
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.program import Literal
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import DynamicSlice, Gather
-from pscdsl._src.primitives.shaping import Constant, Slice
+from pscdsl._src.primitives.shaping import Constant, SizeValue, Slice
 from pscdsl.numpy.calling import (
     Known,
     OfCounter,
@@ -304,6 +305,20 @@ def _places(x: Value, item: Any, axis: int) -> Value:
         raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))
     require_elements(facts, size, axis)
     return from_front(item, size)
+
+
+def known_places(places: Value) -> Any:
+    """Computed places, but an integer or an array of NumPy's if they are known while checking."""
+    atom = places.atom
+    if isinstance(atom, Literal):
+        return atom.value
+    for equation in reversed(places.builder.equations):
+        if atom in equation.outputs:
+            made = equation.primitive
+            if isinstance(made, Constant):
+                return made.array()
+            return made.size if isinstance(made, SizeValue) else places
+    return places
 
 
 def refuse_mask(why: str = "") -> NoReturn:
