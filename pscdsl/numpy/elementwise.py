@@ -361,6 +361,9 @@ Number: TypeAlias = int | float
 
 def log_of_sum(x1: Value, x2: Value) -> Value:
     """`log(exp(x1) + exp(x2))` of floating-point arrays of one shape, or of rank 0."""
+    for term, other in ((x1, x2), (x2, x1)):
+        if literal(term) == -math.inf:
+            return other
     terms = _Terms(_finite(literal(x1)), _finite(literal(x2)))
     return terms.logarithm(*terms.operands(x1, x2))
 
@@ -393,15 +396,15 @@ class _Terms:
         return result
 
     def _smaller(self, x1: Value, x2: Value) -> Value:
-        """The smaller term as a part of the larger one; 0 beside an infinity, and of two."""
+        """The smaller term as a part of the larger one; 0 beside an infinity, 1 where both are."""
         gap = -e.absolute(x2 if literal(x1) == 0 else x1 if literal(x2) == 0 else x1 - x2)
         if all(number is None for number in self.numbers):
             alike = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
-            gap = where(alike, x1.builder.program.current.literal(-math.inf, gap.dtype), gap)
+            gap = where(alike, x1.builder.program.current.literal(0.0, gap.dtype), gap)
         return e.exp(gap)  # type: ignore[no-any-return]
 
     def _share(self, place: int, *given: Value) -> Value:
-        """The part that one term is of the sum; of two that are infinite the first is all."""
+        """The part that one term is of the sum; a half of two that are infinite."""
 
         def value(*given: Value) -> Value:
             x1, x2 = self._both(given)

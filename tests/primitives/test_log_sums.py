@@ -20,8 +20,8 @@ from pscdsl.stdlib.losses import logistic_loss
 INF, NAN = np.inf, np.nan
 X = np.array([1, INF, -INF, -INF, INF, 3, -INF, INF, NAN, 2, 0, -5])
 Y = np.array([1, INF, -INF, INF, -INF, -INF, 2, 5, 0, NAN, -0.0, 7])
-FIRST = np.array([0.5, 1, 1, 0, 1, 1, 0, 1, NAN, NAN, 0.5, 1 / (1 + np.exp(12.0))])
-"""The share of the first of them; two that are infinite are the first one alone."""
+FIRST = np.array([0.5, 0.5, 0.5, 0, 1, 1, 0, 1, NAN, NAN, 0.5, 1 / (1 + np.exp(12.0))])
+"""The share of the first of them; two that are infinite share equally."""
 
 
 @psc.kernel
@@ -146,7 +146,7 @@ def test_constants_of_minus_infinity() -> None:
     x = np.array([0.5, -INF, 3])
     beside_number, beside_array = masked(x, np.full(3, -INF))
     np.testing.assert_array_equal(np.asarray(beside_number), [1, 1, 1])
-    np.testing.assert_array_equal(np.asarray(beside_array), [1, 0, 1])
+    np.testing.assert_array_equal(np.asarray(beside_array), [1, 0.5, 1])
 
 
 @psc.kernel
