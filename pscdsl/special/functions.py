@@ -142,7 +142,8 @@ for _name, _three in THREE.items():
 def beta(a: Value, b: Value, /) -> Any:
     """The beta function; its sign is that of `gamma(a) * gamma(b) / gamma(a + b)`.
 
-    At a pole it is that of `(-1) ** b` where b is whole and 1 - a - b positive, else 1, as in SciPy.
+    At a pole in a it is that of `(-1) ** b` where b is whole and 1 - a - b positive, else 1, as in
+    SciPy.
     """
     a, b = floating("beta", a), floating("beta", b)
     sign = e.multiply(e.multiply(_sign_of_gamma(a), _sign_of_gamma(b)), _sign_of_gamma(a + b))

@@ -235,9 +235,12 @@ def test_linspace_of_arrays() -> None:
     for count, endpoint in ((1, True), (0, True), (0, False), (1, False), (2, True)):
         for ends in ((0.0, 2.0), (np.float64(1), np.float64(3)), (start, stop)):
             args = (*ends, count, endpoint, True)
-            same(np.asarray(np.linspace(*args)[1], np.float64), widened(run("numpy.linspace", *args)[1]))
+            same(
+                np.asarray(np.linspace(*args)[1], np.float64),
+                widened(run("numpy.linspace", *args)[1]),
+            )
         sized = run_symbolic("numpy.linspace", start, stop, S(count), endpoint, True)[1]
-        wanted = np.linspace(start, stop, count, endpoint, True)[1]
+        wanted = np.linspace(start, stop, count, endpoint, retstep=True)[1]
         np.testing.assert_allclose(sized, np.broadcast_to(wanted, sized.shape))
     assert rejected(BadArguments, "numpy.geomspace", 0, 1)
 

@@ -104,23 +104,23 @@ def test_quantiles_at_computed_fractions() -> None:
     agree(run("numpy.quantile", x, np.float32(0.25)), np.quantile(x, 0.25))
     for code in ("f2", "f4", "f8"):
         for of in ("f2", "f4", "f8"):
-            given, fraction = x.astype(of), q.astype(code)
+            samples, fraction = x.astype(of), q.astype(code)
             for method in ("linear", "nearest"):
-                found = run("numpy.quantile", given, fraction, method=method)
-                wanted = np.quantile(given, fraction, method=method)
+                found = run("numpy.quantile", samples, fraction, method=method)
+                wanted = np.quantile(samples, fraction, method=method)
                 assert found.dtype == wanted.dtype
                 agree(found, wanted, 1e-2 if "2" in code + of else 1e-6)
 
 
 @pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
 def test_variances_in_complex_dtypes(name: str) -> None:
-    x = normal(4, 5)
-    for given in (x, x.astype(np.float32), x + 1j):
+    real = normal(4, 5)
+    for x in (real, real.astype(np.float32), real + 1j):
         for dtype in (np.complex64, np.complex128):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                wanted = getattr(np, name)(given, axis=0, dtype=dtype)
-            found = run(f"numpy.{name}", given, axis=0, dtype=from_numpy(np.dtype(dtype)))
+                wanted = getattr(np, name)(x, axis=0, dtype=dtype)
+            found = run(f"numpy.{name}", x, axis=0, dtype=from_numpy(np.dtype(dtype)))
             assert found.dtype == wanted.dtype
             agree(found, wanted, 1e-5)
 

@@ -350,7 +350,7 @@ SMALL: Final = 1 << 11
 
 
 def plain_truths(array: NDArray) -> NDArray:
-    """An array of bools, or a copy of it if bytes are not 0 or 1: XLA reads the lowest bit alone."""
+    """An array of bools, or a copy if some bytes are not 0 or 1: XLA reads the lowest bit alone."""
     if array.nbytes <= SMALL:
         is_plain = not array.tobytes().translate(None, b"\0\1")
     else:
