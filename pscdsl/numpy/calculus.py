@@ -25,6 +25,7 @@ from pscdsl.numpy.calling import (
     of_arrays,
     of_numbers,
     require_scalar,
+    require_static,
 )
 from pscdsl.numpy.convolution import convolve
 from pscdsl.numpy.creation import vander
@@ -220,21 +221,22 @@ def _check_order(name: str, m: object) -> None:
 # Differences of neighbours.
 
 
-@of_arrays("numpy.diff", together=("a", "prepend", "append"))
-def diff(
-    a: Value,
-    n: int = 1,
-    axis: int = -1,
-    prepend: Value | None = None,
-    append: Value | None = None,
-) -> Value:
+@function("numpy.diff", together=("a", "prepend", "append"))
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Each element's difference to the one before it, `n` times; of bools, whether they differ."""
-    place = normalize_axis(axis, a.ndim, "numpy.diff")
+    require_static(n, "numpy.diff", "n")
+    require_static(axis, "numpy.diff", "axis")
     times = as_times(n, "numpy.diff")
     if times < 0:
         raise Failure(BadArguments(function="numpy.diff", problem=f"cannot be taken {times} times"))
     if times == 0:
-        return a
+        return a  # whatever it is
+    a = as_array(a, "numpy.diff", "a")
+    prepend, append = (
+        None if x is None else as_array(x, "numpy.diff", name)
+        for name, x in (("prepend", prepend), ("append", append))
+    )
+    place = normalize_axis(axis, a.ndim, "numpy.diff")
     ends = [_end(x, a, place) for x in (prepend, append)]
     pieces = [x for x in (ends[0], a, ends[1]) if x is not None]
     a = concatenated("numpy.diff", pieces, place)
