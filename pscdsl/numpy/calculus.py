@@ -25,6 +25,7 @@ from pscdsl.numpy.calling import (
     of_arrays,
     of_numbers,
     require_scalar,
+    require_static,
 )
 from pscdsl.numpy.convolution import convolve
 from pscdsl.numpy.creation import vander
@@ -38,6 +39,7 @@ from pscdsl.numpy.shorthand import (
     cast,
     filled,
     iota,
+    is_nan,
     joined,
     largest,
     least,
@@ -221,21 +223,22 @@ def _check_order(name: str, m: object) -> None:
 # Differences of neighbours.
 
 
-@of_arrays("numpy.diff", together=("a", "prepend", "append"))
-def diff(
-    a: Value,
-    n: int = 1,
-    axis: int = -1,
-    prepend: Value = OMITTED,
-    append: Value = OMITTED,
-) -> Value:
+@function("numpy.diff", together=("a", "prepend", "append"))
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = OMITTED, append: Any = OMITTED) -> Any:
     """Each element's difference to the one before it, `n` times; of bools, whether they differ."""
-    place = normalize_axis(axis, a.ndim, "numpy.diff")
+    require_static(n, "numpy.diff", "n")
+    require_static(axis, "numpy.diff", "axis")
     times = as_times(n, "numpy.diff")
     if times < 0:
         raise Failure(BadArguments(function="numpy.diff", problem=f"cannot be taken {times} times"))
     if times == 0:
-        return a
+        return a  # whatever it is
+    a = as_array(a, "numpy.diff", "a")
+    prepend, append = (
+        x if x is None or x is OMITTED else as_array(x, "numpy.diff", name)
+        for name, x in (("prepend", prepend), ("append", append))
+    )
+    place = normalize_axis(axis, a.ndim, "numpy.diff")
     ends = [_end(x, a, place) for x in (prepend, append)]
     pieces = [x for x in (ends[0], a, ends[1]) if x is not None]
     a = concatenated("numpy.diff", pieces, place)
@@ -310,6 +313,11 @@ def interp(
     run: Value = e.subtract(x1, x0)
     slope = e.divide(e.subtract(y1, y0), where(e.equal(run, 0), filled(run, 1, ()), run))
     result: Value = e.add(y0, e.multiply(slope, e.subtract(x, x0)))
+    # Beside a height that is NaN or infinite, as NumPy: at a point its height, else from the right.
+    other: Value = e.add(y1, e.multiply(slope, e.subtract(x, x1)))
+    flat = e.bitwise_and(e.equal(y0, y1), e.bitwise_and(is_nan(other), e.equal(x, x)))
+    there = e.bitwise_or(e.bitwise_or(e.equal(x, x0), e.equal(last, 0)), flat)
+    result = where(is_nan(result), where(there, y0, other), result)
     before = at(fp, 0, 0) if left is None else cast(left, fp.dtype)
     after = at(fp, 0, size - 1) if right is None else cast(right, fp.dtype)
     result = where(e.less(x, at(xp, 0, 0)), before, result)

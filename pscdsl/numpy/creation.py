@@ -39,6 +39,7 @@ from pscdsl.numpy.calling import (
     require_fitting,
 )
 from pscdsl.numpy.elementwise import require, to_inexact, with_i64
+from pscdsl.numpy.indexing import known_places
 from pscdsl.numpy.logic import items
 from pscdsl.numpy.shorthand import (
     cast,
@@ -47,6 +48,7 @@ from pscdsl.numpy.shorthand import (
     joined,
     largest,
     least,
+    listed,
     moved,
     raveled,
     reshaped,
@@ -62,6 +64,7 @@ from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.codes.shapes import (
     DataDependentShape,
+    IndexOutOfRange,
     RepeatedAxis,
     UnprovenSize,
     WrongNumberOfAxes,
@@ -368,6 +371,8 @@ def arange(
     if any(isinstance(x, float) for x in bounds):
         count = _count_of_floats(here.facts, *bounds)
         kind = Kind.FLOAT
+        if count == 1:
+            bounds[2] = 1  # it may be infinite
     else:
         first, last, by = (as_size(x, "numpy.arange") for x in bounds)
         count = _count(here.facts, first, last, by)
@@ -415,8 +420,16 @@ def _count_of_floats(
 ) -> Size:
     if step == 0:
         raise Failure(BadArguments(function="numpy.arange", problem="takes no step of zero"))
-    if not any(isinstance(x, Dim) for x in (start, stop, step)):
-        return max(math.ceil((stop - start) / step), 0)  # type: ignore[operator]
+    is_known = not any(isinstance(x, Dim) for x in (start, stop, step))
+    finite = (start, stop) if is_known and step == step else (start, stop, step)
+    if not all(isinstance(x, Dim) or math.isfinite(x) for x in finite):
+        problem = "takes no infinite bounds, no NaN, and no infinite step up to a size"
+        raise Failure(BadArguments(function="numpy.arange", problem=problem))
+    if is_known:
+        steps = (stop - start) / step  # type: ignore[operator]
+        if steps == 0 and start != stop:  # an infinite step, or one that is too large
+            return int(math.copysign(1, steps) > 0)
+        return max(math.ceil(steps), 0)
     fractions = [x if isinstance(x, Dim) else Fraction(x) for x in (start, stop, step)]
     denominators = [1 if isinstance(x, Dim) else x.denominator for x in fractions]
     scale = math.lcm(*denominators)
@@ -446,11 +459,13 @@ def linspace(
     numbers = _between(here, "numpy.linspace", start, stop, count, endpoint, dtype, axis)
     if not retstep:
         return numbers
-    gaps = _gaps(here.facts, count, endpoint)
-    step = met(
-        here, (start, stop), None, lambda v: _divided(e.subtract(v[1], v[0]), gaps), Kind.FLOAT
-    )
-    return numbers, step
+    gaps = count - 1 if endpoint else count
+
+    def stepped(values: Sequence[Value]) -> Value:
+        first, last = values
+        return _step(to_inexact(e.subtract(last, first)), gaps)
+
+    return numbers, met(here, (start, stop), None, stepped, Kind.FLOAT)
 
 
 @function("numpy.logspace")
@@ -487,7 +502,8 @@ def geomspace(
 ) -> Value | Weak:
     """`num` numbers from `start` to `stop`, evenly spaced in their logarithms.
 
-    Real ones have one sign; complex ones turn evenly, by less than half a circle together.
+    Between real ones of different signs are NaN; complex ones turn evenly, by less than half a
+    circle together.
     """
     count = as_count(num, "numpy.geomspace", here.facts)
     if any(isinstance(x, int | float) and x == 0 for x in (start, stop)):
@@ -499,8 +515,9 @@ def geomspace(
         if first.dtype.is_complex:
             return _placed("numpy.geomspace", _spiral(first, last, count, endpoint), axis)
         require("numpy.geomspace", first, "floating")
-        logs = _spaced(e.log(e.absolute(first)), e.log(e.absolute(last)), count, endpoint)
-        numbers = e.multiply(e.sign(first), e.exp(logs))
+        sign = e.sign(first)
+        logs = _spaced(e.log(e.absolute(first)), e.log(e.multiply(sign, last)), count, endpoint)
+        numbers = e.multiply(sign, e.exp(logs))
         place = _places(numbers)
         numbers = where(e.equal(place, 0), broadcast_to(first, numbers.shape), numbers)
         if endpoint:
@@ -559,8 +576,16 @@ def _gaps(facts: Assumptions, count: Size, endpoint: bool) -> Size:
     return largest(facts, count - 1 if endpoint else count, 1)
 
 
-def _divided(x: Value, by: Size) -> Value:
-    return e.divide(to_inexact(x), by)  # type: ignore[no-any-return]
+def _step(way: Value, gaps: Size) -> Value:
+    """A way by the number of its steps; NaN where there are none."""
+    here, facts = way.builder, way.builder.facts
+    nan = here.literal(math.nan, way.dtype)
+    if facts.proves(Fact("<=", gaps, 0)):
+        return nan
+    step: Value = e.divide(way, largest(facts, gaps, 1))
+    if facts.proves(Fact("<=", 1, gaps)):
+        return step
+    return where(e.less(here.size(gaps, I64), 1), nan, step)
 
 
 def _spaced(start: Value, stop: Value, count: Size, endpoint: bool) -> Value:
@@ -623,8 +648,11 @@ def meshgrid(
 
 @function("numpy.ix_")
 def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
-    """Vectors of indices, each along an axis of its own."""
+    """Vectors of indices, each along an axis of its own; an empty list is one of integers."""
     vectors = [as_operand(here, x) for x in args]
+    for axis, x in enumerate(args):
+        if listed(x) is not None and not listed(x):
+            vectors[axis] = here.full(0, (0,), I64)
     for x in vectors:
         if x.ndim != 1:
             raise Failure(WrongNumberOfAxes(function="numpy.ix_", given=x.type, wanted="vectors"))
@@ -749,6 +777,7 @@ def unravel_index(indices: Value, shape: Any) -> tuple[Value, ...]:
     """Places among all elements as places on each axis."""
     require("numpy.unravel_index", indices, "integer")
     sizes = as_shape(shape, "numpy.unravel_index", indices.builder.facts)
+    _require_within("numpy.unravel_index", indices, size_of(sizes), 0)
     indices = _counting(indices)
     places: list[Value] = []
     for size in reversed(sizes):
@@ -766,14 +795,27 @@ def ravel_multi_index(multi_index: Any, dims: Any) -> Value:
     if len(places) != len(sizes):
         problem = f"takes places for each of {len(sizes)} axes, not {len(places)}"
         raise Failure(BadArguments(function=name, problem=problem))
-    for place in places:
+    for axis, (place, size) in enumerate(zip(places, sizes, strict=True)):
         require(name, place, "integer")
+        _require_within(name, place, size, axis)
     count = size_of(sizes)
     wide = isinstance(count, int) and count - 1 > I32.range[1]
     result, *rest = [cast(each, I64) if wide else _counting(each) for each in places]
     for place, size in zip(rest, sizes[1:], strict=True):
         result = e.add(e.multiply(result, size), place)
     return result
+
+
+def _require_within(name: str, places: Value, size: Size, axis: int) -> None:
+    """Refuse places that are known while checking and not among so many."""
+    known, facts = known_places(places), places.builder.facts
+    if isinstance(known, Value) or not np.size(known):
+        return
+    for end in (known,) if isinstance(known, Dim) else (int(np.min(known)), int(np.max(known))):
+        if not facts.proves(Fact("<=", 0, end)):
+            raise Failure(BadArguments(function=name, problem=f"takes no negative places: {end}"))
+        if not facts.proves(Fact("<", end, size)):
+            raise Failure(IndexOutOfRange.of(facts, end, size, axis))
 
 
 def _counting(places: Value) -> Value:

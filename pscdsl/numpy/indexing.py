@@ -10,10 +10,11 @@ import numpy as np
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.program import Literal
 from pscdsl._src.language.meanings import describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import DynamicSlice, Gather
-from pscdsl._src.primitives.shaping import Constant, Slice
+from pscdsl._src.primitives.shaping import Constant, SizeValue, Slice
 from pscdsl.numpy.calling import (
     Known,
     OfCounter,
@@ -48,7 +49,7 @@ from pscdsl.typing.codes.shapes import (
 from pscdsl.typing.counters import counters_in
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import BOOL, I32, I64, Kind
+from pscdsl.typing.dtypes import BOOL, I32, I64, U64, Kind
 from pscdsl.typing.python_containers import NDArray, is_known_array, is_sequence, is_slice
 
 # Slices of an axis: NumPy's rules for bounds, for sizes that may be symbolic.
@@ -306,6 +307,20 @@ def _places(x: Value, item: Any, axis: int) -> Value:
     return from_front(item, size)
 
 
+def known_places(places: Value) -> Any:
+    """Computed places, but an integer or an array of NumPy's if they are known while checking."""
+    atom = places.atom
+    if isinstance(atom, Literal):
+        return atom.value
+    for equation in reversed(places.builder.equations):
+        if atom in equation.outputs:
+            made = equation.primitive
+            if isinstance(made, Constant):
+                return made.array()
+            return made.size if isinstance(made, SizeValue) else places
+    return places
+
+
 def refuse_mask(why: str = "") -> NoReturn:
     """Refuse an index whose result would have as many elements as a mask has True."""
     raise Failure(
@@ -327,8 +342,11 @@ def require_elements(facts: Assumptions, size: Size, axis: int) -> None:
 
 
 def from_front(places: Value, size: Size) -> Value:
-    """Computed places with negative ones, which count from the end, made positive."""
-    if not places.dtype.signed:
+    """Computed places with negative ones, which count from the end, made positive.
+
+    As in NumPy, places in u64 count as i64: `i - 1` is the last one where i is 0.
+    """
+    if not places.dtype.signed and places.dtype is not U64:
         return places
     wide = cast(places, I32 if places.dtype.bits <= 32 else I64)
     return where(e.less(wide, 0), e.add(wide, size), wide)

@@ -11,6 +11,8 @@ from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import matrices as m
+from pscdsl._src.primitives.custom_derivatives import Values, with_own_tangents
+from pscdsl._src.primitives.elementwise import Select
 from pscdsl._src.primitives.factorisations import (
     Cholesky,
     Determinant,
@@ -22,6 +24,7 @@ from pscdsl._src.primitives.factorisations import (
 )
 from pscdsl._src.primitives.matrices import ACCEPTED, EPSILON
 from pscdsl._src.primitives.reductions import Reduce, Reduction
+from pscdsl._src.primitives.shaping import Broadcast
 from pscdsl._src.primitives.spectra import Eig, Eigh, LeastSquares, PseudoInverse, Svd
 from pscdsl.numpy import creation, elementwise, products
 from pscdsl.numpy.calling import (
@@ -108,13 +111,6 @@ def require_same(name: str, left: tuple[str, Size], right: tuple[str, Size], x: 
         raise Failure(LengthsDiffer(function=name, left=left[0], right=right[0], why=why))
 
 
-def hermitian_part(x: Value) -> Value:
-    """The mean of a matrix and its conjugate transpose; a Hermitian matrix itself."""
-    half = m.halved(x)
-    result: Value = e.add(half, m.adjoint(half))
-    return result
-
-
 def over(x: Value, batch: Shape) -> Value:
     """Matrices repeated along leading axes that they lack."""
     return broadcast_to(x, (*batch, *x.shape[-2:]))
@@ -174,37 +170,64 @@ class SlogdetResult(NamedResults):
 # Factorisations: Cholesky, QR, eigenvalues, singular values.
 
 
-# The functions of Hermitian matrices take the Hermitian part of what they are given, so that
-# gradients are Hermitian too; NumPy reads one triangle.
+# Note [Triangles]
+# The functions of Hermitian matrices read one triangle, as NumPy's do.  The derivative of that
+# would be triangular too: an element outside the diagonal would get all of what belongs to it and
+# to its mirror image.  These share it in equal parts instead, so that the gradient of a Hermitian
+# matrix is Hermitian; along Hermitian tangents this is the same.  Other tangents have the matrices
+# of which only one triangle was filled: where all else is zero, the derivative is that of the
+# triangle.
+
+
+def from_triangle(x: Value, *, lower: bool = True) -> Value:
+    """The Hermitian matrix that has a triangle of this one; see Note [Triangles]."""
+    below = x if lower else m.adjoint(x)
+    return with_own_tangents("from_triangle", m.hermitian, _moved_triangle, below)
+
+
+def _moved_triangle(primals: Values, tangents: Values) -> tuple[Value, Value]:
+    (x,), (tangent,) = primals, tangents
+    last = x.ndim - 1
+    filled = e.not_equal(x, m.zero(x))
+    read, unread = (
+        Reduce("any", (last - 1, last))(e.bitwise_and(filled, m.where_row(relation, x)))
+        for relation in (e.greater, e.less)
+    )
+    alone = e.bitwise_and(read, e.invert(unread))
+    everywhere = Broadcast(x.shape, tuple(range(last - 1)))(alone)
+    half = m.halved(tangent)
+    shared = e.add(half, m.adjoint(half))
+    return from_triangle(x), Select()(everywhere, m.hermitian(tangent), shared)
 
 
 @of_numbers("numpy.linalg.cholesky", together=("a",))
 def cholesky(a: Value, /, *, upper: bool = False) -> Value:
-    """The lower triangular L with `L @ L^H = a`, or the upper `L^H`; NaN if there is none."""
-    factor = Cholesky()(hermitian_part(square("numpy.linalg.cholesky", a)))
+    """The lower triangular L with `L @ L^H = a`, or the upper `L^H`; NaN if there is none.
+
+    The triangle of the result is the one that is read.
+    """
+    factor = Cholesky()(from_triangle(square("numpy.linalg.cholesky", a), lower=not upper))
     return m.adjoint(factor) if upper else factor
 
 
 def _hermitian(name: str, a: Value, uplo: Any) -> Value:
-    """The Hermitian part, or the Hermitian matrix with a triangle, if one is named."""
+    """The Hermitian matrix that has the named triangle of a matrix."""
     x = square(name, a)
-    if uplo is None:
-        return hermitian_part(x)
     if uplo not in ("L", "U", "l", "u"):
         raise Failure(
             BadArguments(function=name, problem=f"takes 'L' or 'U', not {describe(uplo)}")
         )
-    return x if uplo in ("L", "l") else m.hermitian(x, lower=False)
+    return from_triangle(x, lower=uplo in ("L", "l"))
 
 
 @of_numbers("numpy.linalg.eigh", together=("a",))
-def eigh(a: Value, UPLO: Any = None) -> EighResult:
+def eigh(a: Value, UPLO: Any = "L") -> EighResult:
     """Eigenvalues in ascending order, and eigenvectors as columns."""
     return EighResult(Eigh().bind(_hermitian("numpy.linalg.eigh", a, UPLO)))
 
 
 @of_numbers("numpy.linalg.eigvalsh", together=("a",))
-def eigvalsh(a: Value, UPLO: Any = None) -> Value:
+def eigvalsh(a: Value, UPLO: Any = "L") -> Value:
     """Eigenvalues in ascending order."""
     return Eigh(vectors=False)(_hermitian("numpy.linalg.eigvalsh", a, UPLO))
 
@@ -240,7 +263,7 @@ def svd(
 ) -> SVDResult | Value:
     """`a = U @ diag(S) @ Vh` with S in descending order; without `compute_uv`, S alone."""
     name = "numpy.linalg.svd"
-    x = hermitian_part(square(name, a)) if hermitian else matrix(name, a)
+    x = from_triangle(square(name, a)) if hermitian else matrix(name, a)
     if not compute_uv:
         return Svd(vectors=False)(x)
     complete = full_matrices and not x.builder.facts.equal(*x.shape[-2:])
@@ -420,7 +443,7 @@ def number_for_each(name: str, a: Value, given: Any) -> Value:
 def pinv(a: Value, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Value:
     """The Moore-Penrose inverse, by singular values."""
     name = "numpy.linalg.pinv"
-    x = hermitian_part(square(name, a)) if hermitian else matrix(name, a)
+    x = from_triangle(square(name, a)) if hermitian else matrix(name, a)
     if rcond is not None and rtol is not None:
         raise Failure(BadArguments(function=name, problem="takes `rcond` or `rtol`, not both"))
     return PseudoInverse()(x, _relative(name, x, rtol if rcond is None else rcond))
@@ -474,7 +497,7 @@ def matrix_rank(A: Value, tol: Any = None, hermitian: bool = False, *, rtol: Any
     if A.ndim < 2:
         some = truth(A)
         return cast(Reduce("any", (0,))(some) if A.ndim else some, I32)
-    x = hermitian_part(square(name, A)) if hermitian else matrix(name, A)
+    x = from_triangle(square(name, A)) if hermitian else matrix(name, A)
     require_elements(x, (x.ndim - 2, x.ndim - 1), name)
     singular = Svd(vectors=False)(x)
     if tol is not None:

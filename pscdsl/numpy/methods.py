@@ -277,7 +277,8 @@ LEAVES_PROGRAM: Final[dict[str, str]] = {
 """Attributes that turn an array into something else, and what to write instead."""
 
 INSTEAD: Final[dict[str, str]] = {
-    "at": '`psc.update({x}, index, value)`, with `combine="add"` for `.add(value)`',
+    "at": '`psc.update({x}, index, value)`, with `combine="add"` for `.add(value)`; an index out '
+    "of range is clamped, where jax leaves the value out",
     "flat": "`{x}.ravel()` has the elements along one axis",
     "getfield": "`{x}.view(dtype)` reads the same bits as another dtype",
     "device": "a kernel runs on one device; leave it out",

@@ -170,9 +170,9 @@ def cholesky(
     _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
     _require_matrix(name, a)
     linear_algebra.require_square(name, a)
-    whole = m.hermitian(a, lower=_truth(name, "lower", lower))
-    factor: Value = _given("numpy.linalg.cholesky", a.builder, whole)
-    return factor if lower else m.adjoint(factor)
+    upper = not _truth(name, "lower", lower)
+    factor: Value = _given("numpy.linalg.cholesky", a.builder, a, upper=upper)
+    return factor
 
 
 @of_numbers("scipy.linalg.eigvalsh", together=("a",))
@@ -207,11 +207,11 @@ def svdvals(a: Value, overwrite_a: Any = False, check_finite: Any = True) -> Val
     return found
 
 
-def _given(name: str, here: Builder, *args: Any) -> Any:
-    """What a function here gives."""
+def _given(name: str, here: Builder, *args: Any, **options: Any) -> Any:
+    """Return the result of a function of NumPy's."""
     meaning = MEANINGS[name]
     assert isinstance(meaning, Meaning)
-    return meaning.apply(here, args, {})
+    return meaning.apply(here, args, options)
 
 
 # Fourier transforms.

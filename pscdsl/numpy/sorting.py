@@ -54,15 +54,17 @@ from pscdsl.typing.python_containers import is_known_array, is_sequence
 
 # Order: sorting, places of extrema, the largest few.
 #
-# Sorting is always stable, NaN comes last, and places are i32.
+# Sorting is stable, but for the signs of zeros where nothing asks for that; NaN comes last, and
+# places are i32.
 
 
-KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
+KINDS = {None: False, "quicksort": False, "heapsort": False, "mergesort": True, "stable": True}
+"""Whether the sort of a kind is stable."""
 
 
-def in_order(a: Value, axis: int) -> Value:
+def in_order(a: Value, axis: int, stable: bool = False) -> Value:
     """The array sorted along an axis."""
-    return Sort(axis)(a)
+    return Sort(axis, stable=stable)(a)
 
 
 def order_of(a: Value, axis: int) -> Value:
@@ -77,21 +79,23 @@ def _one_axis(a: Value, axis: int | None, name: str) -> tuple[Value, int]:
     return a, normalize_axis(axis, a.ndim, name)
 
 
-def _check_kind(name: str, kind: object, stable: object) -> None:
+def _is_stable(name: str, kind: Any, stable: Any) -> bool:
+    """Return whether a stable sort is asked for."""
     if kind not in KINDS:
         raise Failure(BadArguments(function=name, problem=f"has no kind {describe(kind)}"))
     if kind is not None and stable is not None:
         problem = "takes `kind` or `stable`"
         raise Failure(BadArguments(function=name, problem=problem))
+    return KINDS[kind] or bool(stable)
 
 
 @of_numbers("numpy.sort", together=("a",))
 def sort(
     a: Value, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
 ) -> Value:
-    """The elements in ascending order; always stable."""
-    _check_kind("numpy.sort", kind, stable)
-    return in_order(*_one_axis(a, axis, "numpy.sort"))
+    """The elements in ascending order; -0.0 before 0.0, or stable if that is asked for."""
+    keeps = _is_stable("numpy.sort", kind, stable)
+    return in_order(*_one_axis(a, axis, "numpy.sort"), keeps)
 
 
 @of_numbers("numpy.argsort", alone=("a",))
@@ -104,7 +108,7 @@ def argsort(
     stable: bool | None = None,
 ) -> Value:
     """The i32 places of the elements in ascending order; always stable."""
-    _check_kind("numpy.argsort", kind, stable)
+    _is_stable("numpy.argsort", kind, stable)
     return order_of(*_one_axis(a, axis, "numpy.argsort"))
 
 

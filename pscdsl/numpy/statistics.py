@@ -102,9 +102,10 @@ def var(
     mean: Value | None = None,
     correction: Any = OMITTED,
 ) -> Value:
-    """The variance over axes, real also for complex numbers."""
+    """The variance over axes, real also for complex numbers, unless a dtype is given."""
     result = averaging_dtype(a, dtype, "numpy.var")
-    return cast(_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean), result.real)
+    variance = _variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
+    return cast(variance, result.real if dtype is None else result)
 
 
 @of_numbers("numpy.std", together=("a", "mean"), scalars=("ddof", "correction"))
@@ -118,10 +119,10 @@ def std(
     mean: Value | None = None,
     correction: Any = OMITTED,
 ) -> Value:
-    """The standard deviation over axes, real also for complex numbers."""
+    """The standard deviation over axes, real also for complex numbers, unless a dtype is given."""
     result = averaging_dtype(a, dtype, "numpy.std")
     variance = _variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
-    return cast(sqrt(variance), result.real)
+    return cast(sqrt(variance), result.real if dtype is None else result)
 
 
 def _variance(
@@ -184,7 +185,7 @@ def nanvar(
     """The variance of what is not NaN; NaN if there is too little else."""
     result = averaging_dtype(a, dtype, "numpy.nanvar")
     variance = _nan_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
-    return cast(variance, result.real)
+    return cast(variance, result.real if dtype is None else result)
 
 
 @of_numbers("numpy.nanstd", together=("a", "mean"), scalars=("ddof", "correction"))
@@ -201,7 +202,7 @@ def nanstd(
     """The standard deviation of what is not NaN; NaN if there is too little else."""
     result = averaging_dtype(a, dtype, "numpy.nanstd")
     variance = _nan_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
-    return cast(sqrt(variance), result.real)
+    return cast(sqrt(variance), result.real if dtype is None else result)
 
 
 def _nan_variance(
@@ -324,8 +325,16 @@ def rows_of(a: Value, axes: Sequence[int]) -> Value:
 
 
 def _quantiles(
-    a: Value, q: Value, axis: Axes, method: Method, keepdims: bool, name: str, skip_nan: bool
+    a: Value,
+    q: Value,
+    axis: Axes,
+    method: Method,
+    keepdims: bool,
+    name: str,
+    skip_nan: bool,
+    given: DType | None = None,
 ) -> Value:
+    """The quantiles over axes; between elements they are in the `given` dtype if that is wider."""
     require(name, a, REAL)
     if a.dtype is BOOL and method.share is not None and "median" not in name:
         require(name, a, "real")  # NumPy's subtraction, which is not defined on bools
@@ -333,12 +342,13 @@ def _quantiles(
     axes = normalize_axes(axis, a.ndim, name)
     require_elements(a, axes, name)
     rows = in_order(rows_of(a, axes), a.ndim - len(axes))
+    final = a.dtype if given is None or given.bits <= a.dtype.bits else given
     if skip_nan and a.dtype.is_float:
         present = Reduce("sum", (rows.ndim - 1,))(cast(e.invert(is_nan(rows)), I32))
-        result = _taken(rows, cast(present, F64), q, method)
+        result = _taken(rows, cast(present, F64), q, method, final)
     else:
         count = a.builder.program.current.size(rows.shape[-1], F64)
-        result = _taken(rows, count, q, method)
+        result = _taken(rows, count, q, method, final)
         if a.dtype.is_float:
             last = at(rows, rows.ndim - 1, rows.shape[-1] - 1)
             missing = spread(is_nan(last), result.shape, range(q.ndim, result.ndim))
@@ -348,8 +358,11 @@ def _quantiles(
     return result
 
 
-def _taken(rows: Value, count: Value, q: Value, method: Method) -> Value:
-    """The quantiles of sorted rows, of which `count` elements count; the axes of q come first."""
+def _taken(rows: Value, count: Value, q: Value, method: Method, final: DType) -> Value:
+    """The quantiles of sorted rows, of which `count` elements count; the axes of q come first.
+
+    Those between elements are in the dtype `final`.
+    """
     by_row = count.ndim
     if by_row:
         shape = (*count.shape, *q.shape)
@@ -364,9 +377,9 @@ def _taken(rows: Value, count: Value, q: Value, method: Method) -> Value:
     share = method.share(e.subtract(place, below))
     if by_row:
         share = transposed(share, (*range(by_row, share.ndim), *range(by_row)))
-    share = cast(share, wide(rows.dtype))
+    share = cast(share, wide(final))
     share = share if not share.ndim else spread(share, low.shape, range(share.ndim))
-    return cast(_blended(cast(low, share.dtype), cast(high, share.dtype), share), rows.dtype)
+    return cast(_blended(cast(low, share.dtype), cast(high, share.dtype), share), final)
 
 
 def _picked(rows: Value, place: Value, count: Value, by_row: int) -> Value:
@@ -417,10 +430,9 @@ def _declare(name: str, scale: int, skip_nan: bool) -> None:
         keepdims: bool = False,
     ) -> Value:
         """Elements below which a fraction of all lies; the axes of q come first."""
-        fraction = _fraction(here, q, scale, qualified)
-        return _quantiles(
-            a, fraction, axis, _method(method, qualified), keepdims, qualified, skip_nan
-        )
+        fraction, how = _fraction(here, q, scale, qualified), _method(method, qualified)
+        given = q.dtype if isinstance(q, Value) else None
+        return _quantiles(a, fraction, axis, how, keepdims, qualified, skip_nan, given)
 
 
 _declare("quantile", 1, False)

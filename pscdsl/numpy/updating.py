@@ -9,11 +9,10 @@ import numpy as np
 
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak, promote
-from pscdsl._src.ir.program import Literal
 from pscdsl._src.language.meanings import OMITTED, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Combine, DynamicSlice, DynamicUpdate, Gather, Scatter
-from pscdsl._src.primitives.shaping import Constant, Pad, SizeValue
+from pscdsl._src.primitives.shaping import Constant, Pad
 from pscdsl.numpy.calling import (
     as_count,
     as_items,
@@ -40,6 +39,7 @@ from pscdsl.numpy.indexing import (
     cut,
     from_front,
     index_tuples,
+    known_places,
     place,
     read,
     require_elements,
@@ -346,24 +346,10 @@ def take(a: Value, indices: Value, axis: int | None = None, *, mode: str = "rais
     size = a.shape[along]
     require_elements(a.builder.facts, size, along)
     if mode == "raise":
-        return read(a, selection(a, (*[slice(None)] * along, _known(places))))
+        return read(a, selection(a, (*[slice(None)] * along, known_places(places))))
     places = _wide(places)
     places = e.remainder(places, size) if mode == "wrap" else _clipped(places, size)
     return taken(a, places, along)
-
-
-def _known(places: Value) -> Any:
-    """Indices that are known while checking, as such: they must be proven to be in range."""
-    atom = places.atom
-    if isinstance(atom, Literal):
-        return atom.value
-    for equation in reversed(places.builder.equations):
-        if atom in equation.outputs:
-            made = equation.primitive
-            if isinstance(made, Constant):
-                return made.array()
-            return made.size if isinstance(made, SizeValue) else places
-    return places
 
 
 def _wide(places: Value) -> Value:

@@ -209,19 +209,23 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 @of_key("poisson")
 def poisson(here: Builder, key: Value, lam: Any, shape: Any = None, dtype: Any = None) -> Value:
-    """Poisson numbers with mean `lam`; 0 where that is not positive."""
+    """Poisson numbers with mean `lam`; 0 where that is not positive.
+
+    What the dtype does not hold is its largest number.
+    """
     kind = required("poisson", dtype or I32, "integer")
     given = operand(here, lam, float_dtype("poisson", None, (lam,)))
     sizes = shape_of("poisson", here.facts, shape, (given,))
     mean = broadcast_to(cast(given, F64), sizes)
-    zero, limit = here.literal(0.0, F64), here.literal(float(kind.range[1] // 2), F64)
+    most = float(kind.range[1])
+    zero, limit = here.literal(0.0, F64), here.literal(2.0 * most, F64)
     mean = e.minimum(where(e.greater(mean, 0.0), mean, zero), limit)
     small = e.less(mean, SMALL)
     first, second = subkeys(key, 2)
     few = _summed_up(first, where(small, mean, zero))
     many = _transformed(second, where(small, here.literal(SMALL, F64), mean))
     found = where(small, few, many)
-    return cast(e.minimum(found, float(kind.range[1] // 2 * 2)), kind)
+    return cast(e.minimum(found, most), kind)
 
 
 def _summed_up(key: Value, mean: Value) -> Value:

@@ -19,6 +19,7 @@ from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.while_loop import While
 from pscdsl.numpy.calling import as_operand, as_shape, is_array
 from pscdsl.numpy.creation import asarray
+from pscdsl.numpy.elementwise import literal
 from pscdsl.numpy.shorthand import at, cast, where
 from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
@@ -198,10 +199,22 @@ def interval(key: Value, shape: Shape, low: Value, high: Value) -> Value:
 
 def between(share: Value, low: Value, high: Value) -> Value:
     """The number that has a share, below 1, of an interval below it; never the upper end."""
-    scaled = e.add(e.multiply(share, e.subtract(high, low)), low)
+    width = e.subtract(high, low)
+    scaled = e.add(e.multiply(share, width), low)
+    if _may_overflow(low, high):
+        apart = e.add(e.multiply(e.subtract(1.0, share), low), e.multiply(share, high))
+        scaled = where(e.is_finite(width), scaled, apart)
     below = e.nextafter(high, low)  # rounding may reach the end
     result: Value = e.maximum(low, e.minimum(scaled, below))
     return result
+
+
+def _may_overflow(low: Value, high: Value) -> bool:
+    """Return whether the width of an interval may be infinite though its ends are not."""
+    first, last = literal(low), literal(high)
+    if not isinstance(first, int | float) or not isinstance(last, int | float):
+        return True
+    return not abs(last - first) <= float(finfo(low.dtype).max)
 
 
 @of_key("uniform")

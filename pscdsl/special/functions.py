@@ -14,6 +14,7 @@ from pscdsl._src.language.meanings import Meaning
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special as s
 from pscdsl._src.primitives.custom_derivatives import StopGradient, Values, with_own_tangents
+from pscdsl._src.primitives.gamma import FURTHEST_POLE
 from pscdsl._src.primitives.reductions import ExponentialSum, Largest
 from pscdsl.numpy.calling import Axes, as_times, normalize_axes, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
@@ -44,6 +45,28 @@ def floating(name: str, x: Value) -> Value:
 # Integers and bools are computed in the floating-point dtype that `inexact` names.
 
 
+def _above_zero(
+    function: Callable[..., Value], there: Callable[[Value, Any], Value]
+) -> Callable[..., Any]:
+    """A function whose zeros are 0.0, as SciPy's, where its first operand is so beside 0."""
+
+    def body(*operands: Value) -> Any:
+        result = function(*operands)
+        chosen = there(operands[0], 0)
+        return e.add(result, where(chosen, filled(result, 0.0, ()), filled(result, -0.0, ())))
+
+    return body
+
+
+def _below_zero(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose zeros are -0.0, as SciPy's."""
+
+    def body(*operands: Value) -> Any:
+        return e.negative(e.subtract(0.0, function(*operands)))
+
+    return body
+
+
 LARGEST_FACTOR = 1e30
 """Factorials are multiplied by in steps, each of which fits every dtype."""
 
@@ -51,8 +74,8 @@ ONE: dict[str, tuple[str, Callable[[Value], Any]]] = {
     "erf": ("x", e.erf),
     "erfc": ("x", s.erfc),
     "erfcx": ("x", s.erfcx),
-    "erfinv": ("y", s.erfinv),
-    "erfcinv": ("y", s.erfcinv),
+    "erfinv": ("y", _above_zero(s.erfinv, e.equal)),
+    "erfcinv": ("y", _below_zero(s.erfcinv)),
     "ndtr": ("x", s.ndtr),
     "log_ndtr": ("x", s.log_ndtr),
     "ndtri": ("y", s.ndtri),
@@ -61,10 +84,10 @@ ONE: dict[str, tuple[str, Callable[[Value], Any]]] = {
     "digamma psi": ("z", s.digamma),
     "i0": ("x", s.i0),
     "i0e": ("x", s.i0e),
-    "i1": ("x", s.i1),
-    "i1e": ("x", s.i1e),
+    "i1": ("x", _above_zero(s.i1, e.equal)),
+    "i1e": ("x", _above_zero(s.i1e, e.equal)),
     "expit": ("x", e.logistic),
-    "log_expit": ("x", s.log_expit),
+    "log_expit": ("x", _below_zero(s.log_expit)),
     "logit": ("x", s.logit),
     "entr": ("x", s.entr),
 }
@@ -76,7 +99,7 @@ TWO: dict[str, tuple[str, Callable[[Value, Value], Any]]] = {
     "xlogy": ("x y", s.xlogy),
     "xlog1py": ("x y", s.xlog1py),
     "rel_entr": ("x y", s.rel_entr),
-    "kl_div": ("x y", s.kl_div),
+    "kl_div": ("x y", _above_zero(s.kl_div, e.greater)),
 }
 THREE: dict[str, Callable[[Value, Value, Value], Any]] = {
     "betainc": s.betainc,
@@ -117,15 +140,27 @@ for _name, _three in THREE.items():
 
 @of_special("beta", together="a b")
 def beta(a: Value, b: Value, /) -> Any:
-    """The beta function; its sign is that of `gamma(a) * gamma(b) / gamma(a + b)`."""
+    """The beta function; its sign is that of `gamma(a) * gamma(b) / gamma(a + b)`.
+
+    At a pole in a it is that of `(-1) ** b` where b is whole and 1 - a - b positive, else 1, as in
+    SciPy.
+    """
     a, b = floating("beta", a), floating("beta", b)
     sign = e.multiply(e.multiply(_sign_of_gamma(a), _sign_of_gamma(b)), _sign_of_gamma(a + b))
+    of_a, of_b = (e.bitwise_and(e.less_equal(x, 0), e.equal(e.floor(x), x)) for x in (a, b))
+    pole, other = where(of_a, a, b), where(of_a, b, a)
+    odd = e.equal(e.remainder(other, 2.0), 1)
+    turns = e.bitwise_and(odd, e.greater(1 - pole - other, 0))
+    turns = e.bitwise_and(turns, e.greater_equal(pole, FURTHEST_POLE))
+    at_pole = where(turns, filled(a, -1.0), filled(a, 1.0))
+    sign = where(e.bitwise_or(of_a, of_b), at_pole, sign)
     return e.multiply(sign, e.exp(s.betaln(a, b)))
 
 
 def _sign_of_gamma(x: Value) -> Value:
-    """1 or -1; the gamma function changes its sign at each pole."""
-    odd = e.not_equal(e.remainder(e.floor(x), 2.0), 0)
+    """1 or -1; the gamma function changes its sign at each pole, where it is 1 itself."""
+    whole = e.floor(x)
+    odd = e.bitwise_and(e.not_equal(e.remainder(whole, 2.0), 0), e.not_equal(whole, x))
     negative = e.bitwise_and(e.less(x, 0), odd)
     return where(negative, filled(x, -1.0), filled(x, 1.0))
 

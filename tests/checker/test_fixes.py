@@ -197,6 +197,24 @@ def test_names_of_other_libraries(before: str) -> None:
     assert not outcome.result.diagnostics
 
 
+ELSEWHERE_OUT_OF_RANGE = (
+    "return x.at[k].add(y)",
+    "return jax.lax.dynamic_slice(x, (k[0],), (1,))",
+    "return jax.lax.dynamic_update_slice(x, y, (k[0],))",
+    "return jnp.take(x, k)",
+    "return jnp.take_along_axis(x, k, 0)",
+    "return jax.ops.segment_sum(x, k, 8)",
+)
+
+
+@pytest.mark.parametrize("body", ELSEWHERE_OUT_OF_RANGE)
+def test_what_is_clamped_here_alone_is_said(body: str) -> None:
+    head = "import jax\nimport jax.numpy as jnp\n"
+    text = head + kernel(f"assert len(x) >= 1\n{body}")
+    result = check_source(text, "elsewhere.py")
+    assert any("clamp" in (each.help() or "") for each in result.diagnostics)
+
+
 @pytest.mark.parametrize(("name", "here"), [("relu", "relu"), ("gelu", "gelu_tanh")])
 def test_an_activation_is_imported(name: str, here: str) -> None:
     program = "import jax\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"

@@ -22,6 +22,7 @@ from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.codes.shapes import (
     DataDependentShape,
+    IndexOutOfRange,
     PiecesDoNotFit,
     UnprovenSize,
     WrongNumberOfAxes,
@@ -74,6 +75,9 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("arange", (0, 1, 0.1), {}),
     ("arange", (1, 0, -0.25), {}),
     ("arange", (2,), {"stop": 6, "step": 2}),
+    *(("arange", each, {}) for each in ((0, 1, np.inf), (2.5, 7, np.inf), (5, 1, -np.inf))),
+    *(("arange", each, {}) for each in ((0, -1, np.inf), (1, 1, np.inf), (0, 1, -np.inf))),
+    ("arange", (1e-300, 2e-300, 1e300), {}),
     ("linspace", (0, 1), {}),
     ("linspace", (2, 3, 5), {}),
     ("linspace", (2, -3, 7), {"endpoint": False}),
@@ -85,6 +89,8 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("geomspace", (1, 1000, 4), {}),
     ("geomspace", (-8, -1, 7), {"endpoint": False}),
     ("geomspace", (3, 5, 1), {}),
+    ("geomspace", (-3, 3, 4), {}),
+    ("geomspace", (3, -1, 4), {"endpoint": False}),
     ("eye", (3,), {}),
     ("eye", (2, 4, 1), {}),
     ("eye", (4,), {"k": -2}),
@@ -110,7 +116,8 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("of", "args", "kwargs"), CALLS)
 def test_open_arrays(of: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    wanted = narrow(getattr(np, of)(*args, **kwargs))
+    with np.errstate(invalid="ignore"):
+        wanted = narrow(getattr(np, of)(*args, **kwargs))
     if of == "empty":
         wanted = np.zeros_like(wanted)
     same(wanted, run(f"numpy.{of}", *args, **kwargs))
@@ -119,7 +126,8 @@ def test_open_arrays(of: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 @pytest.mark.parametrize(("of", "args", "kwargs"), CALLS)
 def test_open_arrays_take_a_dtype(of: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Met by an f64 or c128 array they are as precise as NumPy's."""
-    plain = getattr(np, of)(*args, **kwargs)
+    with np.errstate(invalid="ignore"):
+        plain = getattr(np, of)(*args, **kwargs)
     anchor = ANCHOR if plain.dtype.kind != "c" else ANCHOR.astype(complex)
 
     def program(anchor: Any) -> Any:
@@ -209,6 +217,10 @@ def symbolic(function: Any, *sizes: Any) -> Any:
     return run_symbolic(lambda anchor, *n: function(anchor.builder, *n), ANCHOR, *sizes)
 
 
+def widened(x: Any) -> Any:
+    return np.asarray(x, np.float64)
+
+
 def test_linspace_of_arrays() -> None:
     start, stop = np.array([0.0, 1.0, 5.0]), np.array([[1.0, 2.0, 4.0]] * 2)
     for axis in (0, 1, -1):
@@ -220,6 +232,16 @@ def test_linspace_of_arrays() -> None:
     numbers, step = run("numpy.linspace", 0, 1, 5, retstep=True)
     same(narrow(np.linspace(0, 1, 5)), numbers)
     assert step == 0.25
+    for count, endpoint in ((1, True), (0, True), (0, False), (1, False), (2, True)):
+        for ends in ((0.0, 2.0), (np.float64(1), np.float64(3)), (start, stop)):
+            args = (*ends, count, endpoint, True)
+            same(
+                np.asarray(np.linspace(*args)[1], np.float64),
+                widened(run("numpy.linspace", *args)[1]),
+            )
+        sized = run_symbolic("numpy.linspace", start, stop, S(count), endpoint, True)[1]
+        wanted = np.linspace(start, stop, count, endpoint, retstep=True)[1]
+        np.testing.assert_allclose(sized, np.broadcast_to(wanted, sized.shape))
     assert rejected(BadArguments, "numpy.geomspace", 0, 1)
 
 
@@ -318,6 +340,24 @@ def test_places() -> None:
     ):
         same(narrow(one), other)
     assert rejected(BadArguments, "numpy.ravel_multi_index", (counts,), (2, 3))
+    assert [int(x) for x in run("numpy.unravel_index", 3, (2, 2))] == [1, 1]
+    assert int(run("numpy.ravel_multi_index", (1, 1), (2, 2))) == 3
+    for given in (4, [0, 4], np.array([1, 7])):
+        assert rejected(IndexOutOfRange, "numpy.unravel_index", static(given), (2, 2))
+    assert rejected(BadArguments, "numpy.unravel_index", -1, (2, 2))
+    assert rejected(IndexOutOfRange, "numpy.ravel_multi_index", (1, 2), (2, 2))
+    assert rejected(BadArguments, "numpy.ravel_multi_index", (-1, 0), (2, 2))
+
+
+def static(x: Any) -> Any:
+    """An array as a static value, and what is none as it is."""
+    return Static(x) if isinstance(x, np.ndarray) else x
+
+
+def test_empty_lists_of_indices() -> None:
+    for one, other in zip(np.ix_([], [1, 2]), run("numpy.ix_", [], [1, 2]), strict=True):
+        assert one.shape == other.shape
+        assert other.dtype.kind == "i"
 
 
 def test_constants_and_dtypes() -> None:
@@ -357,6 +397,10 @@ def test_refused() -> None:
     assert rejected(DataDependentShape, "numpy.arange", np.int32(3))
     assert rejected(BadArguments, "numpy.zeros", 2.5)
     assert rejected(BadArguments, "numpy.arange", 0, 5, 0)
+    for bounds in ((0, np.inf), (-np.inf, 0), (0, 1, np.nan), (np.nan, 1)):
+        assert rejected(BadArguments, "numpy.arange", *bounds)
+    with pytest.raises(Failure, match="infinite"):
+        symbolic(lambda h, n: call("arange", h, 0, n, np.inf), S(3))
     assert rejected(UnprovenSize, "numpy.zeros", -1)
     with pytest.raises(Failure, match="PSC320"):
         symbolic(lambda h, n: call("zeros", h, n - 2), S(3))

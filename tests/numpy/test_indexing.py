@@ -209,6 +209,21 @@ def test_computed_indices_are_clamped() -> None:
     agree(X[2], run(getitem, X, np.uint8(200)))
 
 
+def test_places_in_u64_count_as_i64() -> None:
+    places = np.array([0, 1, 2], np.uint64) - np.uint64(1)
+    pair = (places, places[::-1])
+    for runner in (run, run_compiled):
+        agree(X[places], runner(getitem, X, places))
+        agree(X[pair], runner(getitem, X, pair))
+        agree(X[:, places], runner(getitem, X, (slice(None), places)))
+        agree(np.take(X, places, 1), runner("numpy.take", X, places, 1))
+        for combine, ufunc in (("add", np.add), ("multiply", np.multiply)):
+            wanted = X.copy()
+            ufunc.at(wanted, places, np.float32(3))
+            agree(wanted, runner("pscdsl.update", X, places, 3.0, combine))
+        agree(X[-1], runner(getitem, X, np.uint64(2**64 - 1)))
+
+
 def test_an_open_array_stays_open() -> None:
     def program(x: Any) -> Any:
         return x + getitem(call("arange", x.builder, 5), slice(1, 3))

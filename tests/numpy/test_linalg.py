@@ -119,18 +119,26 @@ def test_results_have_names() -> None:
         run("numpy.linalg.qr", np.eye(2)).Vh  # noqa: B018
 
 
-def test_which_part_of_a_hermitian_matrix_counts() -> None:
-    a = normal(3, 3, dtype="c16")
-    for function in ("eigvalsh", "eigh"):
-        for uplo in ("L", "U"):
-            found = run(f"numpy.linalg.{function}", a, uplo)
-            agree(found if function == "eigvalsh" else found[0], np.linalg.eigvalsh(a, uplo))
-        part = (a + a.conj().T) / 2
-        found = run(f"numpy.linalg.{function}", a)
-        agree(found if function == "eigvalsh" else found[0], np.linalg.eigvalsh(part))
-    found = run("numpy.linalg.cholesky", a + 9 * np.eye(3))
-    agree(found, np.linalg.cholesky(part + 9 * np.eye(3)))
+@pytest.mark.parametrize("code", DTYPES)
+def test_one_triangle_of_a_hermitian_matrix_is_read(code: str) -> None:
+    for shape in ((3, 3), (2, 4, 4)):
+        a = (normal(*shape, dtype=code) + 20 * np.eye(shape[-1])).astype(code)
+        for part in (a, np.tril(a), np.triu(a)):
+            for uplo in ((), ("L",), ("U",), ("l",), ("u",)):
+                check("numpy.linalg.eigvalsh", part, *uplo, rtol=TOLERANCE[code], compiled=True)
+                found = run_compiled("numpy.linalg.eigh", part, *uplo)
+                for one, other in zip(found, np.linalg.eigh(part, *uplo), strict=True):
+                    agree(np.abs(one), np.abs(other), 10 * TOLERANCE[code])
+            for upper in (False, True):
+                rtol = TOLERANCE[code]
+                check("numpy.linalg.cholesky", part, upper=upper, rtol=rtol, compiled=True)
+    a = normal(3, 3, dtype=code)
+    check("numpy.linalg.pinv", a, hermitian=True, rtol=50 * TOLERANCE[code], compiled=True)
+    check("numpy.linalg.svd", a, compute_uv=False, hermitian=True, rtol=TOLERANCE[code])
+    for part in (np.tril(np.ones((3, 3), code)), np.triu(np.ones((3, 3), code))):
+        check("numpy.linalg.matrix_rank", part, hermitian=True)
     refused(BadArguments, "numpy.linalg.eigh", a, "X")
+    refused(BadArguments, "numpy.linalg.eigh", a, None)
 
 
 SYSTEMS = [

@@ -72,6 +72,14 @@ def test_interp() -> None:
     check("numpy.interp", x, points, heights, left=-5.0, right=9.0)
     check("numpy.interp", 0.25, points, heights)
     check("numpy.interp", x[:4], points[:1], heights[:1])
+    check("numpy.interp", x, points[:1], heights[:1])
+    for special in (NAN, INF, -INF):
+        for place in (0, 3, 6):
+            with_one = heights.copy()
+            with_one[place] = special
+            check("numpy.interp", x, points, with_one, compiled=True)
+            with_one[2:5] = special
+            check("numpy.interp", x, points, with_one)
     many = np.sort(normal(100))
     check("numpy.interp", x, many, normal(100), rtol=1e-8)
     finite = x[:3]

@@ -62,6 +62,13 @@ def test_ways_to_ask_for_a_stable_sort() -> None:
     for options in ways:
         check("numpy.sort", x, **options)
         check("numpy.argsort", x, **options)
+        for shape, axis in (((40,), 0), ((8, 100), 0), ((8, 100), 1)):
+            zeros = (np.sign(normal(*shape)) * np.round(normal(*shape))).astype(np.float32)
+            for runner in (run, run_compiled):
+                found = runner("numpy.sort", zeros, axis, **options)
+                wanted = np.sort(zeros, axis, **options)
+                np.testing.assert_array_equal(found, wanted)
+                np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
     refused(BadArguments, "numpy.sort", x, kind="bubble")
     refused(BadArguments, "numpy.sort", x, kind="stable", stable=True)
 

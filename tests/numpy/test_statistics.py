@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl.numpy.statistics import METHODS
 from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments
@@ -100,6 +102,27 @@ def test_quantiles_at_computed_fractions() -> None:
     check("numpy.quantile", x, q, axis=1, compiled=True)
     check("numpy.percentile", x, q * 100, axis=1)
     agree(run("numpy.quantile", x, np.float32(0.25)), np.quantile(x, 0.25))
+    for code in ("f2", "f4", "f8"):
+        for of in ("f2", "f4", "f8"):
+            samples, fraction = x.astype(of), q.astype(code)
+            for method in ("linear", "nearest"):
+                found = run("numpy.quantile", samples, fraction, method=method)
+                wanted = np.quantile(samples, fraction, method=method)
+                assert found.dtype == wanted.dtype
+                agree(found, wanted, 1e-2 if "2" in code + of else 1e-6)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_variances_in_complex_dtypes(name: str) -> None:
+    real = normal(4, 5)
+    for x in (real, real.astype(np.float32), real + 1j):
+        for dtype in (np.complex64, np.complex128):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                wanted = getattr(np, name)(x, axis=0, dtype=dtype)
+            found = run(f"numpy.{name}", x, axis=0, dtype=from_numpy(np.dtype(dtype)))
+            assert found.dtype == wanted.dtype
+            agree(found, wanted, 1e-5)
 
 
 def test_quantiles_that_are_refused() -> None:

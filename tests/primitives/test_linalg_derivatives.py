@@ -36,11 +36,18 @@ def agree(found: Any, wanted: Any, rtol: float = 1e-8) -> None:
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=rtol, atol=rtol * scale)
 
 
-def assert_gradient(kernel: Any, *arguments: Any, second: bool = True) -> None:
-    """The gradient is the limit of differences, and the Hessian that of those of the gradient."""
+def assert_gradient(
+    kernel: Any, *arguments: Any, second: bool = True, symmetric: bool = False
+) -> None:
+    """The gradient is the limit of differences, and the Hessian that of those of the gradient.
+
+    The differences are along one direction, which is Hermitian if `symmetric`.
+    """
     gradient = psc.grad(kernel)
     x, *rest = arguments
     direction = normal(*x.shape, seed=7, dtype=x.dtype)
+    if symmetric:
+        direction = direction + direction.conj().swapaxes(-1, -2)
     found = np.asarray(gradient(x, *rest))
     wanted = slope(lambda moved: kernel(moved, *rest), x, direction)
     agree(np.real(np.sum(found * direction)), wanted, 1e-6)
@@ -148,9 +155,29 @@ def test_functions_of_square_matrices(kernel: Any) -> None:
 @pytest.mark.parametrize("kernel", SYMMETRIC, ids=lambda each: each.__name__)
 def test_functions_of_symmetric_matrices(kernel: Any) -> None:
     for a in (definite(3, 3), definite(2, 2, 2), np.array([[2.5]])):
-        assert_gradient(kernel, a, second=a.shape == (3, 3))
+        assert_gradient(kernel, a, second=a.shape == (3, 3), symmetric=True)
         gradient = np.asarray(psc.grad(kernel)(a))
         agree(gradient, gradient.swapaxes(-1, -2), 1e-12)
+
+
+@psc.kernel
+def of_triangles(a: f64["*b n n"]) -> f64:
+    values = np.linalg.eigvalsh(np.triu(a), "U")
+    return np.sum(np.sin(np.linalg.cholesky(np.tril(a)))) + np.sum(np.sin(values))
+
+
+@psc.kernel
+def of_filled_triangle(a: f64["n n"]) -> f64:
+    k = np.zeros_like(a)
+    for i in range(a.shape[0]):
+        k[i, : i + 1] = np.sin(a[i, : i + 1])
+    return np.sum(np.linalg.cholesky(k + 4 * np.eye(a.shape[0])) ** 3)
+
+
+def test_functions_of_triangles_of_symmetric_matrices() -> None:
+    assert_gradient(of_triangles, definite(3, 3) + 0.1 * normal(3, 3))
+    assert_gradient(of_triangles, definite(2, 2, 2), second=False)
+    assert_gradient(of_filled_triangle, definite(3, 3))
 
 
 @pytest.mark.parametrize("kernel", ANY, ids=lambda each: each.__name__)
@@ -284,7 +311,7 @@ def test_vectors_without_symmetry() -> None:
 
 def test_complex_vectors() -> None:
     a, w = hermitian(3, 3, code="c16"), normal(3, 3, seed=1, dtype=complex)
-    assert_gradient(with_projectors, a, w)
+    assert_gradient(with_projectors, a, w, symmetric=True)
     for shape in ((3, 3), (4, 2), (2, 4)):
         a, w = normal(*shape, dtype=complex), normal(*shape, seed=1, dtype=complex)
         assert_gradient(with_pairs, a, w)

@@ -6,6 +6,7 @@ Primitives are found, not listed: one without a row fails.
 from __future__ import annotations
 
 import importlib
+import itertools
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,11 +17,12 @@ import numpy as np
 import pytest
 
 import pscdsl._src.primitives
+from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Block, Equation, Evaluator, Function, Var
 from pscdsl._src.primitives.custom_derivatives import BackwardOnly
-from pscdsl._src.primitives.elementwise import TABLE, Elementwise
+from pscdsl._src.primitives.elementwise import ACCEPTS, TABLE, Elementwise, Select, bitwise_xor
 from pscdsl._src.primitives.special import SPECIAL
 from pscdsl._src.targets.pipeline import PORTABLE, lower_module
 from pscdsl._src.xla import admission
@@ -30,9 +32,10 @@ from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import KEY, DType
+from pscdsl.typing.dtypes import F32, KEY, DType
 from tests import support
 from tests.support.law_rows import NDArray, Row, finfo
+from tests.support.numpy_harness import Built, build
 from tests.support.quick_code import QUICK
 
 pytestmark = pytest.mark.jaxlib
@@ -142,6 +145,49 @@ def test_lowering_for_any_device_computes_the_meaning(name: str) -> None:
             changed.append(row)
     if changed:
         _compare(changed, lambda function, sizes: module_of(portable(translated(function, sizes))))
+
+
+SPECIAL_NUMBERS = (0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan)
+DERIVED = [
+    each
+    for each in TABLE.values()
+    if each.flops <= 20 and ACCEPTS[each.accepts](F32) and not each.result(F32).is_complex
+]
+
+
+def _of_derived(function: Elementwise) -> Built:
+    """A program that applies a function to all choices of special numbers, each in three ways.
+
+    Operands are parameters, or numbers that the compiler finds by itself, or one is a parameter.
+    """
+    values = np.array(SPECIAL_NUMBERS, np.float32)
+
+    def program(mask: Value, *given: Value) -> list[Value]:
+        here, none = mask.builder, bitwise_xor(mask, mask)
+        derived = [
+            Select()(none, x, here.literal(value.item(), F32))
+            for x, value in zip(given, values, strict=True)
+        ]
+        results: list[Value] = []
+        for places in itertools.product(range(len(values)), repeat=function.arity):
+            for first, others in ((given, given), (derived, derived), (derived, given)):
+                operands = [(others if at else first)[place] for at, place in enumerate(places)]
+                results.append(function(*operands))
+        return results
+
+    return build(program, (np.array([True, False]), *(np.full(2, x) for x in values)), {})
+
+
+@pytest.mark.parametrize("function", DERIVED, ids=lambda each: each.name)
+def test_operands_that_the_compiler_derives(function: Elementwise) -> None:
+    """They give what the same numbers give that come when it runs."""
+    results = [np.asarray(each) for each in _of_derived(function).compiled()]
+    for place in range(0, len(results), 3):
+        wanted, *derived = (each.astype(float) for each in results[place : place + 3])
+        for found in derived:
+            np.testing.assert_allclose(found, wanted, 1e-5)
+            zeros = wanted == 0
+            np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(wanted[zeros]))
 
 
 def _compare(rows: Sequence[Row], lower: Lower) -> None:

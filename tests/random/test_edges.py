@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import Integer, Key, bool_, f32, i8, i32, u64
+from pscdsl import Integer, Key, bool_, f16, f32, f64, i8, i32, u8, u64
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl.typing import dtypes
 from pscdsl.typing.dtypes import DType
@@ -32,6 +32,7 @@ def between(key: Key, low: f32["n"], high: f32["n"]) -> f32["n"]:
         (0.0, 1e-45),
         (3.0, 3.0),
         (-1e38, 1e38),
+        (-3e38, 3e38),
     ],
 )
 def test_uniform_never_reaches_the_end(low: float, high: float) -> None:
@@ -39,6 +40,26 @@ def test_uniform_never_reaches_the_end(low: float, high: float) -> None:
     found = np.asarray(between(random.key(0), *ends))
     assert (found >= ends[0]).all()
     assert ((found < ends[1]) | (ends[0] == ends[1])).all()
+
+
+@psc.kernel
+def half_and_wide(key: Key) -> tuple[f16["20000"], f64["20000"]]:
+    """Uniform numbers of ranges that are wider than the largest number."""
+    one, other = random.split(key)
+    return (
+        random.uniform(one, 20000, psc.f16, -60000, 60000),
+        random.uniform(other, 20000, psc.f64, -1.5e308, 1.5e308),
+    )
+
+
+def test_uniform_where_the_width_overflows() -> None:
+    ends = np.full((2, 20000), [[-3e38], [3e38]], np.float32)
+    draws = between(random.key(4), *ends), *half_and_wide(random.key(4))
+    for found, end in zip(draws, (3e38, 6e4, 1.5e308), strict=True):
+        shares = np.asarray(found).astype(float) / end
+        counts = np.histogram(shares, 4, (-1, 1))[0]
+        assert counts.sum() == 20000
+        assert (np.abs(counts - 5000) < 300).all()
 
 
 @psc.kernel
@@ -94,6 +115,31 @@ def full(key: Key) -> tuple[i8["4096"], u64["4096"], i32["4096"]]:
         random.randint(b, 4096, 0, 2**64, psc.u64),
         random.randint(c, 4096, -(2**31), 2**31, psc.i32),
     )
+
+
+@psc.kernel
+def narrow_poissons(key: Key, lam: f64["n"]) -> tuple[i8["n"], u8["n"], i32["n"]]:
+    """Poisson numbers in dtypes that hold few of them."""
+    a, b, c = random.split(key, 3)
+    return (
+        random.poisson(a, lam, dtype=psc.i8),
+        random.poisson(b, lam, dtype=psc.u8),
+        random.poisson(c, lam * 1e7),
+    )
+
+
+def test_poisson_numbers_up_to_the_largest() -> None:
+    rates = np.repeat([100.0, 200.0, 1e6, np.inf], 4096)
+    found = [np.asarray(x, float) for x in narrow_poissons(random.key(6), rates)]
+    i8s, u8s, i32s = (x.reshape(4, -1) for x in found)
+    assert abs(i8s[0].mean() - 100) < 1
+    assert abs(u8s[1].mean() - 200) < 1
+    assert abs(i32s[0].mean() / 1e9 - 1) < 1e-5
+    assert abs(i32s[1].mean() / 2e9 - 1) < 1e-5
+    assert (i8s[1:] >= 126).all()
+    assert (i8s[2:] == 127).all()
+    assert (u8s[2:] == 255).all()
+    assert (i32s[2:] == 2**31 - 1).all()
 
 
 def test_integers_of_all_there_are() -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import pscdsl as psc
 from pscdsl import f32, f64
 from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.special import functions
 from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from tests.support.numpy_differential import meaning, refused
@@ -218,6 +219,37 @@ def test_log_beta() -> None:
     a, b = abs(a[good]), abs(b[good])
     found = ours("beta", a, b)
     np.testing.assert_allclose(found, theirs("beta", a, b), rtol=1e-7)
+
+
+ENDS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, -0.5, -1.5, 1e-30, 800.0])
+WITHOUT_LIMITS = ("i0", "i1", "beta", "betaln")
+"""Of infinities SciPy gives NaN instead of the limit, and of a pole beside NaN infinity."""
+
+
+@pytest.mark.parametrize(
+    "name", [*(names.split()[0] for names in functions.ONE), *functions.TWO, "beta"]
+)
+def test_zeros_and_poles_are_scipys(name: str) -> None:
+    ends = ENDS if name in WITHOUT_LIMITS else np.append(ENDS, [INF, -INF, NAN])
+    one = name not in functions.TWO and name != "beta"
+    operands = (ends,) if one else tuple(v.ravel() for v in np.meshgrid(ends, ends))
+    wanted = theirs(name, *operands)
+    for compiled in (False, True):
+        found = ours(name, *operands, compiled=compiled)
+        np.testing.assert_allclose(found, wanted, rtol=1e-8)
+        zeros = (wanted == 0) & (found == 0)
+        np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(wanted[zeros]))
+
+
+def test_probabilities_are_not_negative() -> None:
+    tiny, numbers = np.array([1e-30, 1e-9, 1e-4]), np.array([0.5, 1.0, 800.0])
+    a, b, x = (v.ravel() for v in np.meshgrid(tiny, numbers, [1e-30, 0.5, 1 - 1e-16]))
+    for name in ("betainc", "betaincc"):
+        for operands in ((a, b, x), (b, a, x)):
+            for compiled in (False, True):
+                found = ours(name, *operands, compiled=compiled)
+                assert ((found >= 0) & (found <= 1)).all()
+                np.testing.assert_allclose(found, theirs(name, *operands), atol=1e-13)
 
 
 def test_zeta_and_polygamma() -> None:

@@ -230,6 +230,8 @@ def _sorts() -> Iterator[Row]:
             for descending in (False, True):
                 alone = Sort(axis, descending=descending)
                 yield Row(alone, array_types(key), sizes, facts=where)
+                stable = Sort(axis, stable=True, descending=descending)
+                yield Row(stable, array_types(key), sizes, _few, facts=where)
                 pair = array_types(f"{key}, i32{shape}")
                 yield Row(alone, pair, sizes, (_few, anything), facts=where)
                 two = Sort(axis, keys=2, descending=descending)

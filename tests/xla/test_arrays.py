@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pscdsl as psc
+from pscdsl import bool_, i32
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.xla.runtime.devices import from_dlpack, is_result, put
 from pscdsl.arrays import Array
@@ -79,6 +81,26 @@ def test_layouts_and_byte_orders() -> None:
         put(np.array(["text"]))
     with pytest.raises(TypeError):
         put(np.array([object()]))
+
+
+@psc.kernel
+def truths(x: bool_["n"]) -> tuple[i32, i32, bool_["n"]]:
+    return np.sum(x), np.argmax(x), x ^ True
+
+
+@pytest.mark.parametrize("count", [1, 300, 30_000])
+def test_bools_whose_bytes_are_not_0_or_1(count: int) -> None:
+    x = np.tile(np.array([2, 0, 255, 1], np.uint8), count).view(np.bool_)
+    plain = x.astype(np.uint8).view(np.bool_)
+    matrix = np.broadcast_to(x[:, None], (len(x), 2))
+    devices = put(x), from_dlpack(x), put(x.view(type("Other", (np.ndarray,), {})))
+    for given in (x, x[::-1], matrix[:, 1], *devices, plain, x):
+        total, place, other = truths(given)
+        assert (int(total), int(place)) == (3 * count, 0)
+        assert np.asarray(other).view(np.uint8).sum() == count
+    assert np.asarray(put(np.array(x[2]))).view(np.uint8) == 1
+    with pytest.raises(BufferError):
+        from_dlpack(x, copy=False)
 
 
 def test_sequence() -> None:

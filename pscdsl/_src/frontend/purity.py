@@ -130,7 +130,10 @@ _IN_WORDS: Final = {
     "jax.lax.rsqrt": "`1 / np.sqrt(x)`",
     "jax.lax.sort": "`np.sort(x, axis=axis)`",
     "jax.nn.one_hot": "`(x[:, None] == np.arange(n)).astype(np.float32)`",
-    "jax.ops.segment_sum": '`psc.update(np.zeros(n, x.dtype), ids, x, combine="add")`',
+    "jax.ops.segment_sum": (
+        '`psc.update(np.zeros(n, x.dtype), ids, x, combine="add")`, which clamps `ids` that are '
+        "out of range, where jax leaves them out"
+    ),
     "jax.pmap": "`psc.vmap` maps over an axis",
     "numpy.fromfunction": "`i, j = np.indices(shape)`, and the function of `i` and `j`",
     "numpy.vectorize": "functions work on whole arrays; `psc.map` loops over the first axis",
@@ -150,6 +153,17 @@ _IN_WORDS: Final = {
         "`psc.triangular_solve(a, b, lower=…)`, with `transpose=True` for `trans`"
     ),
 }
+_OUT_OF_RANGE: Final = {
+    **dict.fromkeys(
+        ("jax.lax.dynamic_slice", "jax.lax.dynamic_update_slice"),
+        "a negative start is clamped to 0, where jax counts it from the end",
+    ),
+    **dict.fromkeys(
+        ("jax.numpy.take", "jax.numpy.take_along_axis"),
+        "an index out of range is clamped, where jax gives NaN",
+    ),
+}
+"""What an equivalent function does in another way."""
 for _table in (RENAMED, _IN_WORDS):
     _scipy = [(name, text) for name, text in _table.items() if name.startswith("scipy.")]
     _table.update({f"jax.{name}": text for name, text in _scipy})
@@ -179,7 +193,10 @@ def instead_of(name: str) -> str:
     if here.startswith("pscdsl.stdlib."):
         module, _, function = here.rpartition(".")
         return f"`{function}` of `{module}`"
-    return f"`{written(here)}` is its name here" if here else _IN_WORDS.get(name, "")
+    if not here:
+        return _IN_WORDS.get(name, "")
+    differs = _OUT_OF_RANGE.get(name)
+    return f"`{written(here)}` is its name here" + (f"; {differs}" if differs else "")
 
 
 EFFECTS: dict[str, str] = {

@@ -518,7 +518,7 @@ atan2: Elementwise = binary(
     "atan2",
     "floating",
     np.arctan2,
-    "atan2",
+    f.emit_atan2,
     20,
     lambda t, z, y, x: t * _slope(x, y),
     lambda t, z, y, x: t * -_slope(y, x),

@@ -212,7 +212,27 @@ def emit_sign(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
     (x,) = operands
     if inputs[0].dtype.is_unsigned:
         return hlo.binary("minimum", x, hlo.full(1, inputs[0]))
-    return hlo.unary("sign", x)
+    found = hlo.unary("sign", x)
+    # XLA folds the sign of a constant -0.0 to 0.0.
+    return zero_kept(hlo, found, x, inputs[0]) if inputs[0].dtype.is_float else found
+
+
+def zero_kept(hlo: Hlo, result: H, x: H, common: ArrayType) -> H:
+    """Emit a result, but the operand itself where that is a zero of either sign."""
+    return hlo.select(hlo.compare("EQ", x, hlo.full(0.0, common)), x, result)
+
+
+def emit_atan2(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
+    """Emit the angle of a point.
+
+    XLA folds that of the constants 0.0 and 0.0 to NaN.  The angle of a zero beside a zero is that
+    of a zero beside 1 with the other's sign.
+    """
+    (y, x), (common,) = operands, outputs
+    zero = hlo.full(0.0, common)
+    at_origin = hlo.binary("and", hlo.compare("EQ", y, zero), hlo.compare("EQ", x, zero))
+    one = copysign_of(hlo, hlo.full(1.0, common), x, common)
+    return hlo.binary("atan2", y, hlo.select(at_origin, one, x))
 
 
 def emit_absolute(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:

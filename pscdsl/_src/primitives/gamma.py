@@ -458,13 +458,22 @@ BETA_UNIFORM_FROM = {32: 1e6, 64: 5e8}
 MOST_BETA_STEPS = 2e4
 
 
+FURTHEST_POLE: Final = -(2.0**31)
+"""SciPy finds poles further on to have no limits."""
+
+
 @Formula
 def betaln(m: Arithmetic, a: Number, b: Number) -> Number:
     """The logarithm of the absolute value of B(a, b), without cancellation between large terms.
 
     Where a + b is below 1, B(a, b) is B(1 - a - b, b) sin(pi (a + b)) / sin(pi a), by DLMF 5.5.3.
-    At poles of both sines that is the limit along a.
+    At poles of both sines that is the limit along a.  At other poles it is infinite, as in SciPy.
     """
+    of_a, of_b = ((x <= 0) & (m.floor(x) == x) for x in (a, b))
+    pole, other = m.where(of_a, a, b), m.where(of_a, b, a)
+    has_limit = (m.floor(other) == other) & (other > 0) & (1 - pole - other > 0)
+    has_limit = has_limit & (pole >= FURTHEST_POLE)
+    diverges = (of_a | of_b) & (other == other) & ~has_limit
     high, low = m.where(a < b, b, a), m.where(a < b, a, b)
     mirrored = (low < 0) & (low > -inf) & (high > 0) & (high + low < 1)
     # Of positive numbers, whose fractions are exact: one below zero may be next to it.
@@ -489,7 +498,8 @@ def betaln(m: Arithmetic, a: Number, b: Number) -> Number:
     rest = rest + (stirling(m, above) + log(tau) / 2)
     result = m.where(large, first + m.where(other < LARGE, small, rest), direct)
     result = result + factor
-    return m.where((high == inf) & (low > -inf), m.where(low > 0, -inf, inf), result)
+    result = m.where((high == inf) & (low > -inf), m.where(low > 0, -inf, inf), result)
+    return m.where(diverges, inf, result)
 
 
 @Formula
@@ -535,6 +545,7 @@ def _beta_inside(m: Arithmetic, a: Number, b: Number, x: Number) -> tuple[Number
     series = m.exp(logarithm - b * m.log1p(-x)) / a * _beta_series(m, a, b, x, by_series)
     part = m.where(by_series, series, fraction)
     part = m.where(uniform, _beta_uniform_tail(m, a, b, x, exponent), part)
+    part = m.where(part > 1, 1.0, part)  # by rounding
     return m.where(swapped, 1 - part, part), m.where(swapped, part, 1 - part)
 
 

@@ -331,11 +331,13 @@ def column_sums(x: Value) -> Value:
     return Reduce("sum", (x.ndim - 2,))(x)
 
 
-def hermitian(x: Value, *, lower: bool = True) -> Value:
-    """The Hermitian matrix that has a triangle of this one."""
-    other = adjoint(x)
-    mirrored = Select()(where_row(e.greater if lower else e.less, x), x, other)
-    return Select()(where_row(e.equal, x), halved(e.add(x, other)), mirrored)
+def hermitian(x: Value) -> Value:
+    """The Hermitian matrix that has the lower triangle of this one, and its real diagonal."""
+    mirrored = Select()(where_row(e.greater_equal, x), x, adjoint(x))
+    if not x.dtype.is_complex:
+        return mirrored
+    none = x.builder.literal(0, x.dtype.real)
+    return Select()(where_row(e.equal, x), e.make_complex(e.real(x), none), mirrored)
 
 
 def halved(x: Value) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -54,12 +55,13 @@ def ranks(x: NDArray, *, descending: bool = False) -> list[NDArray]:
 class Sort(Primitive, name="sort"):
     """Sort arrays of one shape together, by the first `keys` of them in lexicographic order.
 
-    One array of real numbers, alone, has its zeros in order too: -0 before 0 if ascending.
+    Equal elements keep their order; but one array of floats, alone and not `stable`, has its
+    zeros in order too, which is faster: -0 before 0 if ascending.
     """
 
     axis: int
     keys: int = 1
-    stable: bool = True
+    stable: bool = False
     descending: bool = False
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -78,7 +80,7 @@ class Sort(Primitive, name="sort"):
         for key in operands[: self.keys]:
             order.extend(ranks(key, descending=self.descending))
         first = operands[0]
-        if len(operands) == 1 and from_numpy(first.dtype).is_float:
+        if len(operands) == 1 and from_numpy(first.dtype).is_float and not self.stable:
             order.append(np.signbit(first) == self.descending)
         places = np.lexsort(order[::-1], axis=self.axis)
         return tuple([np.take_along_axis(x, places, self.axis) for x in operands])
@@ -88,7 +90,20 @@ class Sort(Primitive, name="sort"):
         if shape[self.axis] <= 1 or 0 in shape:
             return operands
         if len(operands) == 1 and not inputs[0].dtype.is_complex:
-            return (_sort_alone(hlo, operands[0], inputs[0], self.axis, self.descending),)
+
+            def alone() -> Sequence[H]:
+                return (_sort_alone(hlo, operands[0], inputs[0], self.axis, self.descending),)
+
+            if not self.stable or not inputs[0].dtype.is_float:
+                return alone()
+            rare = _holds_negative_zero(hlo, operands[0], inputs[0])
+            by_places = partial(self._by_places, hlo, operands, inputs, shape)
+            return hlo.case(rare, (alone, by_places), outputs)
+        return self._by_places(hlo, operands, inputs, shape)
+
+    def _by_places(
+        self, hlo: Hlo, operands: Sequence[H], inputs: Types, shape: tuple[int, ...]
+    ) -> Sequence[H]:
         words: list[Word] = []
         for key, given in zip(operands[: self.keys], inputs, strict=False):
             words.extend(_words(hlo, key, given, self.descending))
@@ -232,6 +247,21 @@ def _sort_alone(hlo: Hlo, x: H, given: ArrayType, axis: int, descending: bool) -
     number = ordered(hlo, x, given, whole.dtype.range[0 if descending else 1])
     (number,) = hlo.lower(SortWords(axis, descending), (number,), (whole,), (whole,))
     return from_ordered(hlo, number, given)
+
+
+def _holds_negative_zero(hlo: Hlo, x: H, given: ArrayType) -> H:
+    """1 if an array of floats has a -0.0, else 0; as an i32."""
+    bits, truth = given.with_dtype(SIGNED[given.dtype.bits]), given.with_dtype(BOOL)
+    (number,) = hlo.op("bitcast_convert", (x,), (bits,))
+    holds = hlo.compare("EQ", number, hlo.full(bits.dtype.range[0], bits))
+    (found,) = hlo.reduce(
+        (holds,),
+        (hlo.full(False, ArrayType(BOOL)),),
+        range(given.rank),
+        (truth.with_shape(()),),
+        lambda left, right: (hlo.binary("or", left[0], right[0]),),
+    )
+    return hlo.convert(found, ArrayType(I32))
 
 
 def _words(

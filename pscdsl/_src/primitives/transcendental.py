@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from pscdsl._src.ir.primitive import H, Hlo, Types
 from pscdsl._src.primitives import exponentials
-from pscdsl._src.primitives.formulas import absolute_of, copysign_of
+from pscdsl._src.primitives.formulas import absolute_of, copysign_of, zero_kept
 from pscdsl._src.primitives.pointwise import TABLE
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BF16, BOOL, F32, F64
@@ -191,7 +191,7 @@ def odd(name: str) -> Emit:
     def emit(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
         (x,), (given,) = operands, inputs
         if not given.dtype.is_complex:
-            return hlo.unary(name, x)
+            return zero_kept(hlo, hlo.unary(name, x), x, given)
         part = _part(given)
         real, imag = parts(hlo, x, given)
         first = join(hlo, absolute_of(hlo, real, part), absolute_of(hlo, imag, part), given)

@@ -17,7 +17,7 @@ from pscdsl._src.language.records import field_names, plain_fields, ways_of_cont
 from pscdsl._src.support.processes import keep_for_ever
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
-from pscdsl._src.xla.runtime.devices import Placement, host_view, to_numpy
+from pscdsl._src.xla.runtime.devices import Placement, host_view, plain_truths, to_numpy
 from pscdsl.typing.static_values import exact
 
 # How arguments and results are taken apart into leaves at a call.
@@ -270,6 +270,7 @@ def bind_arguments(
 # NumPy arrays that C++ reads correctly, and replacements for the others.
 
 
+_TRUTH: Final = np.dtype(np.bool_)
 NARROW: Final = NUMPY - {np.dtype(wide) for wide in ("f8", "i8", "u8", "c16")}
 """Dtypes that C++ reads rightly also where a jax in the process keeps 64-bit types off."""
 
@@ -298,17 +299,17 @@ def readable(
     """Arguments with others in the places of arrays that C++ takes for something else.
 
     It knows NumPy's arrays by their class, or a subclass of it, and the size and kind of their
-    dtype: it would read numbers in another byte order wrongly, and what a mask hides.  None if it
-    must not be asked.
+    dtype: it would read numbers in another byte order wrongly, and what a mask hides.  Bools whose
+    bytes are not 0 or 1 are replaced too.  None if it must not be asked.
     """
     leaves, structure = flatten((args, kwargs))
     known = dtypes()
     replaced: list[Any] = []
     for leaf in leaves:
         kind = leaf.__class__
-        if (kind is np.ndarray and leaf.dtype in known) or (
-            kind is ArrayImpl and is_committed(leaf)
-        ):
+        if kind is np.ndarray and leaf.dtype in known:
+            replaced.append(plain_truths(leaf) if leaf.dtype is _TRUTH else leaf)
+        elif kind is ArrayImpl and is_committed(leaf):
             replaced.append(leaf)
         elif is_masked(leaf):
             return None
@@ -331,6 +332,8 @@ def _brought(value: Any, known: frozenset[np.dtype[Any]], here: Placement) -> An
         return value  # it is for others to say what is wrong
     if issubclass(kind, np.ndarray):
         value = np.asarray(value, dtype)
+        if dtype == _TRUTH:
+            value = plain_truths(value)
     return value if dtype in known else here.copied(np.asarray(value), Aval(value.shape, dtype))
 
 

@@ -70,8 +70,8 @@ _PLAIN: Final = frozenset(
     for name in "abs add and bitcast_convert broadcast_in_dim cbrt ceil clamp compare complex "
     "concatenate constant convert cosine divide dynamic_slice dynamic_update_slice exponential "
     "exponential_minus_one floor gather imag iota is_finite log log_plus_one logistic maximum "
-    "minimum multiply negate not or pad power real reduce reduce_precision remainder reshape "
-    "reverse round_nearest_even rsqrt select shift_left shift_right_arithmetic "
+    "minimum multiply negate not optimization_barrier or pad power real reduce reduce_precision "
+    "remainder reshape reverse round_nearest_even rsqrt select shift_left shift_right_arithmetic "
     "shift_right_logical sign sine slice sort sqrt subtract tan tanh transpose xor".split()
 )
 """Operations that make no product of what they are given, but `multiply`, which is looked at."""
@@ -279,42 +279,61 @@ def _after(made: Any) -> Any:
 # It does so while it reads a module, whatever its options are: of a sum one of whose operands is a
 # constant, or folds to one, of zeros of either sign: rightly of `x + -0.0` and of `x - 0.0`.
 # `c - (-x)` is the same number as `x + c`, for all x and c, and no rule of XLA's is about it; LLVM
-# makes one addition of it.
+# makes one addition of it.  That costs nothing, so what may fold is not found out exactly: whatever
+# is chosen from constants may, because the choice may be known (`mask ^ mask`), and so may integers
+# and truth values that are computed.
 
 
 SUM: Final = "stablehlo.add"
 DIFFERENCE: Final = "stablehlo.subtract"
 _CONSTANT: Final = "stablehlo.constant"
 _REPEATING: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
+_CHOOSING: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "clamp complex concatenate dynamic_slice dynamic_update_slice gather imag pad real "
+    "scatter select".split()
+)
+"""Operations that may fold to a constant if one of their operands does."""
 
 
 def keep(module: Any) -> None:
     """Write the sums that XLA may take for their first operand in a way that it does not."""
-    known: set[Any] = set()  # what folds to constants
-    found: list[tuple[Any, bool]] = []
+    known: set[Any] = set()  # what may fold to constants
+    found: list[tuple[Any, bool, bool]] = []
 
     def visit(operation: Any) -> Any:
         name = operation.name
-        operands = operation.operands
         if name == _CONSTANT:
             known.add(operation.result)
-        elif name in (SUM, DIFFERENCE):
+            return c.mlir.WalkResult.ADVANCE
+        operands = operation.operands
+        if name in (SUM, DIFFERENCE):
             x, y = operands
             if y in known and _may_be_zero(y, 1.0 if name == SUM else -1.0):
-                found.append((operation, False))
+                both = x in known and (_may_be_zero(x, 1.0) or _may_be_zero(x, -1.0))
+                found.append((operation, False, both))
             elif name == SUM and x in known and _may_be_zero(x, 1.0):
-                found.append((operation, True))
-            if x in known and y in known:
-                known.add(operation.result)
-        elif (
-            len(operands) and operands[0] in known and all(operand in known for operand in operands)
-        ):
+                found.append((operation, True, False))
+        if len(operands) and _may_fold(operation, known):
             known.update(operation.results)
         return c.mlir.WalkResult.ADVANCE
 
     module.operation.walk(visit, c.mlir.WalkOrder.PRE_ORDER)
-    for made, swapped in found:
-        _rewrite(made.operation, swapped)
+    for made, swapped, both in found:
+        _rewrite(made.operation, swapped, both)
+
+
+def _may_fold(operation: Any, known: set[Any]) -> bool:
+    """Return whether what is computed from operands may fold to a constant."""
+    operands = operation.operands
+    if operation.name in _CHOOSING:
+        return any(operand in known for operand in operands)
+    if operands[0] in known and all(operand in known for operand in operands):
+        return True
+    if not operation.name.startswith("stablehlo.") or len(operation.results) != 1:
+        return False
+    dtype = c.facts(operation.result.type).dtype
+    return not dtype.is_float and not dtype.is_complex
 
 
 def _may_be_zero(constant: Any, sign: float) -> bool:
@@ -334,15 +353,18 @@ def _may_be_zero(constant: Any, sign: float) -> bool:
     return bool(value == 0) and math.copysign(1, value) == sign
 
 
-def _rewrite(made: Any, swapped: bool) -> None:
-    """`x + c` as `c - (-x)`, and `x - c` as `(-c) - (-x)`."""
+def _rewrite(made: Any, swapped: bool, both: bool) -> None:
+    """`x + c` as `c - (-x)`, and `x - c` as `(-c) - (-x)`; `both` may be zeros."""
+    create = c.mlir.Operation.create
     x, constant = reversed(made.operands) if swapped else made.operands
+    if both:  # XLA takes the barrier away after it has read the module
+        name = "stablehlo.optimization_barrier"
+        x = create(name, [x.type], [x], loc=made.location, ip=_before(made)).result
     if made.name == DIFFERENCE:
         constant = _negative(constant, made)
     operands = [constant, _negative(x, made)]
-    other = c.mlir.Operation.create(
-        DIFFERENCE, [made.result.type], operands, loc=made.location, ip=_before(made)
-    )
+    kind = [made.result.type]
+    other = create(DIFFERENCE, kind, operands, loc=made.location, ip=_before(made))
     made.result.replace_all_uses_with(other.result)
     made.erase()
 

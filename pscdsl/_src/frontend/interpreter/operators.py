@@ -176,12 +176,13 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     if any(truths) and not (name in ("BitAnd", "BitOr", "BitXor") and _are_truths(left, right)):
         raise _bad(name, left, right, "Python makes an integer of a truth value")
     bounds = _bounds(frame, name, left, right)
-    if isinstance(left, Weak):
+    has_axes = is_traced(left) and left.ndim > 0  # NumPy's, which divides by zero
+    if isinstance(left, Weak) and not (has_axes and name != "RShift"):
         _require_divisor(frame, name, left, right)
     if name == "Pow" and isinstance(left, Value) and left.dtype is BOOL:
         raise _bad(name, left, right, "NumPy makes 8-bit integers of powers of truth values")
     if name in ("FloorDiv", "Mod") and isinstance(right, int) and right == 0:
-        if is_traced(left) and left.dtype.is_integer:
+        if is_traced(left) and left.dtype.is_integer and not has_axes:
             raise _bad(name, left, right, "division by zero")
     if not is_traced(left) and not is_traced(right):
         left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left

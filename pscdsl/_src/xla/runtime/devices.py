@@ -345,6 +345,19 @@ _CLIENTS: Final[Mapping[str, Callable[[], Any]]] = {
 """What makes the client of each platform, once in a process."""
 
 
+SMALL: Final = 1 << 11
+"""Up to so many bytes are faster looked at as `bytes`."""
+
+
+def plain_truths(array: NDArray) -> NDArray:
+    """An array of bools, or a copy if some bytes are not 0 or 1: XLA reads the lowest bit alone."""
+    if array.nbytes <= SMALL:
+        is_plain = not array.tobytes().translate(None, b"\0\1")
+    else:
+        is_plain = array.view(np.uint8).max() <= 1
+    return array if is_plain else array.view(np.uint8) != 0
+
+
 class Placement(NamedTuple):
     """A device as jaxlib takes it: what compiles for it, and what places arrays on it."""
 
@@ -370,6 +383,8 @@ class Placement(NamedTuple):
             array = np.asarray(value, aval.dtype)
             if array.shape != aval.shape:
                 raise ValueError(f"shape is {array.shape}, expected {aval.shape}")
+        if array.dtype == np.bool_:
+            array = plain_truths(array)
         return self.copied(array, aval)
 
     def copied(self, array: Any, aval: boot.Aval) -> Any:
@@ -443,6 +458,11 @@ def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
     array = host_view(exporter)
     if copy:
         return put(array)
+    if array.dtype == np.bool_:
+        plain = plain_truths(array)
+        if copy is False and plain is not array:
+            raise BufferError("the memory cannot be shared: bools are stored as 0 and 1")
+        array = plain
     aval = boot.Aval(array.shape, numpy_dtype(from_numpy(array.dtype)))
     shares = array.flags.c_contiguous and not array.ctypes.data % ALIGNMENT
     if not shares and copy is False:
