@@ -223,8 +223,11 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
                 raise Failure(DtypesDiffer(left=ArrayType(strong), right=ArrayType(own)))
             strong = own
     if strong is not None and kind > strong.kind:
-        raise Failure(ScalarDoesNotFit(scalar=f"a weak {dtypes.DEFAULT[kind]}", dtype=strong))
-    return dtypes.DEFAULT[kind] if strong is None else strong
+        raise Failure(ScalarDoesNotFit(scalar=f"a weak {dtypes.PYTHON[kind]}", dtype=strong))
+    if strong is not None:
+        return strong
+    weak = [each for each in arrays_and_dtypes if isinstance(each, Weak)]
+    return (weak[0].builder.program.defaults if weak else dtypes.PYTHON)[kind]
 
 
 @function("numpy.promote_types")

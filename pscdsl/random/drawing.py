@@ -97,6 +97,7 @@ def operand(here: Builder, x: Any, dtype: DType) -> Value:
     given = array_of(here, x)
     if isinstance(given, Weak):
         return given.at(dtype)
+    here.program.want(given, dtype)
     if given.dtype is not dtype:
         raise Failure(DtypesDiffer(left=given.type, right=given.type.with_dtype(dtype)))
     return given

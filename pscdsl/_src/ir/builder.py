@@ -10,10 +10,10 @@ enclosing block that is used there is captured: it becomes a parameter of the bl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import BOOL, DEFAULT, I64, PYTHON, DType, Kind, accepts_weak, widens
+from pscdsl.typing.dtypes import BOOL, I64, PYTHON, DType, Kind, accepts_weak, widens
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
@@ -68,11 +68,39 @@ class Basis:
     greater_equal: Callable[..., Any]
 
 
-class Program:
-    """What one function under construction shares: facts, the place in the source, warnings."""
+Site: TypeAlias = tuple[Span, str]
+"""A place where an array without a dtype gets one: in the source, and which of those there."""
 
-    def __init__(self, facts: Assumptions | None = None) -> None:
+
+class Decided(Exception):
+    """What arrays without a dtype have met decides it: the function is elaborated once more."""
+
+    def __init__(self, dtypes: Mapping[Site, DType]) -> None:
+        super().__init__(dtypes)
+        self.dtypes = dtypes
+
+
+class Program:
+    """What one function under construction shares: facts, the place in the source, warnings.
+
+    Arrays without a dtype get one where it has to be known: where a loop carries them, two branches
+    leave them, or a function settles them.  `defaults` gives it, unless an earlier elaboration has
+    seen what the array meets later.  `chosen` notes which variables have such a dtype.
+    """
+
+    def __init__(
+        self,
+        facts: Assumptions | None = None,
+        defaults: Mapping[Kind, DType] = PYTHON,
+        decided: Mapping[Site, DType] | None = None,
+    ) -> None:
         self.facts = facts if facts is not None else Assumptions()
+        self.defaults = defaults
+        """The dtype of each kind where nothing decides."""
+        self.decided = decided
+        """The dtypes that earlier elaborations came to; None if this one is the only one."""
+        self.chosen: dict[Atom, frozenset[Site]] = {}
+        """The sites at which the dtype of a variable or a number was chosen."""
         self.span: Span = NOWHERE
         self.findings: list[Diagnostic] = []
         self.revealed: list[tuple[int, str]] = []
@@ -94,6 +122,75 @@ class Program:
         self.session: object = None
         """Whatever the front end keeps for this program."""
         self.current = Builder(self, None)
+
+    def choose(self, site: Site, kind: Kind) -> DType:
+        """The dtype of a kind at a site."""
+        found = self.decided.get(site) if self.decided else None
+        if found is None or found.is_inexact != (kind >= Kind.FLOAT) or kind is Kind.BOOL:
+            return self.defaults[kind]
+        return found.complex if kind is Kind.COMPLEX else found
+
+    def sites(self, value: Value | Weak) -> frozenset[Site]:
+        """The sites at which the dtype of a value was chosen."""
+        return self.sites_of(value.atom) if isinstance(value, Value) else _NONE
+
+    def sites_of(self, atom: Atom) -> frozenset[Site]:
+        """The sites at which the dtype of an atom was chosen."""
+        return self.chosen.get(atom, _NONE)
+
+    def mark(self, value: Value, sites: frozenset[Site]) -> Value:
+        """Note that the dtype of a value was chosen at sites, and nowhere else."""
+        if self.decided is not None:
+            if sites:
+                self.chosen[value.atom] = sites
+            else:
+                self.chosen.pop(value.atom, None)
+        return value
+
+    def mark_also(self, value: Value, site: Site) -> Value:
+        """Note that the dtype of a value was chosen at one more site."""
+        return self.mark(value, self.sites(value) | {site})
+
+    def want(self, value: Value | Weak, dtype: DType) -> None:
+        """See that a value has a dtype; Decided if it has another one by choice."""
+        if self.chosen and isinstance(value, Value) and value.dtype is not dtype:
+            if _are_comparable(value.dtype, dtype) and value.dtype.real is not dtype.real:
+                open_ = self._undecided(value)
+                if open_:
+                    raise Decided(dict.fromkeys(open_, dtype.real))
+
+    def agree(self, values: Iterable[Value | Weak]) -> None:
+        """See that values of one kind have one precision; Decided if some have another by choice.
+
+        What was not chosen decides, or the widest if all were.
+        """
+        if not self.chosen:
+            return
+        strong = [each for each in values if isinstance(each, Value)]
+        for group in (
+            [each for each in strong if each.dtype.is_inexact],
+            [each for each in strong if each.dtype.is_integer],
+        ):
+            if len({each.dtype.real for each in group}) > 1:
+                open_ = [self._undecided(each) for each in group]
+                firm = {x.dtype.real for x, sites in zip(group, open_, strict=True) if not sites}
+                if len(firm) > 1:
+                    continue
+                widest = max((each.dtype.real for each in group), key=lambda dtype: dtype.bits)
+                wanted = firm.pop() if firm else widest
+                raise Decided(
+                    {
+                        site: wanted
+                        for each, sites in zip(group, open_, strict=True)
+                        if each.dtype.real is not wanted
+                        for site in sites
+                    }
+                )
+
+    def _undecided(self, value: Value) -> frozenset[Site]:
+        """The sites of a value at which the dtype may still be another one."""
+        decided = self.decided or {}
+        return frozenset([site for site in self.sites(value) if site not in decided])
 
     def named(self, name: str, value: object) -> None:
         """Note that the code calls a value so."""
@@ -137,6 +234,11 @@ class Builder:
         """A new variable that this block will take as a parameter."""
         return Value(self, Var(type, hint))
 
+    def parameter_for(self, value: Value, type: ArrayType | None = None) -> Value:  # noqa: A002
+        """A parameter for a value, or a part of it, whose dtype was chosen where that of it was."""
+        program = self.program
+        return program.mark(self.parameter(type or value.type), program.sites(value))
+
     def forget(self, known: int) -> None:
         """Remove all equations but the first ones; no value of theirs is used again."""
         self.forgotten.update(*[at.outputs for at in self.equations[known:]])
@@ -151,9 +253,13 @@ class Builder:
         if len(types) == 1:  # nearly always
             var = Var(types[0])
             here.equations.append(Equation(primitive, atoms, (var,), program.span))
+            if program.chosen:
+                _inherit(program.chosen, primitive, atoms, (var,))
             return (Value(here, var),)
         outputs = tuple([Var(t) for t in types])
         here.equations.append(Equation(primitive, atoms, outputs, program.span))
+        if program.chosen:
+            _inherit(program.chosen, primitive, atoms, outputs)
         return tuple([Value(here, var) for var in outputs])
 
     def atom(self, value: Value) -> Atom:
@@ -168,6 +274,9 @@ class Builder:
         inside = self.captured.get(outside)
         if inside is None:
             inside = self.captured[outside] = Var(outside.type, outside.hint)
+            sites = self.program.chosen.get(outside)
+            if sites is not None:
+                self.program.chosen[inside] = sites
         return inside
 
     def finish(
@@ -236,6 +345,38 @@ class Builder:
             return Weak(self, Kind.INT, (), lambda dtype: self.size(operand, dtype), scalar=True)
         value, kind = operand, kind_of(operand)
         return Weak(self, kind, (), lambda dtype: self.literal(value, dtype), scalar=True)
+
+
+_NONE: Final[frozenset[Site]] = frozenset()
+
+
+def _are_comparable(one: DType, other: DType) -> bool:
+    return (one.is_inexact and other.is_inexact) or (one.is_integer and other.is_integer)
+
+
+def _inherit(
+    chosen: dict[Var, frozenset[Site]],
+    primitive: Primitive,
+    operands: Sequence[Atom],
+    results: Sequence[Var],
+) -> None:
+    """Note that results have the dtype of operands at whose sites it was chosen."""
+    if primitive.__class__ is Builder.basis.convert:
+        return  # a cast says itself what it gives
+    blocks = primitive.blocks()
+    if blocks:
+        pairs = [
+            pair
+            for each in blocks
+            for pair in zip(each.results, results, strict=False)
+            if len(each.results) == len(results)
+        ]
+    else:
+        pairs = [(atom, each) for atom in operands if atom in chosen for each in results]
+    for atom, each in pairs:
+        sites = chosen.get(atom)
+        if sites is not None and each.type.dtype.real is atom.type.dtype.real:
+            chosen[each] = sites | chosen.get(each, _NONE)
 
 
 class Operators:
@@ -355,7 +496,7 @@ class Weak(Operators):
         self._at = at
         self._scalar = scalar  # a Python scalar or a size: exact in every dtype
         self._whole = whole  # what integers are computed in on their way to another kind
-        self._open = DEFAULT[kind] if dtype is None else dtype
+        self._open = builder.program.defaults[kind] if dtype is None else dtype
         self._built: dict[DType, Value] = {}
 
     @property
@@ -394,15 +535,23 @@ class Weak(Operators):
             return dtype
         if self.kind is Kind.INT:
             return self._whole
-        return dtype.real if self.kind is Kind.FLOAT else DEFAULT[self.kind]
+        return dtype.real if self.kind is Kind.FLOAT else BOOL
 
     def remember(self, built: Value) -> None:
         """Keep what `at` gave already."""
         self._built[built.dtype] = built
 
-    def default(self) -> Value:
-        """This array in the dtype that it has where nothing decides."""
-        return self.at(self.dtype)
+    def default(self, which: str = "") -> Value:
+        """This array in the dtype that it has where nothing decides here."""
+        program = self.builder.program
+        if program.decided is None:
+            return self.at(self.dtype)
+        site = program.span, which
+        dtype = program.decided.get(site)
+        if dtype is None or not accepts_weak(dtype, self.kind):
+            return program.mark_also(self.at(self.dtype), site)
+        dtype = dtype.complex if self.kind is Kind.COMPLEX else dtype
+        return program.mark_also(self.at(dtype), site)
 
     def __repr__(self) -> str:
         return f"Weak({self.type})"
@@ -507,10 +656,10 @@ def promote(
             elif strong.dtype is not operand.dtype:
                 mixed = True
                 if not widening:
-                    raise Failure(DtypesDiffer(left=strong.type, right=operand.type))
+                    raise _differ(here, values, strong, operand)
         values.append(operand)
     if strong is not None:
-        dtype = _widest(values) if mixed else strong.dtype
+        dtype = _widest(here, values) if mixed else strong.dtype
         if raising:
             number = _number_meeting(values) if widening and not dtype.is_inexact else None
             if number is not None:
@@ -524,14 +673,33 @@ def promote(
     return tuple([_in_dtype(here, value, dtype) for value in values])
 
 
-def _widest(operands: Sequence[object]) -> DType:
-    """The dtype of one array in which the others say the same; a Failure if there is none."""
+def _widest(here: Builder, operands: Sequence[object]) -> DType:
+    """The dtype of one array in which the others say the same; a Failure if there is none.
+
+    Integers whose dtype was chosen take that of floats, as those without a dtype do.
+    """
     arrays = [each for each in operands if isinstance(each, Value)]
+    program = here.program
     for wide in arrays:
-        if all(widens(each.dtype, wide.dtype, not each.shape) for each in arrays):
+        floats = wide.dtype.is_inexact
+        if all(
+            widens(each.dtype, wide.dtype, not each.shape)
+            or (floats and each.dtype.is_integer and bool(program.sites(each)))
+            for each in arrays
+        ):
             return wide.dtype
     right = next(each for each in arrays if each.dtype is not arrays[0].dtype)
-    raise Failure(DtypesDiffer(left=arrays[0].type, right=right.type))
+    raise _differ(here, arrays[:-1], arrays[0], right, arrays[-1])
+
+
+def _differ(
+    here: Builder, values: Sequence[object], left: Value, right: Value, *more: Value
+) -> Failure:
+    """Why arrays do not meet; Decided if the dtypes of some were chosen, and may be others."""
+    program = here.program
+    program.agree([each for each in (*values, right, *more) if isinstance(each, Value)])
+    open_ = any(program.sites(each) for each in (left, right))
+    return Failure(DtypesDiffer(left=left.type, right=right.type, open=open_))
 
 
 def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | None:
@@ -611,9 +779,10 @@ def meeting(operands: Sequence[Weak]) -> DType:
     Integers of which only the program knows the value are not made narrower.
     """
     kind = max(each.kind for each in operands)
-    if not any(isinstance(each, PythonNumber) for each in operands):
-        return DEFAULT[kind]
-    return PYTHON[kind] if kind is Kind.INT or are_numbers(operands) else DEFAULT[kind]
+    if any(isinstance(each, PythonNumber) for each in operands):
+        if kind is Kind.INT or are_numbers(operands):
+            return PYTHON[kind]
+    return operands[0].builder.program.defaults[kind]
 
 
 def weakened(
@@ -623,7 +792,7 @@ def weakened(
 
     Where nothing decides, it is in `dtype`.
     """
-    meets = DEFAULT[kind] if dtype is None else dtype
+    meets = here.program.defaults[kind] if dtype is None else dtype
     first = at(meets)
     if first.dtype is not meets:
         return first

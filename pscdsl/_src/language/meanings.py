@@ -33,7 +33,7 @@ from pscdsl.typing.codes.element_types import IntegersMakeAnArray
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import DEFAULT, I64, DType, Kind
+from pscdsl.typing.dtypes import DEFAULT, I64, PYTHON, DType, Kind
 from pscdsl.typing.python_containers import is_constant, is_dtype, is_sequence, is_slice, is_tuple
 
 # How messages speak of a static value: in the user's words, never by what it is in here.
@@ -278,7 +278,7 @@ class Meaning:
         if not isinstance(first, Value) or first.dtype.kind < kind or not first.dtype.is_number:
             return first  # its dtype is fixed: a predicate, an index
         counted = first.dtype is I64 and arguments.get("dtype") is None
-        if first.dtype not in (*DEFAULT.values(), meets) and not counted:
+        if first.dtype not in (*DEFAULT.values(), *PYTHON.values(), meets) and not counted:
             return first
 
         def at(dtype: DType) -> Value:

@@ -10,7 +10,6 @@ from pscdsl._src.frontend.interpreter.branches import (
     CARRIERS,
     ON,
     are_given,
-    default_dtype,
     zero_of,
 )
 from pscdsl._src.frontend.interpreter.containers import Container, adopt_all
@@ -34,7 +33,8 @@ from pscdsl._src.frontend.interpreter.state import (
 )
 from pscdsl._src.frontend.trees import at, flatten, unflatten
 from pscdsl._src.frontend.values import POISON
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import Builder, Site, Value, Weak
+from pscdsl._src.ir.program import Atom
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
@@ -78,20 +78,25 @@ class Leaf:
     """Whether it is known from before, and not seen yet."""
     given: bool = False
     """Whether it is made of numbers that the kernel is given."""
+    sites: frozenset[Site] = frozenset()
+    """Where its dtype was chosen, if it was."""
 
     @classmethod
-    def of(cls, start: Array, working_float: DType | None) -> Leaf:
-        """The leaf that starts as this."""
+    def of(cls, start: Array, site: Site) -> Leaf:
+        """The leaf that starts as this; `site` is where one without a dtype gets it."""
+        program = start.builder.program
         if isinstance(start, Value):
-            return cls(start, start.dtype, start.dtype.kind)
+            return cls(start, start.dtype, start.dtype.kind, sites=program.sites(start))
         if not start.ndim:
             return cls(start, None, start.kind, given=are_given([start]))
-        return cls(start, default_dtype(start.kind, working_float), start.kind, settled=False)
+        dtype = program.choose(site, start.kind)
+        settled = program.decided is not None and site in program.decided
+        return cls(start, dtype, start.kind, settled, sites=frozenset([site]))
 
     @classmethod
-    def from_zeros(cls, end: Array, working_float: DType | None) -> Leaf:
+    def from_zeros(cls, end: Array, site: Site) -> Leaf:
         """The leaf of the type of what a step leaves, which nobody reads before that."""
-        leaf = cls.of(end, working_float)
+        leaf = cls.of(end, site)
         builder, kind, shape = end.builder, leaf.kind, end.type.shape
 
         def at(dtype: DType) -> Value:
@@ -119,12 +124,12 @@ class Leaf:
         if self.dtype is None:
             return computed(param, self.kind, given=self.given)
         if self.settled:
-            return param
+            return param.builder.program.mark(param, self.sites)
         block, own, shape = param.builder, self.dtype, self.start.type.shape
 
         def at(dtype: DType) -> Value:
             if dtype is own:
-                return param
+                return param.builder.program.mark(param, self.sites)
             wanted[id(self)] = dtype
             return block.parameter(ArrayType(dtype, shape))  # of a round that is forgotten
 
@@ -149,9 +154,14 @@ class Leaf:
         self.dtype, self.settled = found, True
         return changed
 
+    def after(self, found: Value, end: Atom) -> Value:
+        """What a loop leaves, whose steps leave `end`."""
+        program = found.builder.program
+        return program.mark(found, self.sites | program.sites_of(end))
+
     def expect(self, dtype: DType | None, kind: Kind, given: bool) -> None:
         """Begin with what it came to before."""
-        if not isinstance(self.start, Value):
+        if not isinstance(self.start, Value) and not (self.settled and self.dtype is not None):
             self.expected = (self.dtype, self.kind, self.given) != (dtype, kind, given)
             self.dtype, self.kind, self.given, self.settled = dtype, kind, given, True
 
@@ -213,7 +223,7 @@ class Items:
             found, tree = flatten(here, load(values_of(form)), name)
         except Failure as failure:
             raise failure.at(span) from None
-        leaves = [Leaf.of(each, session.working_float) for each in found]
+        leaves = [Leaf.of(each, (span, f"{name} {place}")) for place, each in enumerate(found)]
         return cls(name, session, form, leaves, tree)
 
     def content(self, leaves: Iterator[Any], frozen: Frozen) -> Any:

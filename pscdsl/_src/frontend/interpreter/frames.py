@@ -20,7 +20,6 @@ from pscdsl.typing.codes.language_evaluation import (
 )
 from pscdsl.typing.codes.limits import InternalError, TooManyFindings
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
-from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.captures.captured import Guard
@@ -340,8 +339,6 @@ class Session:
         """What became of each loop, in words, by where it is written."""
         self.learnt: dict[Span, Any] = {}
         """What loops did when they were elaborated before, by their places."""
-        self.working_float: DType | None = None
-        """The dtype of all arrays of floats that the kernel is given, if they have one."""
 
     def report(self, failure: Failure) -> None:
         """Keep findings, each place and kind once; only so many."""

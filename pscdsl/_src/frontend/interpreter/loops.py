@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter as Counts
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -73,7 +73,7 @@ from pscdsl._src.frontend.interpreter.state import (
 from pscdsl._src.frontend.trees import Attempt, at, flatten
 from pscdsl._src.frontend.values import POISON, Poison, Poisoned, describe, is_poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
-from pscdsl._src.ir.program import Block, Var
+from pscdsl._src.ir.program import Atom, Block, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.while_loop import While
@@ -219,7 +219,7 @@ class Rolled:
                 if place >= len(cells) or cells[place].frozen is not None:
                     raise Mistaken
                 cell = cells[place]
-                self.carry.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+                self.carry.cells[cell] = self._leaf_of(cell)
         try:
             outcome = self._settled()
         except Failure:
@@ -417,6 +417,17 @@ class Rolled:
         if new or cells or containers or again:
             raise Again
 
+    def _leaf_of(self, cell: Cell) -> Leaf:
+        """What is carried of an array that is written; its site is one of the names it has."""
+        names = [
+            f"{name} {place}"
+            for _, before in self.state.names
+            for name, value in before.items()
+            for place, each in enumerate(_cells_of(value))
+            if each is cell
+        ]
+        return Leaf.of(cell.content, (self._span, f"cell {min(names, default='')}"))
+
     def _take_pending(self) -> None:
         """Carry what the step was found to change, as it is before the loop."""
         self.state.restore()
@@ -425,7 +436,7 @@ class Rolled:
         for key in new:
             self._add(key)
         for cell in cells:
-            self.carry.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+            self.carry.cells[cell] = self._leaf_of(cell)
         for container in containers:
             self._add_container(container)
 
@@ -482,6 +493,7 @@ class Rolled:
             again |= self._share(now, self._snapshot("an item"))
             if again:
                 continue
+            self._agree(pairs)
             for leaf, each in pairs:
                 end = each.type.with_dtype(leaf.carrier) if isinstance(each, Weak) else each.type
                 fits = leaf.dtype is not None or isinstance(each, Weak)
@@ -505,7 +517,7 @@ class Rolled:
                 raise self._another_length(appended.name, container.value, after)
         found: list[Value] = []
         for container, appended in self.carry.appended.items():
-            rows = appended.rows(here, container.value, self.session.working_float)
+            rows = appended.rows(here, container.value, self._span)
             if self._names_counter(rows):
                 raise Failure(depends_on_counter(f"an item of {appended.name}"))
             found += rows
@@ -529,7 +541,9 @@ class Rolled:
         except Failure as failure:
             slot.dropped = failure.at(self._span).diagnostics
             return
-        slot.leaves = [Leaf.of(each, self.session.working_float) for each in found]
+        slot.leaves = [
+            Leaf.of(each, (self._span, f"{key[1]} {place}")) for place, each in enumerate(found)
+        ]
         if self.expected is not None and key[0] is self.frame:
             expected = self.expected.leaves.get(key[1], ())
             if len(expected) == len(slot.leaves):
@@ -567,7 +581,10 @@ class Rolled:
         if not certain or self.carry.exits:
             return False
         slot = Slot(key, MISSING, [], tree, owned=False, form=value)
-        slot.leaves = [Leaf.from_zeros(each, self.session.working_float) for each in found]
+        slot.leaves = [
+            Leaf.from_zeros(each, (self._span, f"{key[1]} {place}"))
+            for place, each in enumerate(found)
+        ]
         self.carry.slots[key] = slot
         return True
 
@@ -599,6 +616,7 @@ class Rolled:
         ]
         if any(changed):
             raise Again
+        self._agree(zip(slot.leaves, found, strict=True))
         for leaf, each in zip(slot.leaves, found, strict=True):
             end = each.type.with_dtype(leaf.carrier) if isinstance(each, Weak) else each.type
             fits = isinstance(each, Value) or accepts_weak(leaf.carrier, each.kind)
@@ -621,6 +639,7 @@ class Rolled:
         if any(changed):
             raise Again
         found: list[Value] = []
+        self._agree([(leaf, cell.content) for cell, leaf in self.carry.cells.items()])
         for cell, leaf in self.carry.cells.items():
             content = at(cell.content, leaf.carrier)
             if content.type != leaf.type and array_difference(
@@ -629,6 +648,16 @@ class Rolled:
                 raise Failure(self._changed("an array", leaf.type, content.type))
             found.append(content)
         return found
+
+    def _agree(self, pairs: Iterable[tuple[Leaf, Array]]) -> None:
+        """See that steps leave the dtypes that they begin with, as far as those were chosen."""
+        program = self.program
+        for leaf, end in pairs:
+            if isinstance(end, Value) and leaf.sites and leaf.dtype is not end.dtype:
+                begun = Value(self.here, Var(leaf.type))
+                program.agree([program.mark(begun, leaf.sites), end])
+            elif isinstance(end, Value) and leaf.dtype is not None:
+                program.want(end, leaf.dtype)
 
     def _changed(self, name: str, before: Any, after: Any, why: str = "") -> Diagnostic:
         return LoopChangesType(
@@ -711,14 +740,16 @@ class Rolled:
                     tree,
                     True,
                 )
-                for each in found:
-                    self.carry.returned.append(Leaf.from_zeros(each, self.session.working_float))
+                for place, each in enumerate(found):
+                    site = self._span, f"return {place}"
+                    self.carry.returned.append(Leaf.from_zeros(each, site))
         if again:
             raise Again
         if not self.carry.exits:
             return []
         code = outcome.code if isinstance(outcome, Maybe) else here.literal(min(kinds), I32)
-        pairs = zip(self.carry.returned, found, strict=True)
+        pairs = list(zip(self.carry.returned, found, strict=True))
+        self._agree(pairs)
         return [code, *(at(each, leaf.carrier) for leaf, each in pairs)]
 
     # The whole loop.
@@ -755,6 +786,7 @@ class Rolled:
 
     def _bound(self, step: Step, test: Step | None) -> Outcome:
         """The equation, and what the loop leaves."""
+        ends = step.block.results
         if self.counter is not None and not isinstance(self.outside, InLoop):
             self.program.span = self._span
             step = Step(*padded(self.program, step.block, step.captured))
@@ -784,18 +816,19 @@ class Rolled:
             assert not isinstance(count, Value)
             of_list = [next(rows) for _ in range(appended.count)]
             self.frame.names[appended.local] = appended.after(self.session, here, of_list, count)
-        return self._left(results)
+        return self._left(results, ends)
 
-    def _left(self, results: Sequence[Value]) -> Outcome:
+    def _left(self, results: Sequence[Value], last: Sequence[Atom]) -> Outcome:
         """Bind names and cells to what the loop leaves; where control goes."""
         remaining = iter(results)
+        ends = iter(last)
         session = self.session
 
         def after(leaf: Leaf) -> Array:
-            found = next(remaining)
+            found, end = next(remaining), next(ends)
             if leaf.dtype is None:
                 return computed(found, leaf.kind, given=leaf.given)
-            return found
+            return leaf.after(found, end)
 
         for slot in self.carry.slots.values():
             frame, name = slot.key
@@ -817,7 +850,7 @@ class Rolled:
             frame.names[name] = Unjoined([UnboundAfterLoop(name=name, span=self._span)])
         if not self.carry.exits:
             return None
-        code = next(remaining)
+        code, _ = next(remaining), next(ends)
         value: Any = None
         if not isinstance(self.carry.returned_form, Missing):
             frozen = self._snapshot("what is returned")
