@@ -162,13 +162,6 @@ def widens(narrow: DType, wide: DType, scalar: bool) -> bool:
     return narrow.kind < wide.kind and wide.real is narrow
 
 
-def inexact(given: DType) -> DType:
-    """The floating-point type in which a function like `exp` computes on this dtype."""
-    if given.is_inexact:
-        return given
-    return F64 if given.bits == 64 else F32
-
-
 def common(dtypes: Iterable[DType]) -> DType | None:
     """The one dtype that all share, or None if they differ or there are none."""
     found: DType | None = None

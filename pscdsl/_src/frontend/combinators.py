@@ -141,7 +141,7 @@ def _branches(
     if wanted is not None:
         for position, (path, _) in enumerate(paths(traced[0][2])):
             if all(isinstance(leaves[position], Weak) for leaves in open_):
-                program.mark_also(results[position], (span, construct + path))
+                program.mark_also(results[position], program.site(construct + path, span))
     return unflatten(traced[0][2], iter(results))
 
 
@@ -190,7 +190,7 @@ def join_branches(
         if decided is None:
             top = max(column, key=lambda v: v.dtype.kind)
             assert isinstance(top, Weak)
-            decided = chosen(top, (span, construct + path), top.dtype)
+            decided = chosen(top, program.site(construct + path, span), top.dtype)
         dtypes.append(decided)
         types = [
             v.type.with_dtype(decided)
@@ -286,7 +286,7 @@ class Carry:
             if isinstance(leaf, Value):
                 self.sites.append(program.sites(leaf))
             else:
-                site = program.span, f"{self.loop} {index}"
+                site = program.site(f"{self.loop} {index}")
                 self.sites.append(frozenset([site]))
                 self.dtypes[index] = chosen(leaf, site, self.dtypes[index])
 

@@ -68,8 +68,8 @@ class Basis:
     greater_equal: Callable[..., Any]
 
 
-Site: TypeAlias = tuple[Span, str]
-"""A place where an array without a dtype gets one: in the source, and which of those there."""
+Site: TypeAlias = tuple[Span, str, str]
+"""Where an array without a dtype gets one: in the source, by which calls, and which of several."""
 
 
 class Decided(Exception):
@@ -119,9 +119,15 @@ class Program:
         """How many counters there were."""
         self.conditions: dict[Var, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
         """What truth values say of counters: if they hold, and if not."""
+        self.path = ""
+        """The calls of functions that led here, by their places."""
         self.session: object = None
         """Whatever the front end keeps for this program."""
         self.current = Builder(self, None)
+
+    def site(self, which: str, span: Span | None = None) -> Site:
+        """A place where a dtype is chosen, here or at a span."""
+        return span or self.span, self.path, which
 
     def choose(self, site: Site, kind: Kind) -> DType:
         """The dtype of a kind at a site."""
@@ -355,7 +361,7 @@ def _are_comparable(one: DType, other: DType) -> bool:
 
 
 def _inherit(
-    chosen: dict[Var, frozenset[Site]],
+    chosen: dict[Atom, frozenset[Site]],
     primitive: Primitive,
     operands: Sequence[Atom],
     results: Sequence[Var],
@@ -546,7 +552,7 @@ class Weak(Operators):
         program = self.builder.program
         if program.decided is None:
             return self.at(self.dtype)
-        site = program.span, which
+        site = program.site(which)
         dtype = program.decided.get(site)
         if dtype is None or not accepts_weak(dtype, self.kind):
             return program.mark_also(self.at(self.dtype), site)

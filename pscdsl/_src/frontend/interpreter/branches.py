@@ -555,7 +555,7 @@ class _Join:
         number = is_python_number(column)
         kind = kind_of(column)
         program, place = self.here.program, len(self.columns)
-        site = self.frame.span(self.node), str(place)
+        site = program.site(str(place), self.frame.span(self.node))
         program.agree(column)
         dtype = CARRIERS[kind] if number else joined_dtype(program, column, site)
         types = [each.type.with_dtype(dtype) for each in column]

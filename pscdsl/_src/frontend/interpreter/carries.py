@@ -223,7 +223,10 @@ class Items:
             found, tree = flatten(here, load(values_of(form)), name)
         except Failure as failure:
             raise failure.at(span) from None
-        leaves = [Leaf.of(each, (span, f"{name} {place}")) for place, each in enumerate(found)]
+        leaves = [
+            Leaf.of(each, here.program.site(f"{name} {place}", span))
+            for place, each in enumerate(found)
+        ]
         return cls(name, session, form, leaves, tree)
 
     def content(self, leaves: Iterator[Any], frozen: Frozen) -> Any:

@@ -407,10 +407,16 @@ class Session:
         if len(self.active) >= MAX_DEPTH or self.active.count(node) >= MAX_SAME:
             raise Failure(UnboundedRecursion(function=name))
         self.active.append(node)
+        program = self.program
+        path = "" if program is None else program.path
+        if program is not None:
+            program.path = f"{path} {program.span.line}:{program.span.column}"
         try:
             yield
         finally:
             self.active.pop()
+            if program is not None:
+                program.path = path
 
 
 class Unjoined:

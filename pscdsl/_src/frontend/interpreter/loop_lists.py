@@ -120,7 +120,7 @@ class Appended:
         elif isinstance(first, Value):
             self.dtype = first.dtype
         else:
-            self.site = span, self.name
+            self.site = here.program.site(self.name, span)
             self.dtype = here.program.choose(self.site, first.kind)
         self.shape = first.type.shape
         here.program.agree(found)

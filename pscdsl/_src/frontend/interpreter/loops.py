@@ -426,7 +426,9 @@ class Rolled:
             for place, each in enumerate(_cells_of(value))
             if each is cell
         ]
-        return Leaf.of(cell.content, (self._span, f"cell {min(names, default='')}"))
+        return Leaf.of(
+            cell.content, self.program.site(f"cell {min(names, default='')}", self._span)
+        )
 
     def _take_pending(self) -> None:
         """Carry what the step was found to change, as it is before the loop."""
@@ -542,7 +544,8 @@ class Rolled:
             slot.dropped = failure.at(self._span).diagnostics
             return
         slot.leaves = [
-            Leaf.of(each, (self._span, f"{key[1]} {place}")) for place, each in enumerate(found)
+            Leaf.of(each, self.program.site(f"{key[1]} {place}", self._span))
+            for place, each in enumerate(found)
         ]
         if self.expected is not None and key[0] is self.frame:
             expected = self.expected.leaves.get(key[1], ())
@@ -582,7 +585,7 @@ class Rolled:
             return False
         slot = Slot(key, MISSING, [], tree, owned=False, form=value)
         slot.leaves = [
-            Leaf.from_zeros(each, (self._span, f"{key[1]} {place}"))
+            Leaf.from_zeros(each, self.program.site(f"{key[1]} {place}", self._span))
             for place, each in enumerate(found)
         ]
         self.carry.slots[key] = slot
@@ -741,7 +744,7 @@ class Rolled:
                     True,
                 )
                 for place, each in enumerate(found):
-                    site = self._span, f"return {place}"
+                    site = self.program.site(f"return {place}", self._span)
                     self.carry.returned.append(Leaf.from_zeros(each, site))
         if again:
             raise Again
@@ -821,11 +824,11 @@ class Rolled:
     def _left(self, results: Sequence[Value], last: Sequence[Atom]) -> Outcome:
         """Bind names and cells to what the loop leaves; where control goes."""
         remaining = iter(results)
-        ends = iter(last)
+        at_end = iter(last)
         session = self.session
 
         def after(leaf: Leaf) -> Array:
-            found, end = next(remaining), next(ends)
+            found, end = next(remaining), next(at_end)
             if leaf.dtype is None:
                 return computed(found, leaf.kind, given=leaf.given)
             return leaf.after(found, end)
@@ -850,7 +853,7 @@ class Rolled:
             frame.names[name] = Unjoined([UnboundAfterLoop(name=name, span=self._span)])
         if not self.carry.exits:
             return None
-        code, _ = next(remaining), next(ends)
+        code, _ = next(remaining), next(at_end)
         value: Any = None
         if not isinstance(self.carry.returned_form, Missing):
             frozen = self._snapshot("what is returned")
