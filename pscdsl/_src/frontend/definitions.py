@@ -76,7 +76,7 @@ from pscdsl.typing.codes.shapes_of_arguments import (
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.dims import Dim, names, variable
-from pscdsl.typing.dtypes import DEFAULT, F64, PYTHON, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import DType, Kind, accepts_weak, defaults
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
     Choice,
@@ -446,12 +446,9 @@ class Definition:
                 decided.update(found.dtypes)
 
     def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
-        """The dtypes where nothing decides: of 32 bits if all floats of the signature are narrow.
-
-        `float` has 64 bits, as in Python.
-        """
+        """The dtypes where nothing decides, by the signature; `float` has 64 bits there."""
         signature, types = self.signature, Instantiation(choice)
-        floats = [
+        found = [
             leaf.dtype
             for parameter in signature.parameters
             for leaf in leaves(types.type_of(parameter.spec, parameter.name))
@@ -459,9 +456,8 @@ class Definition:
         result = own_result(signature)
         if result is not None:
             asked = [types.dtypes.get(x.dtype.name, x.dtype) for x in arrays_of(result)]
-            floats += [each for each in asked if isinstance(each, DType)]
-        found = {each.real for each in floats if each.is_inexact}
-        return DEFAULT if found and F64 not in found else PYTHON
+            found += [each for each in asked if isinstance(each, DType)]
+        return defaults(found)
 
     def _assumed(self, choice: Choice) -> Assumptions:
         """The facts that were given with the signature, for the static values of a choice."""
