@@ -438,12 +438,15 @@ class Definition:
         facts = self._assumed(choice)
         decided: dict[Site, DType] = {}
         while True:
+            loops, revealed = {place: {**each} for place, each in self.loops.items()}, len(self.revealed)
             try:
                 return self._elaborate_under(choice, facts, decided)
             except Widened as widened:  # a size may be 0: what was proven so far may not hold
                 facts = facts.assume(widened.fact)
             except Decided as found:  # each site is decided once
                 decided.update(found.dtypes)
+                self.loops = loops
+                del self.revealed[revealed:]
 
     def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
         """The dtypes where nothing decides, by the signature; `float` has 64 bits there."""

@@ -188,9 +188,22 @@ class Rolled:
         bound += [name for _, name, _ in self._written()]
         bound += [items.name.strip("`") for items in self.carry.contents.values()]
         shown = [name for name in dict.fromkeys(bound) if not name.startswith(" ")]
-        carried = ", ".join(f"`{name}`" for name in shown) or "nothing"
+        dtypes = self._dtypes()
+        carried = ", ".join(f"`{name}`{dtypes.get(name, '')}" for name in shown) or "nothing"
         place = self.frame.span(self.node).head(len("for"))
         self.session.loops[place] = plainly(f"rolled{steps}, carries {carried}")
+
+    def _dtypes(self) -> dict[str, str]:
+        """The dtypes of what begins without one, by names."""
+        leaves = {name: slot.leaves for (_, name), slot in self.carry.slots.items()}
+        for frame, name, place in self._written():
+            cell = _cells_of(self.state.before((frame, name)))[place]
+            leaves[name] = [self.carry.cells[cell]]
+        return {
+            name: " as " + ", ".join(dict.fromkeys(str(leaf.dtype) for leaf in each))
+            for name, each in leaves.items()
+            if any(isinstance(leaf.start, Weak) and leaf.dtype is not None for leaf in each)
+        }
 
     def _written(self) -> Iterator[tuple[Frame, str, int]]:
         """The names whose arrays the loop writes, and which of the cells that each shows."""
