@@ -14,7 +14,7 @@ import pyrsistent
 import pytest
 
 import pscdsl as psc
-from pscdsl import Key, f32, i32
+from pscdsl import Key, f32, f64, i32
 from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import Opaque
 from pscdsl._src.kernels import eager
