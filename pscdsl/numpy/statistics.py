@@ -495,6 +495,7 @@ def _covariances(
     m, final = averaged(m, dtype, name)
     x = _variables(m, rowvar, name)
     if y is not None:
+        y, _ = averaged(y, dtype, name)
         other = _variables(y, rowvar, name)
         sizes = (x.shape[1], other.shape[1])
         require_same_length(x, sizes, name, "a row of `m`", "a row of `y`")
