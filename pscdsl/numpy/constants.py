@@ -130,6 +130,23 @@ class IntegerInfo:
         return _limit("np.iinfo(…)", self, name)
 
 
+@dataclass(frozen=True)
+class NumpyInfo:
+    """What NumPy's own `np.finfo` or `np.iinfo` gave, outside of kernels."""
+
+    info: Any
+
+    def lookup_attribute(self, name: str) -> Any:
+        """A limit, as the scalar that NumPy has."""
+        kind = FloatInfo if isinstance(self.info, np.finfo) else IntegerInfo
+        known = tuple(field.name for field in fields(kind))
+        if name not in known:
+            owner = f"np.{type(self.info).__name__}(…)"
+            raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known))
+        found = getattr(self.info, name)
+        return from_numpy(found) if name == "dtype" else found
+
+
 def _limit(owner: str, info: FloatInfo | IntegerInfo, name: str) -> Any:
     known = tuple(field.name for field in fields(info))
     if name not in known:

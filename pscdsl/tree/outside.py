@@ -40,7 +40,7 @@ from pscdsl.typing.array_types import (
 )
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import PYTHON, F32
+from pscdsl.typing.dtypes import F32, PYTHON
 from pscdsl.typing.python_containers import (
     NDArray,
     is_dict,

@@ -201,6 +201,7 @@ class Writer:
         """A loop over elements that stores, or counts a number up."""
         kind = self.names[name]
         total = f"t{len(self.lines)}"
+        self.put(f"{name} = {name}.copy()")
         self.put(f"{total} = {self.pick(('0.0', '0', '0.1'))}")
         self.put("for i in range(n):")
         self.put(f"    {total} = {total} * 0.5 + {name}[i]")
@@ -231,7 +232,9 @@ class Writer:
             value = f"0.9 * {self.pick(others)}"
         else:
             value = self.pick((self.number(), f"{self.pick(others)}[0]"))
-        self.put(f"{name}{place} {self.pick(('=', '='))} {value}")
+        if self.random.random() < 0.8:
+            self.put(f"{name} = {name}.copy()")
+        self.put(f"{name}{place} = {value}")
 
     def helper(self, name: str) -> None:
         """A call of a helper that is elaborated inline."""

@@ -27,7 +27,7 @@ from pscdsl.typing.array_types import (
     VectorType,
 )
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import PYTHON, KEY, U32, DType, Kind, accepts_weak, becomes
+from pscdsl.typing.dtypes import KEY, PYTHON, U32, DType, Kind, accepts_weak, becomes
 from pscdsl.typing.python_containers import (
     is_dict,
     is_pmap,

@@ -438,7 +438,10 @@ class Definition:
         facts = self._assumed(choice)
         decided: dict[Site, DType] = {}
         while True:
-            loops, revealed = {place: {**each} for place, each in self.loops.items()}, len(self.revealed)
+            loops, revealed = (
+                {place: {**each} for place, each in self.loops.items()},
+                len(self.revealed),
+            )
             try:
                 return self._elaborate_under(choice, facts, decided)
             except Widened as widened:  # a size may be 0: what was proven so far may not hold
