@@ -516,14 +516,20 @@ def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: i
     return Weak(inner, leaf.kind, shape, at, whole=I32)
 
 
-def trace_counter(here: Builder, function: Applicable, carry: Carry, counter: DType) -> TracedBody:
+def trace_counter(
+    here: Builder,
+    function: Applicable,
+    carry: Carry,
+    counter: DType,
+    sites: frozenset[Site] = frozenset(),
+) -> TracedBody:
     """The body of a counting loop; the counter is the last of the block's carry."""
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         (i,) = more
         return function.apply(inner, (i, state), {}), [i + 1]
 
-    return trace_carry(here, carry, [(ArrayType(counter), frozenset())], run)
+    return trace_carry(here, carry, [(ArrayType(counter), sites)], run)
 
 
 def scan(
@@ -644,9 +650,10 @@ def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: An
     if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
         return _counted(here, function, carry, lower, upper)
     low, high = (_index(here, each) for each in (lower, upper))
+    sites = here.program.sites(low) | here.program.sites(high)
     dtype = low.dtype if not isinstance(lower, int) else high.dtype
     low, high = (e.Convert(dtype)(x) if x.dtype is not dtype else x for x in (low, high))
-    body = trace_counter(here, function, carry, dtype)
+    body = trace_counter(here, function, carry, dtype, sites)
     return _counted_while(here, carry, body, Limits(low, high), None)
 
 
