@@ -1,8 +1,8 @@
 """Random programs of arrays and numbers without a dtype, among f64, f32 and `float`.
 
-`python -m tests.fuzz.dtype_programs --programs 10000 --seed 0` prints what became of the programs of
-as many seeds.  A result claims the accuracy of its dtype: it is compared with NumPy's, for which all
-arguments have 64 bits, and the dtype is NumPy's unless a parameter has 32 bits.
+`python -m tests.fuzz.dtype_programs --programs 10000 --seed 0` prints what became of the programs
+of as many seeds.  A result claims the accuracy of its dtype: it is compared with NumPy's, for which
+all arguments have 64 bits, and the dtype is NumPy's unless a parameter has 32 bits.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -175,6 +175,7 @@ class Writer:
         self.names[name] = "o"
 
     def body(self) -> None:
+        """A block of one or two statements."""
         self.depth += 1
         for _ in range(self.random.randint(1, 2)):
             self.statement()
@@ -323,7 +324,7 @@ def plainly(text: str, given: dict[str, Any], static: dict[str, Any]) -> list[An
         return [np.asarray(each) for each in names["main"](**scalars, **static)]
 
 
-TOLERANCES = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 2e-4}
+TOLERANCES: dict[Any, float] = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 2e-4}
 
 
 def tried(seed: int) -> tuple[str, str]:
@@ -345,8 +346,10 @@ def tried(seed: int) -> tuple[str, str]:
         given = arguments(function, n, seed)
         with np.errstate(all="ignore"):
             found: Sequence[Any] = evaluate(function, {"n": n}, list(given.values()))
-        static = {name: each.value for name, each in choice.statics}
-        for place, (one, two) in enumerate(zip(found, plainly(text, given, static), strict=True)):
+        wanted = plainly(text, given, {name: each.value for name, each in choice.statics})
+        if len(found) != len(wanted):
+            return "different", f"{len(found)} results, and Python has {len(wanted)}"
+        for place, (one, two) in enumerate(zip(found, wanted, strict=True)):
             problem = _difference(writer.signature, np.asarray(one), two)
             if problem:
                 return "different", f"result {place} of n={n} {problem}"

@@ -19,8 +19,8 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
     Arrays never promote each other, because a silent promotion changes accuracy and speed far from
     where it happens.  Only integers beside floats, floats beside complex numbers, truth values, and
     scalars take the dtype of what they meet, if NumPy's result has that dtype and they say the same
-    in it.  Python scalars
-    and creation functions without a dtype adapt by themselves.
+    in it.  Python scalars and creation functions without a dtype adapt to what they meet anywhere
+    in the kernel; what a loop or a branch carries adapts to one dtype.
 
     ## Example
 

@@ -70,6 +70,8 @@ class Basis:
 
 Site: TypeAlias = tuple[Span, str, str]
 """Where an array without a dtype gets one: in the source, by which calls, and which of several."""
+MET: Final = (NOWHERE, "", "")
+"""The site of an array without a dtype that has met one of fewer bits than nothing decides."""
 
 
 class Decided(Exception):
@@ -196,7 +198,8 @@ class Program:
     def _undecided(self, value: Value) -> frozenset[Site]:
         """The sites of a value at which the dtype may still be another one."""
         decided = self.decided or {}
-        return frozenset([site for site in self.sites(value) if site not in decided])
+        sites = self.sites(value)
+        return frozenset([site for site in sites if site is not MET and site not in decided])
 
     def named(self, name: str, value: object) -> None:
         """Note that the code calls a value so."""
@@ -533,6 +536,9 @@ class Weak(Operators):
             else:
                 found = Builder.basis.convert(dtype)(self.at(natural))
             self._built[dtype] = found
+            program = self.builder.program
+            if self.shape and dtype.real.bits < program.defaults[self.kind].real.bits:
+                program.mark_also(found, MET)
         return found
 
     def _natural(self, dtype: DType) -> DType:

@@ -447,10 +447,9 @@ def _keep_digits(here: Builder, whole: Value, value: Value) -> None:
     if not program.chosen or value.dtype.is_inexact != whole.dtype.is_inexact:
         return
     narrow, wide = value.dtype.real.bits, whole.dtype.real.bits
-    if narrow < wide:
-        program.want(value, whole.dtype)
-    elif narrow > wide and program.sites(whole):
-        program.want(whole, value.dtype)
+    short, other = (value, whole) if narrow < wide else (whole, value)
+    if narrow != wide and program.sites(short):
+        program.want(short, other.dtype)
         raise Failure(DtypesDiffer(left=whole.type, right=value.type, open=True))
 
 
