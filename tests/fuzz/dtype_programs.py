@@ -26,6 +26,7 @@ from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function, evaluate
+from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.diagnostics import Failure
 from tests.fuzz import reference
 
@@ -299,6 +300,8 @@ def arguments(function: Function, n: int, seed: int) -> dict[str, Any]:
     numbers = np.random.default_rng([seed, n])
     made: dict[str, Any] = {}
     for name, type_ in function.parameters:
+        if not isinstance(type_, ArrayType):
+            continue  # it is static
         dtype = str(type_).split("[")[0]
         shape = (n,) if "[" in str(type_) else ()
         if dtype == "bool":

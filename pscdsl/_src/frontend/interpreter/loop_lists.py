@@ -170,9 +170,9 @@ class Appended:
             return adopt(session, [*self.before])
         assert self.dtype is not None
         program = here.program
-        for each in results:
+        for result in results:
             if self.site is not None:
-                program.mark_also(each, self.site)
+                program.mark_also(result, self.site)
         program.agree([results[0], *[self._leaf(here, each) for each in self.before]])
         rows = results[0]
         if len(results) > 1:
