@@ -438,18 +438,27 @@ class Definition:
         facts = self._assumed(choice)
         decided: dict[Site, DType] = {}
         while True:
-            loops, revealed = (
-                {place: {**each} for place, each in self.loops.items()},
-                len(self.revealed),
-            )
+            loops = {place: {**texts} for place, texts in self.loops.items()}
+            revealed = len(self.revealed)
+            found: Mapping[Site, DType]
+            program = Program(facts, self.default_dtypes(choice), decided)
             try:
-                return self._elaborate_under(choice, facts, decided)
+                function = self._elaborate_under(choice, program)
+                if not program.found:
+                    return function
+                raise Decided(program.found)
+            except Failure:
+                if not program.found:
+                    raise
+                found = program.found
             except Widened as widened:  # a size may be 0: what was proven so far may not hold
                 facts = facts.assume(widened.fact)
-            except Decided as found:  # each site is decided once
-                decided.update(found.dtypes)
-                self.loops = loops
-                del self.revealed[revealed:]
+                continue
+            except Decided as seen:
+                found = seen.dtypes
+            decided.update(found)  # each site once
+            self.loops = loops
+            del self.revealed[revealed:]
 
     def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
         """The dtypes where nothing decides, by the signature; `float` has 64 bits there."""
@@ -474,16 +483,13 @@ class Definition:
                 raise Excluded(AssertionFails(condition=str(given)).at(self.head))
         return Assumptions(tuple(facts))
 
-    def _elaborate_under(
-        self, choice: Choice, facts: Assumptions, decided: Mapping[Site, DType]
-    ) -> Function:
+    def _elaborate_under(self, choice: Choice, program: Program) -> Function:
         signature = self.signature
         types = Instantiation(choice)
         try:
             donated(signature, self.donate)
         except Failure as failure:
             raise failure.at(self.head) from None
-        program = Program(facts, self.default_dtypes(choice), decided)
         session = Session(program, self.closure, self.most_steps)
         entry = program.current
         arguments: dict[str, Any] = {}

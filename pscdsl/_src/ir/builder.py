@@ -101,6 +101,8 @@ class Program:
         """The dtype of each kind where nothing decides."""
         self.decided = decided
         """The dtypes that earlier elaborations came to; None if this one is the only one."""
+        self.found: dict[Site, DType] = {}
+        """The dtypes that this one has come to: its result is of no use if there are any."""
         self.chosen: dict[Atom, frozenset[Site]] = {}
         """The sites at which the dtype of a variable or a number was chosen."""
         self.span: Span = NOWHERE
@@ -165,15 +167,21 @@ class Program:
             if _are_comparable(value.dtype, dtype) and value.dtype.real is not dtype.real:
                 open_ = self._undecided(value)
                 if open_:
-                    raise Decided(dict.fromkeys(open_, dtype.real))
+                    raise Decided({**self.found, **dict.fromkeys(open_, dtype.real)})
 
     def agree(self, values: Iterable[Value | Weak]) -> None:
         """See that values of one kind have one precision; Decided if some have another by choice.
 
         What was not chosen decides, or the widest if all were.
         """
+        decided = self._agreeing(values)
+        if decided:
+            raise Decided({**self.found, **decided})
+
+    def _agreeing(self, values: Iterable[Value | Weak]) -> dict[Site, DType]:
+        """The dtypes that would give values of one kind one precision."""
         if not self.chosen:
-            return
+            return {}
         strong = [each for each in values if isinstance(each, Value)]
         for group in (
             [each for each in strong if each.dtype.is_inexact],
@@ -186,14 +194,26 @@ class Program:
                     continue
                 widest = max((each.dtype.real for each in group), key=lambda dtype: dtype.bits)
                 wanted = firm.pop() if firm else widest
-                raise Decided(
-                    {
-                        site: wanted
-                        for each, sites in zip(group, open_, strict=True)
-                        if each.dtype.real is not wanted
-                        for site in sites
-                    }
-                )
+                return {
+                    site: wanted
+                    for each, sites in zip(group, open_, strict=True)
+                    if each.dtype.real is not wanted
+                    for site in sites
+                }
+        return {}
+
+    def met(self, values: Sequence[Value]) -> DType | None:
+        """The dtype in which values meet once dtypes that were chosen are others; None if none.
+
+        The elaboration goes on, to see what else is to be decided.
+        """
+        decided = self._agreeing(values)
+        if not decided:
+            return None
+        self.found.update(decided)
+        (wanted, *others) = dict.fromkeys(decided.values())
+        complex_ = any(each.dtype.is_complex for each in values)
+        return None if others else wanted.complex if complex_ else wanted
 
     def _undecided(self, value: Value) -> frozenset[Site]:
         """The sites of a value at which the dtype may still be another one."""
@@ -667,11 +687,9 @@ def promote(
                 strong = operand
             elif strong.dtype is not operand.dtype:
                 mixed = True
-                if not widening:
-                    raise _differ(here, values, strong, operand)
         values.append(operand)
     if strong is not None:
-        dtype = _widest(here, values) if mixed else strong.dtype
+        dtype = _widest(here, values, widening) if mixed else strong.dtype
         if raising:
             number = _number_meeting(values) if widening and not dtype.is_inexact else None
             if number is not None:
@@ -685,14 +703,14 @@ def promote(
     return tuple([_in_dtype(here, value, dtype) for value in values])
 
 
-def _widest(here: Builder, operands: Sequence[object]) -> DType:
+def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
     """The dtype of one array in which the others say the same; a Failure if there is none.
 
     Integers whose dtype was chosen take that of floats, as those without a dtype do.
     """
     arrays = [each for each in operands if isinstance(each, Value)]
     program = here.program
-    for wide in arrays:
+    for wide in arrays if widening else ():
         floats = wide.dtype.is_inexact
         if all(
             widens(each.dtype, wide.dtype, not each.shape)
@@ -700,16 +718,17 @@ def _widest(here: Builder, operands: Sequence[object]) -> DType:
             for each in arrays
         ):
             return wide.dtype
+    met = program.met(arrays)
+    if met is not None and all(each.dtype.kind <= met.kind for each in arrays):
+        return met
     right = next(each for each in arrays if each.dtype is not arrays[0].dtype)
-    raise _differ(here, arrays[:-1], arrays[0], right, arrays[-1])
+    raise _differ(here, arrays, arrays[0], right)
 
 
-def _differ(
-    here: Builder, values: Sequence[object], left: Value, right: Value, *more: Value
-) -> Failure:
+def _differ(here: Builder, values: Sequence[object], left: Value, right: Value) -> Failure:
     """Why arrays do not meet; Decided if the dtypes of some were chosen, and may be others."""
     program = here.program
-    program.agree([each for each in (*values, right, *more) if isinstance(each, Value)])
+    program.agree([each for each in (*values, right) if isinstance(each, Value)])
     open_ = any(program.sites(each) for each in (left, right))
     return Failure(DtypesDiffer(left=left.type, right=right.type, open=open_))
 
