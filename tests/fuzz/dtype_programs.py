@@ -91,7 +91,7 @@ ONE = (
     "np.sin({0}) + {1}",
     "0.5 * {0} + {1}",
     "np.tanh({0})",
-    "np.where({0} > 0.3, {0}, {1})",
+    "np.where({0} > 0.3171, {0}, {1})",
     "np.maximum({0}, {1})",
     "{0}[::-1] * 0.9",
     "np.abs({0} - {1})",
@@ -214,7 +214,7 @@ class Writer:
 
     def branch(self, name: str) -> None:
         """A branch on a flag or on an element that binds a name."""
-        test = self.pick(("flag", f"{name}[0] > 0.2", f"{name}.sum() > 1"))
+        test = self.pick(("flag", f"{name}[0] > 0.2173", f"{name}.sum() > 1.0137"))
         self.put(f"if {test}:")
         self.body()
         if self.random.random() < 0.7:
