@@ -76,6 +76,7 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20
 	    $(bin)/python -m tests.fuzz.numpy_differences --grammar $$grammar \
 	        --programs $(PLAIN) --seed $(SEED) || exit 1; \
 	done
+	$(bin)/python -m tests.fuzz.dtype_programs --programs $(PLAIN) --seed $(SEED)
 	$(bin)/python -m tests.fuzz.artefacts --mutants $(STATIC) --seed $(SEED)
 	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_static_walks.py tests/frontend/test_numpy_calls.py tests/numpy/test_argument_walks.py
 	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/analysis/test_keys_fuzz.py

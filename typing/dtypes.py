@@ -7,7 +7,7 @@ creation function without a dtype) has only a kind and takes the dtype of the ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -94,10 +94,20 @@ ALL: Final = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, BF16, F16, F32, F64, C
 _BY_NAME: Final = {each.name: each for each in (*ALL, KEY)}
 
 DEFAULT: Final = {Kind.BOOL: BOOL, Kind.INT: I32, Kind.FLOAT: F32, Kind.COMPLEX: C64}
-"""What a weak operand becomes where nothing decides."""
+"""What a weak operand becomes where nothing decides, in a kernel of 32-bit floats."""
 
 PYTHON: Final = {Kind.BOOL: BOOL, Kind.INT: I64, Kind.FLOAT: F64, Kind.COMPLEX: C128}
-"""What NumPy takes Python's numbers for, where they meet no array."""
+"""What NumPy takes Python's numbers for where nothing decides, as other kernels do."""
+
+
+def defaults(signature: Iterable[DType]) -> Mapping[Kind, DType]:
+    """The dtypes where nothing decides: of 32 bits if a signature has floats, and all are narrow.
+
+    They are NumPy's otherwise.
+    """
+    floats = {each.real for each in signature if each.is_inexact}
+    return DEFAULT if floats and F64 not in floats else PYTHON
+
 
 CLASSES: Final[dict[str, tuple[DType, ...]]] = {
     "Bool": (BOOL,),
@@ -160,13 +170,6 @@ def widens(narrow: DType, wide: DType, scalar: bool) -> bool:
         holds = narrow.bits - narrow.signed <= _DIGITS[wide.real.name]
         return wide is not BF16 and (holds or (scalar and wide.real is F64))
     return narrow.kind < wide.kind and wide.real is narrow
-
-
-def inexact(given: DType) -> DType:
-    """The floating-point type in which a function like `exp` computes on this dtype."""
-    if given.is_inexact:
-        return given
-    return F64 if given.bits == 64 else F32
 
 
 def common(dtypes: Iterable[DType]) -> DType | None:

@@ -45,7 +45,7 @@ from pscdsl.typing.codes.shapes import (
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import DEFAULT, KEY, PYTHON, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import KEY, PYTHON, DType, Kind, accepts_weak
 from pscdsl.typing.python_containers import NDArray, is_sequence, is_tuple
 
 # Static arguments: axes, sizes and shapes, items of lists; never computed numbers.
@@ -336,7 +336,7 @@ def met(
     if values is not None:
         return build(values)
     weak = [x for x in arrays if isinstance(x, Weak)]
-    meets = meeting(weak) if weak else DEFAULT[kind]
+    meets = meeting(weak) if weak else here.program.defaults[kind]
     if weak and are_numbers(weak) and kind <= meets.kind:
         number = build([x.at(meets) for x in weak])
         if not number.shape:
@@ -509,6 +509,7 @@ def _first(items: Sequence[Any]) -> Value:
 
 def _require_one_shape(parts: Sequence[Value], name: str) -> None:
     facts, shape = parts[0].builder.facts, parts[0].shape
+    parts[0].builder.program.agree(parts)
     for each in parts[1:]:
         if each.dtype is not parts[0].dtype:
             raise Failure(DtypesDiffer(left=parts[0].type, right=each.type))

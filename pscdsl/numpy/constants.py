@@ -130,6 +130,23 @@ class IntegerInfo:
         return _limit("np.iinfo(…)", self, name)
 
 
+@dataclass(frozen=True)
+class NumpyInfo:
+    """What NumPy's own `np.finfo` or `np.iinfo` gave, outside of kernels."""
+
+    info: Any
+
+    def lookup_attribute(self, name: str) -> Any:
+        """A limit, as the scalar that NumPy has."""
+        kind = FloatInfo if isinstance(self.info, np.finfo) else IntegerInfo
+        known = tuple(field.name for field in fields(kind))
+        if name not in known:
+            owner = f"np.{type(self.info).__name__}(…)"
+            raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known))
+        found = getattr(self.info, name)
+        return from_numpy(found) if name == "dtype" else found
+
+
 def _limit(owner: str, info: FloatInfo | IntegerInfo, name: str) -> Any:
     known = tuple(field.name for field in fields(info))
     if name not in known:
@@ -222,8 +239,11 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
                 raise Failure(DtypesDiffer(left=ArrayType(strong), right=ArrayType(own)))
             strong = own
     if strong is not None and kind > strong.kind:
-        raise Failure(ScalarDoesNotFit(scalar=f"a weak {dtypes.DEFAULT[kind]}", dtype=strong))
-    return dtypes.DEFAULT[kind] if strong is None else strong
+        raise Failure(ScalarDoesNotFit(scalar=f"a weak {dtypes.PYTHON[kind]}", dtype=strong))
+    if strong is not None:
+        return strong
+    weak = [each for each in arrays_and_dtypes if isinstance(each, Weak)]
+    return (weak[0].builder.program.defaults if weak else dtypes.PYTHON)[kind]
 
 
 @function("numpy.promote_types")

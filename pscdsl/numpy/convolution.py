@@ -16,7 +16,7 @@ from pscdsl._src.primitives.windows import Convolution, Padding, ReduceWindow
 from pscdsl.numpy.calling import as_count, as_integer, as_size, of_numbers
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.products import Labelled, conjugated, contract
-from pscdsl.numpy.reductions import accumulator, require_elements
+from pscdsl.numpy.reductions import require_elements, wide_integers
 from pscdsl.numpy.shorthand import (
     at_least,
     cast,
@@ -400,7 +400,7 @@ def reduce_window(
         wanted = f"an array with {count} axes or more"
         raise Failure(WrongNumberOfAxes(function=name, given=x.type, wanted=wanted))
     if kind in ("sum", "prod"):
-        x = cast(x, accumulator(x.dtype))
+        x = wide_integers(x)
     else:
         require(name, x, REAL)
     return _pooled(x, KINDS[kind], window, strides, padding, dilation, count, name)

@@ -22,12 +22,12 @@ from pscdsl._src.primitives.custom_derivatives import Values, with_own_tangents
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.while_loop import While
 from pscdsl.numpy.calling import of_arrays, of_numbers
-from pscdsl.numpy.shorthand import cast, filled, where
+from pscdsl.numpy.shorthand import cast, filled, floats_of, where
 from pscdsl.typing.codes.element_types import DtypeNotAccepted, NegativePowerOfInteger
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import BOOL, F64, I8, I16, I32, I64, KEY, U8, U16, U32, U64, Kind, inexact
+from pscdsl.typing.dtypes import BOOL, F64, I8, I16, I32, I64, KEY, U8, U16, U32, U64, Kind
 
 # Elementwise functions that are one primitive each, as tables of names.
 #
@@ -37,7 +37,7 @@ from pscdsl.typing.dtypes import BOOL, F64, I8, I16, I32, I64, KEY, U8, U16, U32
 
 def to_inexact(x: Value) -> Value:
     """The same numbers, integers and bools in floating point; keys stay, to be refused by name."""
-    return x if x.dtype is KEY else cast(x, inexact(x.dtype))
+    return floats_of(x)
 
 
 def with_i64(x: Value) -> Value:

@@ -31,14 +31,24 @@ from pscdsl.numpy.calling import (
 )
 from pscdsl.numpy.creation import array
 from pscdsl.numpy.elementwise import REAL, conjugate, require, to_inexact
-from pscdsl.numpy.shorthand import cast, joined, largest, least, part, simplified, transposed, where
+from pscdsl.numpy.shorthand import (
+    cast,
+    floats_of,
+    joined,
+    largest,
+    least,
+    part,
+    simplified,
+    transposed,
+    where,
+)
 from pscdsl.typing.array_types import size_of
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import UnprovenSize, WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import I32, DType, Kind, inexact
+from pscdsl.typing.dtypes import I32, DType, Kind
 from pscdsl.typing.python_containers import is_sequence
 
 Lengths: TypeAlias = Sequence[Size | None]
@@ -196,8 +206,10 @@ def _transformed(
 def _prepared(name: str, kind: FftKind, x: Value) -> Value:
     """The operand in a dtype that can be transformed."""
     require(name, x, REAL if kind == "rfft" else "any")
-    wide = inexact(x.dtype).complex
-    return cast(x, wide.real if kind == "rfft" else wide)
+    x = floats_of(x)
+    wide, sites = x.dtype.complex, x.builder.program.sites(x)
+    found = cast(x, wide.real if kind == "rfft" else wide)
+    return found.builder.program.mark(found, sites)
 
 
 def _require(name: str, x: Value, claim: Fact) -> None:

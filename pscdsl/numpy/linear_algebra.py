@@ -43,6 +43,7 @@ from pscdsl.numpy.reductions import extremum, finished, reduced_shape, require_e
 from pscdsl.numpy.shorthand import (
     cast,
     filled,
+    integers_of,
     is_nan,
     largest,
     reshaped,
@@ -485,7 +486,7 @@ def rounds_off(rcond: Any) -> bool:
 
 def _count(truths: Value) -> Value:
     """How many hold along the last axis, as i32."""
-    return total(cast(truths, I32), (truths.ndim - 1,))
+    return integers_of(total(cast(truths, I32), (truths.ndim - 1,)))
 
 
 @of_numbers("numpy.linalg.matrix_rank", together=("A",), numbers=("tol", "rtol"))
@@ -496,7 +497,7 @@ def matrix_rank(A: Value, tol: Any = None, hermitian: bool = False, *, rtol: Any
         raise Failure(BadArguments(function=name, problem="takes `tol` or `rtol`, not both"))
     if A.ndim < 2:
         some = truth(A)
-        return cast(Reduce("any", (0,))(some) if A.ndim else some, I32)
+        return integers_of(Reduce("any", (0,))(some) if A.ndim else some)
     x = from_triangle(square(name, A)) if hermitian else matrix(name, A)
     require_elements(x, (x.ndim - 2, x.ndim - 1), name)
     singular = Svd(vectors=False)(x)

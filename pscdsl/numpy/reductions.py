@@ -25,6 +25,7 @@ from pscdsl.numpy.shorthand import (
     at_least,
     cast,
     filled,
+    integers_of,
     is_nan,
     joined,
     raveled,
@@ -38,7 +39,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, I32, U32, DType
+from pscdsl.typing.dtypes import BOOL, I32, U32, U64, DType, Kind
 
 # Sums, products, extrema and truth over axes.
 #
@@ -46,19 +47,22 @@ from pscdsl.typing.dtypes import BOOL, I32, U32, DType
 # maximum) is refused unless there is known to be something.
 
 
-def accumulator(dtype: DType) -> DType:
-    """In which dtype elements are added up: at least 32 bits for integers."""
-    if dtype is BOOL:
-        return I32
-    if dtype.is_integer and dtype.bits < 32:
-        return I32 if dtype.signed else U32
-    return dtype
+def wide_integers(a: Value) -> Value:
+    """Integers and bools as they are added up: in as many bits as integers have here."""
+    if a.dtype.is_integer and not a.dtype.signed:
+        program = a.builder.program
+        bits = program.choose(program.site("integers"), Kind.INT).bits
+        wide = U64 if bits == 64 else U32
+        return a if a.dtype.bits >= wide.bits else integers_of(a, wide)
+    if a.dtype is BOOL or (a.dtype.is_integer and a.dtype.bits < 64):
+        return integers_of(a)
+    return a
 
 
 def accumulated(a: Value, dtype: DType | None, name: str) -> Value:
     """The array in the dtype in which it is added up."""
     if dtype is None:
-        return cast(a, accumulator(a.dtype))
+        return wide_integers(a)
     if not dtype.is_number:
         problem = f"takes a dtype of numbers, not {dtype}"
         raise Failure(BadArguments(function=name, problem=problem))
@@ -123,8 +127,11 @@ def sum(  # noqa: A001
     initial: Value | Scalar | None = None,
 ) -> Value:
     """The sum over axes; bool and small integers are summed in 32 bits."""
-    x = accumulated(a, dtype, "numpy.sum")
-    result = total(x, reduced_axes(axis, a.ndim, "numpy.sum"), keepdims)
+    axes = reduced_axes(axis, a.ndim, "numpy.sum")
+    if a.dtype is BOOL and dtype is None:
+        result = integers_of(total(cast(a, I32), axes, keepdims))
+    else:
+        result = total(accumulated(a, dtype, "numpy.sum"), axes, keepdims)
     return _started(result, initial, add)
 
 
@@ -224,7 +231,8 @@ def any(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -
 @of_numbers("numpy.count_nonzero", alone=("a",))
 def count_nonzero(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """How many elements are other than zero, as i32."""
-    return total(cast(truth(a), I32), reduced_axes(axis, a.ndim, "numpy.count_nonzero"), keepdims)
+    axes = reduced_axes(axis, a.ndim, "numpy.count_nonzero")
+    return integers_of(total(cast(truth(a), I32), axes, keepdims))
 
 
 def without_nan(a: Value, value: Scalar) -> Value:

@@ -21,7 +21,7 @@ from pscdsl._src.primitives.shaping import (
 from pscdsl.typing.array_types import Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Dim, Size, maximum, minimum
-from pscdsl.typing.dtypes import BOOL, F32, I32, DType
+from pscdsl.typing.dtypes import BOOL, F32, F64, I32, KEY, DType, Kind
 
 
 def listed(x: object) -> Sequence[Any] | None:
@@ -32,6 +32,24 @@ def listed(x: object) -> Sequence[Any] | None:
 def cast(x: Value, dtype: DType) -> Value:
     """A value in a dtype."""
     return x if x.dtype is dtype else Convert(dtype)(x)
+
+
+def floats_of(x: Value) -> Value:
+    """The same numbers in floating point: integers and bools in what is chosen for them here."""
+    if x.dtype.is_inexact or x.dtype is KEY:
+        return x
+    program = x.builder.program
+    site = program.site("floats")
+    own = F64 if x.dtype.bits == 64 else program.defaults[Kind.FLOAT]
+    dtype = program.choose(site, Kind.FLOAT) if site in (program.decided or ()) else own
+    return program.mark_also(cast(x, dtype), site)
+
+
+def integers_of(x: Value, dtype: DType | None = None) -> Value:
+    """Places, counts and sums of integers, in the dtype that is chosen for them here."""
+    program = x.builder.program
+    site = program.site("integers")
+    return program.mark_also(cast(x, dtype or program.choose(site, Kind.INT)), site)
 
 
 def reshaped(x: Value, shape: Shape) -> Value:

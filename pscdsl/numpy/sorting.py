@@ -31,6 +31,7 @@ from pscdsl.numpy.shorthand import (
     cast,
     counting,
     filled,
+    integers_of,
     iota,
     joined,
     listed,
@@ -49,7 +50,7 @@ from pscdsl.typing.codes.shapes import DataDependentShape, WrongNumberOfAxes, di
 from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer, TooFewElements, WeightsDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import I32, I64, U32, DType, Kind, inexact
+from pscdsl.typing.dtypes import I32, I64, U32, DType, Kind
 from pscdsl.typing.python_containers import is_known_array, is_sequence
 
 # Order: sorting, places of extrema, the largest few.
@@ -109,15 +110,14 @@ def argsort(
 ) -> Value:
     """The i32 places of the elements in ascending order; always stable."""
     _is_stable("numpy.argsort", kind, stable)
-    return order_of(*_one_axis(a, axis, "numpy.argsort"))
+    return integers_of(order_of(*_one_axis(a, axis, "numpy.argsort")))
 
 
 @of_numbers("numpy.sort_complex", together=("a",))
 def sort_complex(a: Value) -> Value:
     """The elements in ascending order, as complex numbers."""
-    return in_order(
-        cast(a, inexact(a.dtype).complex), normalize_axis(-1, a.ndim, "numpy.sort_complex")
-    )
+    x = to_inexact(a)
+    return in_order(cast(x, x.dtype.complex), normalize_axis(-1, a.ndim, "numpy.sort_complex"))
 
 
 @function("numpy.lexsort", alone=("keys",))
@@ -142,7 +142,7 @@ def lexsort(here: Builder, keys: Value | Sequence[Value], axis: int = -1) -> Val
         _require_same_shape(first, key)
     place = normalize_axis(axis, first.ndim, "numpy.lexsort")
     results = Sort(place, keys=len(keys)).bind(*reversed(keys), counting(first, place))
-    return results[-1]
+    return integers_of(results[-1])
 
 
 def _require_same_shape(first: Value, key: Value) -> None:
@@ -196,7 +196,7 @@ def argpartition(
     _require_introselect("numpy.argpartition", kind)
     x, place = _one_axis(a, axis, "numpy.argpartition")
     _check_places(x, place, kth, kind, "numpy.argpartition")
-    return order_of(x, place)
+    return integers_of(order_of(x, place))
 
 
 def _require_introselect(name: str, kind: Any) -> None:
@@ -209,7 +209,7 @@ def _place(a: Value, kind: Extreme, axis: int | None, keepdims: bool, name: str)
     require(name, a, REAL)
     x, place = _one_axis(a, axis, name)
     require_elements(x, (place,), name)
-    result = ArgReduce(kind, place, I32)(x)
+    result = integers_of(ArgReduce(kind, place, I32)(x))
     if axis is None and keepdims:
         return reshaped(result, (1,) * a.ndim)
     return finished(result, x.shape, (place,), keepdims)
@@ -295,7 +295,7 @@ def searchsorted(a: Value, v: Value, side: str = "left", sorter: Any = None) -> 
         require_same_length(a, (size, other), "numpy.searchsorted", "the array", "the `sorter`")
         require_elements(a, (0,), "numpy.searchsorted")
         a = Gather((0,))(a, reshaped(sorter, (other, 1)))
-    return places(a, v, _side(side, "numpy.searchsorted"))
+    return integers_of(places(a, v, _side(side, "numpy.searchsorted")))
 
 
 def _sorter(here: Builder, given: Any) -> Value:
@@ -318,13 +318,14 @@ def digitize(x: Value, bins: Value, right: bool = False) -> Value:
     require("numpy.digitize", x, REAL)
     side: Side = "left" if right else "right"
     if count == 0:
-        return x.builder.full(0, x.shape, I32)
+        return integers_of(x.builder.full(0, x.shape, I32))
     if not at_least(x.builder.facts, count, 1):
-        return places(bins, x, side)
+        return integers_of(places(bins, x, side))
     descending: Value = e.greater(at(bins, 0, 0), at(bins, 0, count - 1))
     ascending = where(descending, reversed_along(bins, 0), bins)
     found = places(ascending, x, side)
-    return where(descending, e.subtract(x.builder.program.current.size(count, I32), found), found)
+    last = x.builder.program.current.size(count, I32)
+    return integers_of(where(descending, e.subtract(last, found), found))
 
 
 @of_numbers("numpy.isin", together=("element", "test_elements"))
@@ -396,7 +397,8 @@ def bincount(
     inside = e.less(x, here.size(length, x.dtype))
     if x.dtype.signed:
         inside = e.bitwise_and(e.greater_equal(x, 0), inside)
-    return tallied(x, inside, weights, length)
+    counts = tallied(x, inside, weights, length)
+    return counts if weights is not None else integers_of(counts)
 
 
 @of_numbers("numpy.histogram_bin_edges", together=("a",), traced=("bins", "range"))
@@ -431,6 +433,8 @@ def histogram(
         dtype = edges.dtype if weights is None else to_inexact(weights).dtype
         amounts = cast(counts, dtype)
         counts = e.divide(e.divide(amounts, cast(widths, dtype)), total(amounts, (0,)))
+    elif weights is None:
+        counts = integers_of(counts)
     return counts, edges
 
 

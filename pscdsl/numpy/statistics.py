@@ -52,19 +52,20 @@ from pscdsl.typing.codes.shapes import WrongNumberOfAxes, instance
 from pscdsl.typing.codes.shapes_of_arguments import TooFewElements, WeightsDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import BOOL, F64, I32, DType, inexact
+from pscdsl.typing.dtypes import BOOL, F64, I32, DType
 
 # Means, variances and standard deviations, in two passes; half precisions are taken in f32.
 
 
-def averaging_dtype(a: Value, dtype: DType | None, name: str) -> DType:
-    """The floating-point dtype of an average."""
+def averaged(a: Value, dtype: DType | None, name: str) -> tuple[Value, DType]:
+    """An array of which an average is taken, and the floating-point dtype of that."""
     if dtype is None:
-        return inexact(a.dtype)
+        a = to_inexact(a)
+        return a, a.dtype
     if not dtype.is_inexact:
         problem = f"takes a floating-point or complex dtype, not {dtype}"
         raise Failure(BadArguments(function=name, problem=problem))
-    return accumulated(a, dtype, name).dtype
+    return a, accumulated(a, dtype, name).dtype
 
 
 def mean_over(x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
@@ -85,8 +86,8 @@ def squared(x: Value) -> Value:
 def mean(
     a: Value, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False
 ) -> Value:
-    """The mean over axes; of integers in f32, or f64 for those of 64 bits."""
-    result = averaging_dtype(a, dtype, "numpy.mean")
+    """The mean over axes, in floating point."""
+    a, result = averaged(a, dtype, "numpy.mean")
     axes = reduced_axes(axis, a.ndim, "numpy.mean")
     return cast(mean_over(cast(a, wide(result)), axes, keepdims), result)
 
@@ -103,7 +104,7 @@ def var(
     correction: Any = OMITTED,
 ) -> Value:
     """The variance over axes, real also for complex numbers, unless a dtype is given."""
-    result = averaging_dtype(a, dtype, "numpy.var")
+    a, result = averaged(a, dtype, "numpy.var")
     variance = _variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
     return cast(variance, result.real if dtype is None else result)
 
@@ -120,7 +121,7 @@ def std(
     correction: Any = OMITTED,
 ) -> Value:
     """The standard deviation over axes, real also for complex numbers, unless a dtype is given."""
-    result = averaging_dtype(a, dtype, "numpy.std")
+    a, result = averaged(a, dtype, "numpy.std")
     variance = _variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
     return cast(sqrt(variance), result.real if dtype is None else result)
 
@@ -166,7 +167,7 @@ def nanmean(
     a: Value, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False
 ) -> Value:
     """The mean of what is not NaN; NaN if there is nothing else."""
-    result = averaging_dtype(a, dtype, "numpy.nanmean")
+    a, result = averaged(a, dtype, "numpy.nanmean")
     axes, x = reduced_axes(axis, a.ndim, "numpy.nanmean"), cast(a, wide(result))
     return cast(divide(_present_total(x, axes, keepdims), _present(x, axes, keepdims)), result)
 
@@ -183,7 +184,7 @@ def nanvar(
     correction: Any = OMITTED,
 ) -> Value:
     """The variance of what is not NaN; NaN if there is too little else."""
-    result = averaging_dtype(a, dtype, "numpy.nanvar")
+    a, result = averaged(a, dtype, "numpy.nanvar")
     variance = _nan_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
     return cast(variance, result.real if dtype is None else result)
 
@@ -200,7 +201,7 @@ def nanstd(
     correction: Any = OMITTED,
 ) -> Value:
     """The standard deviation of what is not NaN; NaN if there is too little else."""
-    result = averaging_dtype(a, dtype, "numpy.nanstd")
+    a, result = averaged(a, dtype, "numpy.nanstd")
     variance = _nan_variance(a, axis, result, _ddof(ddof, correction), keepdims, mean)
     return cast(sqrt(variance), result.real if dtype is None else result)
 
@@ -506,9 +507,10 @@ def _covariances(
     dtype: DType | None,
     name: str,
 ) -> Value:
-    final = averaging_dtype(m, dtype, name)
+    m, final = averaged(m, dtype, name)
     x = _variables(m, rowvar, name)
     if y is not None:
+        y, _ = averaged(y, dtype, name)
         other = _variables(y, rowvar, name)
         sizes = (x.shape[1], other.shape[1])
         require_same_length(x, sizes, name, "a row of `m`", "a row of `y`")

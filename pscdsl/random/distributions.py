@@ -20,7 +20,18 @@ from pscdsl.numpy.calling import as_count, normalize_axis
 from pscdsl.numpy.elementwise import literal
 from pscdsl.numpy.indexing import require_elements
 from pscdsl.numpy.reductions import cumsum, extremum, total
-from pscdsl.numpy.shorthand import at, at_least, cast, counting, filled, part, reshaped, where, wide
+from pscdsl.numpy.shorthand import (
+    at,
+    at_least,
+    cast,
+    counting,
+    filled,
+    integers_of,
+    part,
+    reshaped,
+    where,
+    wide,
+)
 from pscdsl.numpy.sorting import argmax, places
 from pscdsl.numpy.updating import take
 from pscdsl.random.drawing import (
@@ -28,6 +39,7 @@ from pscdsl.random.drawing import (
     accepted,
     array_of,
     between,
+    drawn_in,
     fitted,
     float_dtype,
     integers,
@@ -48,7 +60,7 @@ from pscdsl.typing.codes.shapes import UnprovenSize, WrongNumberOfAxes, disagree
 from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import F64, I32, KEY, U64, DType
+from pscdsl.typing.dtypes import F64, I32, KEY, U64, DType, Kind
 from pscdsl.typing.python_containers import is_integer_scalar
 
 # Distributions: continuous ones, Poisson numbers, gamma numbers and what is made of them.
@@ -105,7 +117,7 @@ def normal(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Val
     """Normal numbers with mean 0 and variance 1."""
     sizes = shape_of("normal", here.facts, shape)
     if dtype is None or not dtype.is_complex:
-        return standard_normal(key, sizes, float_dtype("normal", dtype))
+        return standard_normal(key, sizes, float_dtype(here, "normal", dtype))
     parts = [standard_normal(each, sizes, dtype.real) for each in subkeys(key, 2)]
     return e.divide(e.make_complex(*parts), math.sqrt(2))  # type: ignore[no-any-return]
 
@@ -113,14 +125,14 @@ def normal(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Val
 @of_key("exponential")
 def exponential(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """Exponential numbers with mean 1."""
-    kind = float_dtype("exponential", dtype)
+    kind = float_dtype(here, "exponential", dtype)
     return standard_exponential(key, shape_of("exponential", here.facts, shape), kind)
 
 
 @of_key("laplace")
 def laplace(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """Laplace numbers with mean 0 and scale 1."""
-    kind = float_dtype("laplace", dtype)
+    kind = float_dtype(here, "laplace", dtype)
     u = _signed(key, shape_of("laplace", here.facts, shape), wide(kind))
     return cast(e.multiply(e.sign(u), e.log1p(e.negative(e.absolute(u)))), kind)
 
@@ -128,14 +140,14 @@ def laplace(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Va
 @of_key("gumbel")
 def gumbel(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """Standard Gumbel numbers."""
-    kind = float_dtype("gumbel", dtype)
+    kind = float_dtype(here, "gumbel", dtype)
     return standard_gumbel(key, shape_of("gumbel", here.facts, shape), kind)
 
 
 @of_key("logistic")
 def logistic(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """Logistic numbers with mean 0 and scale 1."""
-    kind = float_dtype("logistic", dtype)
+    kind = float_dtype(here, "logistic", dtype)
     u = positive(key, shape_of("logistic", here.facts, shape), wide(kind))
     return cast(e.subtract(e.log(u), e.log1p(e.negative(u))), kind)
 
@@ -145,7 +157,7 @@ def truncated_normal(
     here: Builder, key: Value, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
 ) -> Value:
     """Normal numbers with mean 0 and variance 1 under the condition of lying between bounds."""
-    kind = float_dtype("truncated_normal", dtype, (lower, upper))
+    kind = float_dtype(here, "truncated_normal", dtype, (lower, upper))
     bounds = [operand(here, each, kind) for each in (lower, upper)]
     sizes = shape_of("truncated_normal", here.facts, shape, bounds)
     low, high = fitted(bounds, sizes)
@@ -213,8 +225,8 @@ def poisson(here: Builder, key: Value, lam: Any, shape: Any = None, dtype: Any =
 
     What the dtype does not hold is its largest number.
     """
-    kind = required("poisson", dtype or I32, "integer")
-    given = operand(here, lam, float_dtype("poisson", None, (lam,)))
+    kind = required("poisson", dtype or drawn_in(here, Kind.INT), "integer")
+    given = operand(here, lam, float_dtype(here, "poisson", None, (lam,)))
     sizes = shape_of("poisson", here.facts, shape, (given,))
     mean = broadcast_to(cast(given, F64), sizes)
     most = float(kind.range[1])
@@ -348,7 +360,7 @@ def _parameters(
     here: Builder, name: str, given: tuple[Any, ...], shape: Any, dtype: Any
 ) -> tuple[list[Value], Shape, Any]:
     """The parameters of a distribution as it computes with them, their shape, and its dtype."""
-    kind = float_dtype(name, dtype, given)
+    kind = float_dtype(here, name, dtype, given)
     values = [operand(here, each, kind) for each in given]
     sizes = shape_of(name, here.facts, shape, values)
     return [broadcast_to(cast(each, wide(kind)), sizes) for each in values], sizes, kind
@@ -382,7 +394,7 @@ def beta(here: Builder, key: Value, a: Any, b: Any, shape: Any = None, dtype: An
 @of_key("dirichlet")
 def dirichlet(here: Builder, key: Value, alpha: Any, shape: Any = None, dtype: Any = None) -> Value:
     """Dirichlet vectors along the last axis; `shape` is that of the batch before it."""
-    kind = float_dtype("dirichlet", dtype, (alpha,))
+    kind = float_dtype(here, "dirichlet", dtype, (alpha,))
     given = operand(here, alpha, kind)
     if not given.ndim:
         raise Failure(
@@ -432,7 +444,7 @@ def permutation(
     """`x` in a random order along an axis, of the numbers below `x` if that is a size."""
     size = _counted(here, "permutation", x)
     if size is not None:
-        return order(key, size)
+        return integers_of(order(key, size))
     array = _array(here, x)
     along = normalize_axis(axis, array.ndim, "psc.random.permutation")
     if array.dtype is not KEY and (independent or array.ndim == 1):
@@ -475,7 +487,7 @@ def choice(
 
 
 def _chances(here: Builder, p: Any, size: Size) -> Value:
-    chances = operand(here, p, float_dtype("choice", None, (p,)))
+    chances = operand(here, p, float_dtype(here, "choice", None, (p,)))
     if chances.ndim != 1 or not here.facts.equal(chances.shape[0], size):
         given = chances.shape[0] if chances.ndim == 1 else chances.ndim
         why = disagreement(here.facts, given, size) if chances.ndim == 1 else "`p` has 1 axis"
@@ -515,7 +527,7 @@ def _without_replacement(
 @of_key("categorical")
 def categorical(here: Builder, key: Value, logits: Any, axis: int = -1, shape: Any = None) -> Value:
     """Places along an axis, with probabilities whose logarithms are `logits` but for a constant."""
-    given = operand(here, logits, float_dtype("categorical", None, (logits,)))
+    given = operand(here, logits, float_dtype(here, "categorical", None, (logits,)))
     along = normalize_axis(axis, given.ndim, "psc.random.categorical")
     batch = (*given.shape[:along], *given.shape[along + 1 :])
     wanted = batch if shape is None else shape_of("categorical", here.facts, shape)

@@ -27,7 +27,7 @@ from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer, Sc
 from pscdsl.typing.codes.keys import NotOneKey
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BF16, BOOL, F32, I32, I64, KEY, U8, U16, U32, U64, DType
+from pscdsl.typing.dtypes import BF16, BOOL, I32, I64, KEY, U8, U16, U32, U64, DType, Kind
 from pscdsl.typing.python_containers import is_constant, is_sequence
 
 # What all functions of this package share: their key, a shape, a dtype, operands.
@@ -42,12 +42,22 @@ def of_key(name: str) -> Callable[[Callable[..., Any]], Meaning]:
         def checked(here: Builder, key: Any, *args: Any, **kwargs: Any) -> Any:
             if not isinstance(key, Value) or key.dtype is not KEY or key.ndim:
                 raise Failure(NotOneKey(function=f"psc.random.{name}", found=describe(key)))
-            return body(here, key, *args, **kwargs)
+            found = body(here, key, *args, **kwargs)
+            given = (*args, *kwargs.values())
+            if isinstance(found, Value) and found.dtype.is_number and not any(map(_says, given)):
+                program = here.program
+                program.mark_also(found, program.site("draws"))
+            return found
 
         checked.__signature__ = inspect.signature(body)  # type: ignore[attr-defined]
         return function(qualified)(checked)
 
     return declare
+
+
+def _says(argument: Any) -> bool:
+    """Whether an argument says in which dtype numbers are drawn."""
+    return isinstance(argument, Value | DType | str | type) or is_constant(argument)
 
 
 def subkeys(key: Value, count: int) -> list[Value]:
@@ -56,9 +66,15 @@ def subkeys(key: Value, count: int) -> list[Value]:
     return [at(keys, 0, index) for index in range(count)]
 
 
-def float_dtype(name: str, dtype: Any, operands: Sequence[Any] = ()) -> DType:
-    """The floating-point dtype that is asked for, or that of the operands, or f32."""
-    return required(name, dtype or dtype_of(operands) or F32, "floating")
+def float_dtype(here: Builder, name: str, dtype: Any, operands: Sequence[Any] = ()) -> DType:
+    """The floating-point dtype that is asked for, or that of the operands, or one chosen here."""
+    wanted = dtype or dtype_of(operands) or drawn_in(here, Kind.FLOAT)
+    return required(name, wanted, "floating")
+
+
+def drawn_in(here: Builder, kind: Kind) -> DType:
+    """The dtype of numbers of a kind that nothing else decides."""
+    return here.program.choose(here.program.site("draws"), kind)
 
 
 def dtype_of(operands: Sequence[Any]) -> DType | None:
@@ -95,6 +111,7 @@ def operand(here: Builder, x: Any, dtype: DType) -> Value:
     given = array_of(here, x)
     if isinstance(given, Weak):
         return given.at(dtype)
+    here.program.want(given, dtype)
     if given.dtype is not dtype:
         raise Failure(DtypesDiffer(left=given.type, right=given.type.with_dtype(dtype)))
     return given
@@ -227,7 +244,7 @@ def uniform(
     maxval: Any = 1.0,
 ) -> Value:
     """Numbers from `minval` up to, never reaching, `maxval`."""
-    kind = float_dtype("uniform", dtype, (minval, maxval))
+    kind = float_dtype(here, "uniform", dtype, (minval, maxval))
     sizes = shape_of("uniform", here.facts, shape)
     if minval == 0 and maxval == 1 and not isinstance(minval, Value | Weak):
         return unit(key, sizes, kind)
@@ -238,7 +255,7 @@ def uniform(
 @of_key("bernoulli")
 def bernoulli(here: Builder, key: Value, p: Any = 0.5, shape: Any = None) -> Value:
     """True with probability `p`: never where it is 0, always where it is 1."""
-    chance = operand(here, p, float_dtype("bernoulli", None, (p,)))
+    chance = operand(here, p, float_dtype(here, "bernoulli", None, (p,)))
     sizes = shape_of("bernoulli", here.facts, shape, (chance,))
     (fitting,) = fitted([chance], sizes)
     result: Value = e.less(unit(key, sizes, chance.dtype), fitting)
@@ -248,7 +265,7 @@ def bernoulli(here: Builder, key: Value, p: Any = 0.5, shape: Any = None) -> Val
 @of_key("rademacher")
 def rademacher(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
     """1 or -1, each with probability one half."""
-    wanted = required("rademacher", dtype or I32, "numeric")
+    wanted = required("rademacher", dtype or drawn_in(here, Kind.INT), "numeric")
     if wanted.is_unsigned:
         problem = "takes a dtype that holds -1"
         raise Failure(BadArguments(function="psc.random.rademacher", problem=problem))
@@ -269,7 +286,8 @@ def randint(
     here: Builder, key: Value, shape: Any, minval: Any, maxval: Any, dtype: Any = None
 ) -> Value:
     """Integers from `minval` up to, not including, `maxval`."""
-    kind = required("randint", dtype or dtype_of((minval, maxval)) or I32, "integer")
+    wanted = dtype or dtype_of((minval, maxval)) or drawn_in(here, Kind.INT)
+    kind = required("randint", wanted, "integer")
     sizes = shape_of("randint", here.facts, shape)
     return integers(here, key, sizes, minval, maxval, kind)
 

@@ -40,7 +40,7 @@ from pscdsl.typing.array_types import (
 )
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DEFAULT, F32
+from pscdsl.typing.dtypes import F32, PYTHON
 from pscdsl.typing.python_containers import (
     NDArray,
     is_dict,
@@ -60,7 +60,7 @@ class Outside:
     def array(self, value: Any) -> ArrayType:
         """The type of an array or number."""
         if isinstance(value, bool | int | float | complex):
-            return ArrayType(DEFAULT[kind_of(value)])
+            return ArrayType(PYTHON[kind_of(value)])
         real = _class_of(value)
         try:
             if isinstance(value, np.ndarray | np.generic | Array):

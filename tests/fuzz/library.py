@@ -409,19 +409,19 @@ def _rebuilt(g: Body, a: Array, s: Array) -> None:
 
 
 DRAWS: tuple[tuple[str, str, float, float, float], ...] = (
-    ("uniform({k}, {s})", "f32", 0, 1, 0),
-    ("normal({k}, {s})", "f32", -8, 8, 0),
-    ("randint({k}, {s}, 0, 4)", "i32", 0, 4, 1),
+    ("uniform({k}, {s}, np.float32)", "f32", 0, 1, 0),
+    ("normal({k}, {s}, np.float32)", "f32", -8, 8, 0),
+    ("randint({k}, {s}, 0, 4, np.int32)", "i32", 0, 4, 1),
     ("bernoulli({k}, 0.5, {s})", "bool_", 0, 1, 0),
-    ("exponential({k}, {s})", "f32", 0, 90, 0),
-    ("gumbel({k}, {s})", "f32", -5, 90, 0),
-    ("laplace({k}, {s})", "f32", -90, 90, 0),
-    ("logistic({k}, {s})", "f32", -90, 90, 0),
-    ("rademacher({k}, {s})", "i32", -1, 1, 1),
-    ("truncated_normal({k}, -1, 2, {s})", "f32", -1, 2, 0),
-    ("gamma({k}, 1.5, {s})", "f32", 0, 100, 0),
-    ("beta({k}, 1.5, 2.0, {s})", "f32", 0, 1, 0),
-    ("poisson({k}, 2.0, {s})", "i32", 0, 100, 1),
+    ("exponential({k}, {s}, np.float32)", "f32", 0, 90, 0),
+    ("gumbel({k}, {s}, np.float32)", "f32", -5, 90, 0),
+    ("laplace({k}, {s}, np.float32)", "f32", -90, 90, 0),
+    ("logistic({k}, {s}, np.float32)", "f32", -90, 90, 0),
+    ("rademacher({k}, {s}, np.int32)", "i32", -1, 1, 1),
+    ("truncated_normal({k}, -1, 2, {s}, np.float32)", "f32", -1, 2, 0),
+    ("gamma({k}, 1.5, {s}, np.float32)", "f32", 0, 100, 0),
+    ("beta({k}, 1.5, 2.0, {s}, np.float32)", "f32", 0, 1, 0),
+    ("poisson({k}, 2.0, {s}, np.int32)", "i32", 0, 100, 1),
     ("bits({k}, {s})", "u32", 0, 2**32, 1),
 )
 

@@ -138,7 +138,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
 
 def _carried(x: Any) -> Any:
     """A number as a loop carries it: an array, in the dtype of what nothing decides."""
-    dtype = {bool: np.bool_, int: np.int32, float: np.float32}.get(type(x))  # f64 is a float
+    dtype = {bool: np.bool_, int: np.int64, float: np.float64}.get(type(x))
     return x if dtype is None else dtype(x)
 
 

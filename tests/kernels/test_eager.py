@@ -14,7 +14,7 @@ import pyrsistent
 import pytest
 
 import pscdsl as psc
-from pscdsl import Key, f32, i32
+from pscdsl import Key, f32, f64, i32
 from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import Opaque
 from pscdsl._src.kernels import eager
@@ -322,7 +322,7 @@ DRAWS: dict[str, tuple[Any, ...]] = {
     "poisson": (4.0, (3,)),
     "permutation": (Y,),
     "choice": (X, (2,), False),
-    "categorical": (Y,),
+    "categorical": (Y.astype(np.float64),),
 }
 
 
@@ -417,7 +417,7 @@ SIZE: Any = np.int64(3)
 
 
 @psc.kernel
-def sized(key: Key, x: f32["4"]):  # type: ignore[no-untyped-def]
+def sized(key: Key, x: f64["4"]):  # type: ignore[no-untyped-def]
     first, second, third, fourth = psc.random.split(key, 4)
     return (
         psc.random.normal(first, SIZE),
@@ -430,7 +430,7 @@ def sized(key: Key, x: f32["4"]):  # type: ignore[no-untyped-def]
 
 
 def test_integers_of_numpy_are_sizes_as_in_kernels() -> None:
-    x, (first, second, third, fourth) = X[:4], psc.random.split(KEY, SIZE + 1)
+    x, (first, second, third, fourth) = X[:4].astype(np.float64), psc.random.split(KEY, SIZE + 1)
     found = (
         psc.random.normal(first, SIZE),
         psc.random.permutation(second, SIZE),

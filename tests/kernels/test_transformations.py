@@ -246,7 +246,7 @@ def multiple(k: psc.Static[int], x: f64["n"]) -> f64["n"]:
 def test_a_static_argument_is_the_same_for_all_rows() -> None:
     x = np.arange(6.0).reshape(3, 2)
     assert np.array_equal(psc.vmap(multiple, in_axes=(None, 0))(3, x), 3 * x)
-    with pytest.raises(psc.CheckError, match="axis 0 of argument 0, but it is i32"):
+    with pytest.raises(psc.CheckError, match="axis 0 of argument 0, but it is i64"):
         psc.vmap(multiple)(3, x)
     with pytest.raises(psc.CheckError, match="in_axes has 1 item, but there are 2 arguments"):
         psc.vmap(multiple, in_axes=(None,))(3, x)

@@ -42,13 +42,6 @@ def meaning(of: str) -> Meaning:
     return found
 
 
-def narrow(wanted: Any) -> Any:
-    """NumPy's result in the dtype that it has here where nothing decides."""
-    kinds = {"f8": "f4", "i8": "i4", "c16": "c8"}
-    wanted = np.asarray(wanted)
-    return wanted.astype(kinds.get(wanted.dtype.str[1:], wanted.dtype))
-
-
 def same(wanted: Any, got: Any, rtol: float = 1e-6) -> None:
     wanted = np.asarray(wanted)
     assert got.shape == wanted.shape
@@ -117,7 +110,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 @pytest.mark.parametrize(("of", "args", "kwargs"), CALLS)
 def test_open_arrays(of: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     with np.errstate(invalid="ignore"):
-        wanted = narrow(getattr(np, of)(*args, **kwargs))
+        wanted = getattr(np, of)(*args, **kwargs)
     if of == "empty":
         wanted = np.zeros_like(wanted)
     same(wanted, run(f"numpy.{of}", *args, **kwargs))
@@ -176,7 +169,7 @@ def test_like() -> None:
             same(wanted, run_symbolic(f"numpy.{of}", x))
         same(np.full_like(x, 5), run("numpy.full_like", x, 5))
         same(np.zeros_like(x, shape=(4,)), run("numpy.zeros_like", x, shape=(4,)))
-    same(narrow(np.zeros_like(2.5)), run("numpy.zeros_like", 2.5))
+    same(np.zeros_like(2.5), run("numpy.zeros_like", 2.5))
     row = np.arange(3.0)
     same(np.full((2, 3), row), run("numpy.full", (2, 3), row))
     same(np.full_like(row, row[1]), run("numpy.full_like", row, row[1]))
@@ -188,24 +181,24 @@ def test_like() -> None:
 @pytest.mark.parametrize("size", [1, 2, 5, 6])
 def test_symbolic_sizes(size: int) -> None:
     n = S(size)
-    same(narrow(np.zeros((size, 2))), run_symbolic("numpy.zeros", (n, 2)))
-    same(narrow(np.full(size, size)), run_symbolic("numpy.full", n, n))
-    same(narrow(np.eye(size)), run_symbolic("numpy.eye", n))
-    same(narrow(np.eye(size, size + 1, 1)), symbolic(lambda h, n: call("eye", h, n, n + 1, 1), n))
-    same(narrow(np.tri(size)), run_symbolic("numpy.tri", n))
-    same(narrow(np.arange(size)), run_symbolic("numpy.arange", n))
-    same(narrow(np.arange(2, size)), symbolic(lambda h, n: call("arange", h, 2, n), n))
-    same(narrow(np.arange(size, 0, -2)), symbolic(lambda h, n: call("arange", h, n, 0, -2), n))
-    same(narrow(np.arange(0, 9, size)), symbolic(lambda h, n: call("arange", h, 0, 9, n), n))
-    same(narrow(np.arange(0, size, 0.5)), symbolic(lambda h, n: call("arange", h, 0, n, 0.5), n))
-    same(narrow(np.arange(0.25, size)), symbolic(lambda h, n: call("arange", h, 0.25, n), n))
-    same(narrow(np.linspace(0, 1, size)), run_symbolic("numpy.linspace", 0, 1, n))
-    same(narrow(np.linspace(0, size, size)), run_symbolic("numpy.linspace", 0, n, n))
+    same(np.zeros((size, 2)), run_symbolic("numpy.zeros", (n, 2)))
+    same(np.full(size, size), run_symbolic("numpy.full", n, n))
+    same(np.eye(size), run_symbolic("numpy.eye", n))
+    same(np.eye(size, size + 1, 1), symbolic(lambda h, n: call("eye", h, n, n + 1, 1), n))
+    same(np.tri(size), run_symbolic("numpy.tri", n))
+    same(np.arange(size), run_symbolic("numpy.arange", n))
+    same(np.arange(2, size), symbolic(lambda h, n: call("arange", h, 2, n), n))
+    same(np.arange(size, 0, -2), symbolic(lambda h, n: call("arange", h, n, 0, -2), n))
+    same(np.arange(0, 9, size), symbolic(lambda h, n: call("arange", h, 0, 9, n), n))
+    same(np.arange(0, size, 0.5), symbolic(lambda h, n: call("arange", h, 0, n, 0.5), n))
+    same(np.arange(0.25, size), symbolic(lambda h, n: call("arange", h, 0.25, n), n))
+    same(np.linspace(0, 1, size), run_symbolic("numpy.linspace", 0, 1, n))
+    same(np.linspace(0, size, size), run_symbolic("numpy.linspace", 0, n, n))
     plain = np.linspace(0, 1, size, endpoint=False)
-    same(narrow(plain), run_symbolic("numpy.linspace", 0, 1, n, endpoint=False))
-    same(narrow(np.geomspace(1, 9, size)), run_symbolic("numpy.geomspace", 1, 9, n))
-    same(narrow(np.indices((size, 2))), run_symbolic("numpy.indices", (n, 2)))
-    same(narrow(np.array([size, 2 * size])), symbolic(lambda h, n: call("array", h, [n, 2 * n]), n))
+    same(plain, run_symbolic("numpy.linspace", 0, 1, n, endpoint=False))
+    same(np.geomspace(1, 9, size), run_symbolic("numpy.geomspace", 1, 9, n))
+    same(np.indices((size, 2)), run_symbolic("numpy.indices", (n, 2)))
+    same(np.array([size, 2 * size]), symbolic(lambda h, n: call("array", h, [n, 2 * n]), n))
     assert run_symbolic("numpy.arange", n, dtype=F64).dtype == np.float64
 
 
@@ -230,7 +223,7 @@ def test_linspace_of_arrays() -> None:
     wanted = np.geomspace(start + 1, stop, 4, axis=1)
     same(wanted, run("numpy.geomspace", start + 1, stop, 4, axis=1), 1e-13)
     numbers, step = run("numpy.linspace", 0, 1, 5, retstep=True)
-    same(narrow(np.linspace(0, 1, 5)), numbers)
+    same(np.linspace(0, 1, 5), numbers)
     assert step == 0.25
     for count, endpoint in ((1, True), (0, True), (0, False), (1, False), (2, True)):
         for ends in ((0.0, 2.0), (np.float64(1), np.float64(3)), (start, stop)):
@@ -266,7 +259,7 @@ def test_arrays_of_computed_numbers() -> None:
     assert rejected(PiecesDoNotFit, "numpy.array", [row, row[:2]])
     assert rejected(DtypesDiffer, "numpy.array", [x, np.float64(1)])
     assert rejected(ScalarDoesNotFit, "numpy.array", [1, 300], U8)
-    assert rejected(ScalarDoesNotFit, "numpy.array", [1, 2**40])
+    assert rejected(ScalarDoesNotFit, "numpy.array", [1, 2**70])
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, -1, -3])
@@ -310,7 +303,7 @@ def test_grids() -> None:
     for one, other in zip(
         np.indices((2, 3), sparse=True), run("numpy.indices", (2, 3), sparse=True), strict=True
     ):
-        same(narrow(one), other)
+        same(one, other)
     assert rejected(WrongNumberOfAxes, "numpy.meshgrid", np.ones((2, 2)))
 
 
@@ -318,7 +311,7 @@ def test_windows() -> None:
     for of in ("hanning", "hamming", "blackman", "bartlett"):
         for size in (1, 2, 5, 8):
             wanted = getattr(np, of)(size)
-            same(narrow(wanted), run(f"numpy.{of}", size))
+            same(wanted, run(f"numpy.{of}", size))
             got = symbolic(lambda h, n, of=of: h.size(0, F64) + call(of, h, n), S(size))
             same(wanted, got, 1e-14)
 
@@ -334,11 +327,11 @@ def test_places() -> None:
     for of in ("tril_indices", "triu_indices"):
         for args in ((3,), (3, 1), (2, -1, 4)):
             for one, other in zip(getattr(np, of)(*args), run(f"numpy.{of}", *args), strict=True):
-                same(narrow(one), other)
+                same(one, other)
     for one, other in zip(
         np.diag_indices(3), run_symbolic("numpy.diag_indices", S(3)), strict=True
     ):
-        same(narrow(one), other)
+        same(one, other)
     assert rejected(BadArguments, "numpy.ravel_multi_index", (counts,), (2, 3))
     assert [int(x) for x in run("numpy.unravel_index", 3, (2, 2))] == [1, 1]
     assert int(run("numpy.ravel_multi_index", (1, 1), (2, 2))) == 3

@@ -86,10 +86,10 @@ def test_precision_is_that_of_the_operand() -> None:
         ("f8", "c16"),
         ("c8", "c8"),
         ("f2", "c8"),
-        ("i4", "c8"),
+        ("i4", "c16"),
         ("i8", "c16"),
-        ("u1", "c8"),
-        ("?", "c8"),
+        ("u1", "c16"),
+        ("?", "c16"),
     ):
         x = normal(3, 5).astype(code)
         found = run("numpy.fft.fft", x)

@@ -78,10 +78,10 @@ def small(dtype: DType, shape: tuple[int, ...], from_: int) -> Any:
 
 
 def same_dtype(wanted: Any, found: Any, given: DType) -> bool:
-    """Whether a dtype is NumPy's; functions like `/` make f32 of integers of less than 64 bits."""
+    """Whether a dtype is NumPy's; functions like `/` make f64 of integers."""
     if given.is_inexact or wanted.kind not in "fc":
         return bool(wanted == found)
-    return from_numpy(found) is dtypes.inexact(given)
+    return from_numpy(found) is dtypes.F64
 
 
 @pytest.mark.parametrize("name", sorted(WIDENING))

@@ -80,7 +80,7 @@ def test_tuples_of_keys() -> None:
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        (0, "i32"),
+        (0, "i64"),
         (np.zeros(2, np.float32), r"f32\[2\]"),
         (np.zeros(3, np.uint32), r"u32\[3\]"),
         (np.zeros((2, 2), np.uint32), r"Key\[2\]"),

@@ -19,8 +19,8 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
     Arrays never promote each other, because a silent promotion changes accuracy and speed far from
     where it happens.  Only integers beside floats, floats beside complex numbers, truth values, and
     scalars take the dtype of what they meet, if NumPy's result has that dtype and they say the same
-    in it.  Python scalars
-    and creation functions without a dtype adapt by themselves.
+    in it.  Python scalars and creation functions without a dtype adapt to what they meet anywhere
+    in the kernel; what a loop or a branch carries adapts to one dtype.
 
     ## Example
 
@@ -49,6 +49,8 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
 
     left: ArrayType
     right: ArrayType
+    open: bool = False
+    """Whether one of them has its dtype because of what it meets."""
 
     def message(self) -> str:
         """The two dtypes."""
@@ -56,6 +58,11 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
 
     def help(self) -> str:
         """The cast."""
+        if self.open:
+            return (
+                "one of them was made without a dtype, and meets arrays of several: write the "
+                "dtype where it is made, for instance `np.zeros(n, dtype=psc.f64)`"
+            )
         low, high = sorted((self.left.dtype, self.right.dtype), key=lambda d: (d.kind, d.bits))
         return f"cast one of them, for instance the {low} one with `.astype(psc.{high})`"
 

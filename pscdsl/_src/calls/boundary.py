@@ -27,7 +27,7 @@ from pscdsl.typing.array_types import (
     VectorType,
 )
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DEFAULT, KEY, U32, DType, Kind, accepts_weak, becomes
+from pscdsl.typing.dtypes import KEY, PYTHON, U32, DType, Kind, accepts_weak, becomes
 from pscdsl.typing.python_containers import (
     is_dict,
     is_pmap,
@@ -182,13 +182,13 @@ def _weak_dtype(spec: Spec | None, kind: Kind, classes: Mapping[str, DType]) -> 
     if isinstance(spec, ArraySpec | TreeSpec) and spec.dtype is not None:
         dtype = classes.get(spec.dtype.name, spec.dtype)
         if isinstance(dtype, DType):
-            return dtype if accepts_weak(dtype, kind) else DEFAULT[kind]
+            return dtype if accepts_weak(dtype, kind) else PYTHON[kind]
         assert isinstance(spec.dtype, DTypeClass)
-        if DEFAULT[kind] not in spec.dtype.members:
+        if PYTHON[kind] not in spec.dtype.members:
             fitting = [dtype_ for dtype_ in spec.dtype.members if accepts_weak(dtype_, kind)]
-            wanted = [dtype_ for dtype_ in fitting if dtype_ in DEFAULT.values()] or fitting
-            return wanted[0] if wanted else DEFAULT[kind]
-    return DEFAULT[kind]
+            wanted = [dtype_ for dtype_ in fitting if dtype_ in PYTHON.values()] or fitting
+            return wanted[0] if wanted else PYTHON[kind]
+    return PYTHON[kind]
 
 
 def _container(

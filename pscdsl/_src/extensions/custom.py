@@ -43,7 +43,7 @@ from pscdsl.typing.codes.language_evaluation import UnboundedRecursion
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dims import Dim, Size, substitute
-from pscdsl.typing.dtypes import DType
+from pscdsl.typing.dtypes import DType, defaults
 from pscdsl.typing.python_containers import is_sequence, is_tuple
 from pscdsl.typing.signatures import StaticSpec
 from pscdsl.typing.unify import array_difference
@@ -203,7 +203,8 @@ class Rules:
             raise Failure(missing(self.name, kind))
         if kind in self._active:
             raise Failure(UnboundedRecursion(function=f"{self.name}.{kind}"))
-        program = Program(facts)
+        flat = [x for item in pattern for x in (item if is_tuple(item) else (item,))]
+        program = Program(facts, defaults(x.dtype for x in flat if isinstance(x, ArrayType)))
         session = Session(program, most_steps=MOST_STEPS)
         entry = program.current
         program.span = head = rule.source.span(rule.node).head(len("def"))

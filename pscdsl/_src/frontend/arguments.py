@@ -101,10 +101,23 @@ def settle(
     for place, asked in enumerate(islice(_asked(spec, tree), len(leaves))):
         if isinstance(asked, ArraySpec) and asked.python:
             leaves[place] = _as_number(asked, leaves[place])
-    settled = [
-        leaf if isinstance(leaf, Value) else leaf.at(dtype)
-        for leaf, dtype in zip(leaves, dtypes_of(spec, leaves, tree, chosen), strict=True)
-    ]
+    settled: list[Value] = []
+    program = here.program
+    asked_dtypes = [None if each is None else each.dtype for each in _asked(spec, tree)]
+    for place, (leaf, dtype) in enumerate(
+        zip(leaves, dtypes_of(spec, leaves, tree, chosen), strict=True)
+    ):
+        if isinstance(leaf, Value):
+            asked_dtype = asked_dtypes[place] if place < len(asked_dtypes) else None
+            if isinstance(asked_dtype, DTypeClass):
+                asked_dtype = chosen.get(asked_dtype.name)
+            if asked_dtype is not None:
+                program.want(leaf, asked_dtype)
+            settled.append(leaf)
+        elif dtype is leaf.dtype:
+            settled.append(leaf.default(f"{function} {place}"))
+        else:
+            settled.append(leaf.at(dtype))
     return settled, of_values(tree, settled)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from pscdsl._src.frontend.interpreter.frames import inner_block
 from pscdsl._src.frontend.interpreter.functions import Closure, items_of
@@ -21,7 +21,7 @@ from pscdsl._src.frontend.trees import (
     unflatten,
 )
 from pscdsl._src.frontend.values import Applicable, Poison, Poisoned, describe
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import Builder, Site, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
@@ -53,7 +53,7 @@ from pscdsl.typing.codes.control import (
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
-from pscdsl.typing.diagnostics import Failure, Label
+from pscdsl.typing.diagnostics import Failure, Label, Span
 from pscdsl.typing.dims import Dim, Size, maximum
 from pscdsl.typing.dtypes import I32, DType, accepts_weak
 from pscdsl.typing.python_containers import is_integer_scalar, is_tuple
@@ -111,7 +111,9 @@ def _branches(
     names: Sequence[str],
 ) -> Any:
     program = here.program
+    span = program.span
     wanted: list[DType] | None = None
+    open_: list[list[Value | Weak]] = []
     traced: list[tuple[Builder, list[Value | Weak], Type]] = []
     for _ in range(MAX_ROUNDS):
         attempt = Attempt(program)
@@ -125,7 +127,7 @@ def _branches(
                     leaves = [at(v, d) for v, d in zip(found, wanted, strict=True)]
                 traced.append((inner, leaves, tree))
         try:
-            joined = join_branches(here.facts, construct, traced, names)
+            joined = join_branches(here, span, construct, traced, names)
         except Failure as failure:
             labels = (_place(here, f, n) for f, n in zip(functions, names, strict=True))
             raise failure.labelled(*(label for label in labels if label is not None)) from None
@@ -133,9 +135,14 @@ def _branches(
             isinstance(v, Value) for _, leaves, _ in traced for v in leaves
         ):
             break
-        wanted = joined
+        wanted, open_ = joined, [leaves for _, leaves, _ in traced]
         attempt.forget()
-    return bind_branches(here, index, traced)
+    results = bind_branches(here, index, traced)
+    if wanted is not None:
+        for position, (path, _) in enumerate(paths(traced[0][2])):
+            if all(isinstance(leaves[position], Weak) for leaves in open_):
+                program.mark_also(results[position], program.site(construct + path, span))
+    return unflatten(traced[0][2], iter(results))
 
 
 def _place(here: Builder, function: Applicable, name: str) -> Label | None:
@@ -149,12 +156,14 @@ def _place(here: Builder, function: Applicable, name: str) -> Label | None:
 
 
 def join_branches(
-    facts: Assumptions,
+    here: Builder,
+    span: Span,
     construct: str,
     traced: Sequence[tuple[Builder, list[Value | Weak], Type]],
     names: Sequence[str],
 ) -> list[DType]:
     """The dtype of each result leaf; a Failure where branches differ."""
+    program, facts = here.program, here.facts
     tree = traced[0][2]
     for number, (_, _, other) in enumerate(traced[1:], 1):
         differences = structure_differences(other, tree)
@@ -176,10 +185,12 @@ def join_branches(
     problems: list[BranchMismatch] = []
     for position, (path, _) in enumerate(paths(tree)):
         column = [leaves[position] for _, leaves, _ in traced]
+        program.agree(column)
         decided = next((v.dtype for v in column if isinstance(v, Value)), None)
         if decided is None:
             top = max(column, key=lambda v: v.dtype.kind)
-            decided = top.dtype
+            assert isinstance(top, Weak)
+            decided = chosen(top, program.site(construct + path, span), top.dtype)
         dtypes.append(decided)
         types = [
             v.type.with_dtype(decided)
@@ -219,7 +230,7 @@ def _same_structure(place: Difference) -> str:
 
 def bind_branches(
     here: Builder, index: Value, traced: Sequence[tuple[Builder, list[Value | Weak], Type]]
-) -> Any:
+) -> tuple[Value, ...]:
     """Make every branch take the same captured values, then append the equation."""
     finished: list[tuple[Builder, list[Value]]] = []
     for inner, leaves, _ in traced:
@@ -236,14 +247,20 @@ def bind_branches(
         inner.captured = {var: inner.captured[var] for var in captured}
         block, _ = inner.finish([], values)
         blocks.append(block)
-    results = here.bind(Switch(tuple(blocks)), (index, *(Value(here, var) for var in captured)))
-    return unflatten(traced[0][2], iter(results))
+    return here.bind(Switch(tuple(blocks)), (index, *(Value(here, var) for var in captured)))
 
 
 # `scan`, `map`, `fori_loop`, `while_loop`, `associative_scan` and `map_reduce`.
 
 
 # `scan`, `map`, `fori_loop`, `while_loop`.
+
+
+def chosen(weak: Weak, site: Site, otherwise: DType) -> DType:
+    """The dtype of an array or number at a site, if what it meets later decides it."""
+    program = weak.builder.program
+    decided = program.decided and site in program.decided
+    return program.choose(site, weak.kind) if decided else otherwise
 
 
 # The carry of a loop: what is given, what the body returns, and that they agree.
@@ -259,12 +276,37 @@ class Carry:
     dtypes: list[DType]
     body: Applicable | None = None
     """The function whose result is the next carry."""
+    sites: list[frozenset[Site]] = field(default_factory=list[Any])
+    """Where dtypes were chosen."""
+
+    def __post_init__(self) -> None:
+        """Choose the dtypes of weak leaves."""
+        for index, leaf in enumerate(self.leaves):
+            program = leaf.builder.program
+            if isinstance(leaf, Value):
+                self.sites.append(program.sites(leaf))
+            else:
+                site = program.site(f"{self.loop} {index}")
+                self.sites.append(frozenset([site]))
+                self.dtypes[index] = chosen(leaf, site, self.dtypes[index])
 
     @classmethod
     def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> Carry:
         """The carry with this initial value."""
         leaves, tree = flatten_plainly(here, init, f"the initial carry of `{loop}`")
         return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
+
+    def parameters(self, inner: Builder) -> list[Value]:
+        """What a body takes for it."""
+        pairs = zip(self.initial_types(), self.sites, strict=True)
+        return [inner.program.mark(inner.parameter(t), sites) for t, sites in pairs]
+
+    def final(self, results: Sequence[Value]) -> Any:
+        """What a loop leaves."""
+        for each, sites in zip(results, self.sites, strict=True):
+            program = each.builder.program
+            program.mark(each, program.sites(each) | sites)
+        return unflatten(self.tree, iter(results))
 
     def initial_types(self) -> list[ArrayType]:
         """The types of the initial leaves in the dtypes found so far."""
@@ -292,6 +334,10 @@ class Carry:
         places = [path for path, _ in paths(own)]
         for index, (path, start, each) in enumerate(zip(places, initial, returned, strict=True)):
             value = at(each, start.dtype)
+            if value.dtype is not start.dtype:
+                program = value.builder.program
+                begun = program.mark(value.builder.parameter(start), self.sites[index])
+                program.agree([begun, value])
             if value.dtype is not start.dtype and isinstance(self.leaves[index], Weak):
                 if accepts_weak(value.dtype, self.leaves[index].kind):  # type: ignore[union-attr]
                     self.dtypes[index] = value.dtype
@@ -356,6 +402,8 @@ def returned_by(here: Builder, body: Applicable | None) -> tuple[Label, ...]:
     return (Label(place.within(here.program.span.call_site), "the body returns this"),)
 
 
+Extra: TypeAlias = tuple[ArrayType, frozenset[Site]]
+"""The type of a further parameter of a body, and where its dtype was chosen."""
 Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
 """`run(inner, carry, extra)` gives the next carry and further results."""
 
@@ -370,7 +418,7 @@ class TracedBody:
 
 
 def trace_carry(
-    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool = False
+    here: Builder, carry: Carry, extra: Sequence[Extra], run: Run, pairs: bool = False
 ) -> TracedBody:
     """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
 
@@ -409,12 +457,11 @@ def trace_carry(
 
 
 def _trace(
-    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool
+    here: Builder, carry: Carry, extra: Sequence[Extra], run: Run, pairs: bool
 ) -> TracedBody | None:
     with inner_block(here) as inner:
-        params = [inner.parameter(t) for t in carry.initial_types()]
-        again = carry.initial_types() if pairs else []
-        more = [inner.parameter(t) for t in (*extra, *again)]
+        params = carry.parameters(inner)
+        more = _parameters(inner, extra) + (carry.parameters(inner) if pairs else [])
         next_carry, results = run(inner, unflatten(carry.tree, iter(params)), more)
         leaves, tree = flatten_plainly(inner, next_carry, f"the carry that `{carry.loop}` returns")
         settled = carry.settle(here.facts, leaves, tree)
@@ -424,16 +471,18 @@ def _trace(
         return TracedBody(block, captured, settled)
 
 
-def _discover(
-    here: Builder, carry: Carry, extra: Sequence[ArrayType], run: Run, pairs: bool
-) -> None:
+def _parameters(inner: Builder, extra: Sequence[Extra]) -> list[Value]:
+    return [inner.program.mark(inner.parameter(type_), sites) for type_, sites in extra]
+
+
+def _discover(here: Builder, carry: Carry, extra: Sequence[Extra], run: Run, pairs: bool) -> None:
     """Note the dtypes that the body gives to the weak leaves of its carry, or wants them in."""
     program = here.program
     attempt = Attempt(program)
     wanted: dict[int, DType] = {}
     with inner_block(here) as inner:
         params = [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
-        more: list[Any] = [inner.parameter(t) for t in extra]
+        more: list[Any] = [*_parameters(inner, extra)]
         if pairs:
             more += [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
         try:
@@ -467,14 +516,20 @@ def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: i
     return Weak(inner, leaf.kind, shape, at, whole=I32)
 
 
-def trace_counter(here: Builder, function: Applicable, carry: Carry, counter: DType) -> TracedBody:
+def trace_counter(
+    here: Builder,
+    function: Applicable,
+    carry: Carry,
+    counter: DType,
+    sites: frozenset[Site] = frozenset(),
+) -> TracedBody:
     """The body of a counting loop; the counter is the last of the block's carry."""
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         (i,) = more
         return function.apply(inner, (i, state), {}), [i + 1]
 
-    return trace_carry(here, carry, [ArrayType(counter)], run)
+    return trace_carry(here, carry, [(ArrayType(counter), sites)], run)
 
 
 def scan(
@@ -506,7 +561,7 @@ def _scan(
     leaves, xs_tree = flatten_plainly(here, xs, f"the `xs` of `{name}`")
     columns = strong(leaves)
     steps = scan_length(here.facts, name, columns, length)
-    rows = [ArrayType(x.dtype, x.shape[1:]) for x in columns]
+    rows = [(ArrayType(x.dtype, x.shape[1:]), here.program.sites(x)) for x in columns]
     ys_tree: list[Type] = []
 
     def run(inner: Builder, state: Any, row: list[Value]) -> tuple[Any, list[Value | Weak]]:
@@ -522,14 +577,15 @@ def _scan(
             needs = "a body that returns a pair (carry, y)"
             raise Failure(BadBody(combinator=name, needs=needs, found=found))
         outputs, tree = flatten_plainly(inner, result[1], f"what the body of `{name}` returns")
-        ys_tree[:] = [of_values(tree, strong(outputs))]
-        return result[0], outputs
+        settled = strong(outputs)
+        ys_tree[:] = [of_values(tree, settled)]
+        return result[0], [*settled]
 
     body = trace_carry(here, carry, rows, run)
     count = len(body.carry)
     primitive = Scan(body.block, len(body.captured), count, steps, reverse)
     results = here.bind(primitive, (*body.captured, *carry.initial(), *columns))
-    final = unflatten(carry.tree, iter(results[:count]))
+    final = carry.final(results[:count])
     ys = unflatten(ys_tree[0], iter(results[count:]))
     return ys if only == "ys" else (final, ys)
 
@@ -594,9 +650,10 @@ def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: An
     if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
         return _counted(here, function, carry, lower, upper)
     low, high = (_index(here, each) for each in (lower, upper))
+    sites = here.program.sites(low) | here.program.sites(high)
     dtype = low.dtype if not isinstance(lower, int) else high.dtype
     low, high = (e.Convert(dtype)(x) if x.dtype is not dtype else x for x in (low, high))
-    body = trace_counter(here, function, carry, dtype)
+    body = trace_counter(here, function, carry, dtype, sites)
     return _counted_while(here, carry, body, Limits(low, high), None)
 
 
@@ -624,7 +681,7 @@ def _counted(here: Builder, function: Applicable, carry: Carry, lower: Size, upp
     primitive = Scan(body.block, len(body.captured), count + 1, length, False)
     start = here.size(lower, I32)
     results = here.bind(primitive, (*body.captured, *carry.initial(), start))
-    return unflatten(carry.tree, iter(results[:count]))
+    return carry.final(results[:count])
 
 
 def while_loop(
@@ -676,12 +733,12 @@ class _WithoutCounter:
 
 def _while(here: Builder, carry: Carry, body: TracedBody, condition: Applicable) -> Any:
     with inner_block(here) as inner:
-        params = [inner.parameter(value.type) for value in body.carry]
+        params = carry.parameters(inner)
         found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
         test, captured = inner.finish(params, [bool_scalar(inner, found, carry.loop)])
     primitive = While(test, body.block, len(captured), len(body.captured))
     results = here.bind(primitive, (*captured, *body.captured, *carry.initial()))
-    return unflatten(carry.tree, iter(results))
+    return carry.final(results)
 
 
 @dataclass(frozen=True)
@@ -700,7 +757,7 @@ def _counted_while(
     """While the counter, the last of the carry, is below a limit, and the condition holds."""
     start = limits.start
     with inner_block(here) as inner:
-        params = [inner.parameter(value.type) for value in body.carry]
+        params = carry.parameters(inner)
         counter = inner.parameter(start.type, "step")
         predicate = counter < limits.limit
         if condition is not None:
@@ -710,7 +767,7 @@ def _counted_while(
     counts = len(captured), len(body.captured)
     primitive = While(test, body.block, *counts, limits.bound, limits.every)
     results = here.bind(primitive, (*captured, *body.captured, *carry.initial(), start))
-    return unflatten(carry.tree, iter(results[: len(body.carry)]))
+    return carry.final(results[: len(body.carry)])
 
 
 # `associative_scan` and `map_reduce`: rows combined by an associative function.
@@ -736,6 +793,7 @@ def associative_scan(
         arrays = [Reverse((0,))(x) for x in arrays]
     primitive = AssociativeScan(body.block, len(body.captured), length)
     found = here.bind(primitive, (*body.captured, *arrays))
+    carry.final(found)
     if reverse:
         found = tuple([Reverse((0,))(x) for x in found])
     results = [_from_front(x, place) for x, place in zip(found, axes, strict=True)]
@@ -816,7 +874,7 @@ def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any = No
     counts = len(mapped.captured), len(body.captured), len(initial)
     primitive = MapReduce(mapped.block, body.block, *counts, length)
     operands = (*mapped.captured, *body.captured, *initial, *columns)
-    return unflatten(carry.tree, iter(here.bind(primitive, operands)))
+    return carry.final(here.bind(primitive, operands))
 
 
 @dataclass(frozen=True)
@@ -844,7 +902,7 @@ class _Mapping:
         """Elaborate it; weak results in these dtypes, if they are known."""
         here, start = self.here, self.start
         with inner_block(here) as inner:
-            params = [inner.parameter(ArrayType(x.dtype, x.shape[1:])) for x in self.columns]
+            params = [inner.parameter_for(x, ArrayType(x.dtype, x.shape[1:])) for x in self.columns]
             result = self.function.apply(inner, (unflatten(self.tree, iter(params)),), {})
             leaves, tree = flatten_plainly(
                 inner, result, "what `map_fn` of `psc.map_reduce` returns"

@@ -14,7 +14,6 @@ import numpy as np
 from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.frontend.annotations import as_result, named_trees, record_spec, spec_of
 from pscdsl._src.frontend.arguments import (
-    are_numbers,
     as_asked,
     as_declared,
     default_problems,
@@ -48,7 +47,7 @@ from pscdsl._src.frontend.text.source import Source, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.interpreters.replay import zeros
-from pscdsl._src.ir.builder import Builder, Program, PythonNumber, Value, Weak
+from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.language.donation import donated, in_vain, named
 from pscdsl._src.language.writes import functional, own_result
@@ -77,7 +76,7 @@ from pscdsl.typing.codes.shapes_of_arguments import (
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.dims import Dim, names, variable
-from pscdsl.typing.dtypes import DType, accepts_weak
+from pscdsl.typing.dtypes import DType, Kind, accepts_weak, defaults
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
     Choice,
@@ -87,6 +86,7 @@ from pscdsl.typing.signatures import (
     Signature,
     Spec,
     StaticSpec,
+    arrays_of,
 )
 from pscdsl.typing.unify import Match, match, undetermined
 
@@ -436,11 +436,43 @@ class Definition:
         from pscdsl._src.frontend.interpreter.statements import Widened
 
         facts = self._assumed(choice)
+        decided: dict[Site, DType] = {}
         while True:
+            loops = {place: {**texts} for place, texts in self.loops.items()}
+            revealed = len(self.revealed)
+            found: Mapping[Site, DType]
+            program = Program(facts, self.default_dtypes(choice), decided)
             try:
-                return self._elaborate_under(choice, facts)
+                function = self._elaborate_under(choice, program)
+                if not program.found:
+                    return function
+                raise Decided(program.found)
+            except Failure:
+                if not program.found:
+                    raise
+                found = program.found
             except Widened as widened:  # a size may be 0: what was proven so far may not hold
                 facts = facts.assume(widened.fact)
+                continue
+            except Decided as seen:
+                found = seen.dtypes
+            decided.update(found)  # each site once
+            self.loops = loops
+            del self.revealed[revealed:]
+
+    def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
+        """The dtypes where nothing decides, by the signature; `float` has 64 bits there."""
+        signature, types = self.signature, Instantiation(choice)
+        found = [
+            leaf.dtype
+            for parameter in signature.parameters
+            for leaf in leaves(types.type_of(parameter.spec, parameter.name))
+        ]
+        result = own_result(signature)
+        if result is not None:
+            asked = [types.dtypes.get(x.dtype.name, x.dtype) for x in arrays_of(result)]
+            found += [each for each in asked if isinstance(each, DType)]
+        return defaults(found)
 
     def _assumed(self, choice: Choice) -> Assumptions:
         """The facts that were given with the signature, for the static values of a choice."""
@@ -451,20 +483,18 @@ class Definition:
                 raise Excluded(AssertionFails(condition=str(given)).at(self.head))
         return Assumptions(tuple(facts))
 
-    def _elaborate_under(self, choice: Choice, facts: Assumptions) -> Function:
+    def _elaborate_under(self, choice: Choice, program: Program) -> Function:
         signature = self.signature
         types = Instantiation(choice)
         try:
             donated(signature, self.donate)
         except Failure as failure:
             raise failure.at(self.head) from None
-        program = Program(facts)
         session = Session(program, self.closure, self.most_steps)
         entry = program.current
         arguments: dict[str, Any] = {}
         declared: list[tuple[str, Type]] = []
         params: list[Value] = []
-        numbers: list[bool] = []
         for parameter in signature.parameters:
             tree = types.type_of(parameter.spec, parameter.name)
             declared.append((parameter.name, tree))
@@ -474,10 +504,6 @@ class Definition:
             ]
             params.extend(own)
             arguments[parameter.name] = as_declared(parameter.spec, unflatten(tree, iter(own)))
-            numbers.extend(are_numbers(parameter.spec, tree))
-        session.working_float = working_float(
-            [each for each, is_number in zip(params, numbers, strict=True) if not is_number]
-        )
         cells = written_cells(session, signature.writes, arguments)
         none: frozenset[str] = frozenset()
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
@@ -516,6 +542,9 @@ class Definition:
             if spec is not None:
                 like = as_asked(spec, found, tree, types.dtypes)
                 wanted = types.type_of(spec, "return", like)
+                if same_structure(tree, wanted):
+                    for each, declared_leaf in zip(found, leaves(wanted), strict=True):
+                        program.want(each, declared_leaf.dtype)
             results, tree = self._result(program, found, tree, wanted)
         except Failure as failure:
             last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared)]
@@ -705,12 +734,6 @@ class Definition:
         findings = with_origins(Failure(*problems), operands)
         session_of(here).report(findings.at(here.program.span))
         here.program.facts = assumed
-
-
-def working_float(params: Sequence[Value]) -> DType | None:
-    """The dtype of all arrays of floats among some values; None if there are none, or several."""
-    found = {value.dtype.real for value in params if value.dtype.is_inexact}
-    return found.pop() if len(found) == 1 else None
 
 
 def _is_error(finding: Diagnostic) -> bool:

@@ -309,7 +309,10 @@ def applicable(function: Any, combinator: str) -> Applicable:
 
 def strong(values: Sequence[Value | Weak]) -> list[Value]:
     """Weak arrays in their default dtypes."""
-    return [value.default() if isinstance(value, Weak) else value for value in values]
+    return [
+        value.default(str(index)) if isinstance(value, Weak) else value
+        for index, value in enumerate(values)
+    ]
 
 
 def at(value: Value | Weak, dtype: DType) -> Value:
@@ -584,6 +587,8 @@ def ravel(here: Builder, tree: Any) -> tuple[Value, StaticFunction]:
 def _one_dtype(found: Sequence[Value | Weak]) -> DType:
     """The dtype that all arrays have; f32 where there is none."""
     strong = [each for each in found if isinstance(each, Value)]
+    if strong:
+        strong[0].builder.program.agree(strong)
     for each in strong[1:]:
         if each.dtype is not strong[0].dtype:
             raise Failure(DtypesDiffer(left=strong[0].type, right=each.type))

@@ -10,7 +10,7 @@ enclosing block that is used there is captured: it becomes a parameter of the bl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -27,7 +27,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import BOOL, DEFAULT, I64, PYTHON, DType, Kind, accepts_weak, widens
+from pscdsl.typing.dtypes import BOOL, I64, PYTHON, DType, Kind, accepts_weak, widens
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
@@ -72,11 +72,43 @@ class Basis:
     greater_equal: Callable[..., Any]
 
 
-class Program:
-    """What one function under construction shares: facts, the place in the source, warnings."""
+Site: TypeAlias = tuple[Span, str, str]
+"""Where an array without a dtype gets one: in the source, by which calls, and which of several."""
+MET: Final = (NOWHERE, "", "")
+"""The site of an array without a dtype that has met one of fewer bits than nothing decides."""
 
-    def __init__(self, facts: Assumptions | None = None) -> None:
+
+class Decided(Exception):
+    """What arrays without a dtype have met decides it: the function is elaborated once more."""
+
+    def __init__(self, dtypes: Mapping[Site, DType]) -> None:
+        super().__init__(dtypes)
+        self.dtypes = dtypes
+
+
+class Program:
+    """What one function under construction shares: facts, the place in the source, warnings.
+
+    Arrays without a dtype get one where it has to be known: where a loop carries them, two branches
+    leave them, or a function settles them.  `defaults` gives it, unless an earlier elaboration has
+    seen what the array meets later.  `chosen` notes which variables have such a dtype.
+    """
+
+    def __init__(
+        self,
+        facts: Assumptions | None = None,
+        defaults: Mapping[Kind, DType] = PYTHON,
+        decided: Mapping[Site, DType] | None = None,
+    ) -> None:
         self.facts = facts if facts is not None else Assumptions()
+        self.defaults = defaults
+        """The dtype of each kind where nothing decides."""
+        self.decided = decided
+        """The dtypes that earlier elaborations came to; None if this one is the only one."""
+        self.found: dict[Site, DType] = {}
+        """The dtypes that this one has come to: its result is of no use if there are any."""
+        self.chosen: dict[Atom, frozenset[Site]] = {}
+        """The sites at which the dtype of a variable or a number was chosen."""
         self.span: Span = NOWHERE
         self.findings: list[Diagnostic] = []
         self.revealed: list[tuple[int, str]] = []
@@ -97,9 +129,103 @@ class Program:
         """What truth values say of counters: if they hold, and if not."""
         self.arrays_without_axes: dict[int, object] = {}
         """Variables without axes that may be arrays, which `+=` writes to, by their addresses."""
+        self.path = ""
+        """The calls of functions that led here, by their places."""
         self.session: object = None
         """Whatever the front end keeps for this program."""
         self.current = Builder(self, None)
+
+    def site(self, which: str, span: Span | None = None) -> Site:
+        """A place where a dtype is chosen, here or at a span."""
+        return span or self.span, self.path, which
+
+    def choose(self, site: Site, kind: Kind) -> DType:
+        """The dtype of a kind at a site."""
+        found = self.decided.get(site) if self.decided else None
+        if found is None or found.is_inexact != (kind >= Kind.FLOAT) or kind is Kind.BOOL:
+            return self.defaults[kind]
+        return found.complex if kind is Kind.COMPLEX else found
+
+    def sites(self, value: Value | Weak) -> frozenset[Site]:
+        """The sites at which the dtype of a value was chosen."""
+        return self.sites_of(value.atom) if isinstance(value, Value) else _NONE
+
+    def sites_of(self, atom: Atom) -> frozenset[Site]:
+        """The sites at which the dtype of an atom was chosen."""
+        return self.chosen.get(atom, _NONE)
+
+    def mark(self, value: Value, sites: frozenset[Site]) -> Value:
+        """Note that the dtype of a value was chosen at sites, and nowhere else."""
+        if self.decided is not None:
+            if sites:
+                self.chosen[value.atom] = sites
+            else:
+                self.chosen.pop(value.atom, None)
+        return value
+
+    def mark_also(self, value: Value, site: Site) -> Value:
+        """Note that the dtype of a value was chosen at one more site."""
+        return self.mark(value, self.sites(value) | {site})
+
+    def want(self, value: Value | Weak, dtype: DType) -> None:
+        """See that a value has a dtype; Decided if it has another one by choice."""
+        if self.chosen and isinstance(value, Value) and value.dtype is not dtype:
+            if _are_comparable(value.dtype, dtype) and value.dtype.real is not dtype.real:
+                open_ = self._undecided(value)
+                if open_:
+                    raise Decided({**self.found, **dict.fromkeys(open_, dtype.real)})
+
+    def agree(self, values: Iterable[Value | Weak]) -> None:
+        """See that values of one kind have one precision; Decided if some have another by choice.
+
+        What was not chosen decides, or the widest if all were.
+        """
+        decided = self._agreeing(values)
+        if decided:
+            raise Decided({**self.found, **decided})
+
+    def _agreeing(self, values: Iterable[Value | Weak]) -> dict[Site, DType]:
+        """The dtypes that would give values of one kind one precision."""
+        if not self.chosen:
+            return {}
+        strong = [each for each in values if isinstance(each, Value)]
+        for group in (
+            [each for each in strong if each.dtype.is_inexact],
+            [each for each in strong if each.dtype.is_integer],
+        ):
+            if len({each.dtype.real for each in group}) > 1:
+                open_ = [self._undecided(each) for each in group]
+                firm = {x.dtype.real for x, sites in zip(group, open_, strict=True) if not sites}
+                if len(firm) > 1:
+                    continue
+                widest = max((each.dtype.real for each in group), key=lambda dtype: dtype.bits)
+                wanted = firm.pop() if firm else widest
+                return {
+                    site: wanted
+                    for each, sites in zip(group, open_, strict=True)
+                    if each.dtype.real is not wanted
+                    for site in sites
+                }
+        return {}
+
+    def met(self, values: Sequence[Value]) -> DType | None:
+        """The dtype in which values meet once dtypes that were chosen are others; None if none.
+
+        The elaboration goes on, to see what else is to be decided.
+        """
+        decided = self._agreeing(values)
+        if not decided:
+            return None
+        self.found.update(decided)
+        (wanted, *others) = dict.fromkeys(decided.values())
+        complex_ = any(each.dtype.is_complex for each in values)
+        return None if others else wanted.complex if complex_ else wanted
+
+    def _undecided(self, value: Value) -> frozenset[Site]:
+        """The sites of a value at which the dtype may still be another one."""
+        decided = self.decided or {}
+        sites = self.sites(value)
+        return frozenset([site for site in sites if site is not MET and site not in decided])
 
     def named(self, name: str, value: object) -> None:
         """Note that the code calls a value so."""
@@ -143,6 +269,11 @@ class Builder:
         """A new variable that this block will take as a parameter."""
         return Value(self, Var(type, hint))
 
+    def parameter_for(self, value: Value, type: ArrayType | None = None) -> Value:  # noqa: A002
+        """A parameter for a value, or a part of it, whose dtype was chosen where that of it was."""
+        program = self.program
+        return program.mark(self.parameter(type or value.type), program.sites(value))
+
     def forget(self, known: int) -> None:
         """Remove all equations but the first ones; no value of theirs is used again."""
         self.forgotten.update(*[at.outputs for at in self.equations[known:]])
@@ -161,9 +292,13 @@ class Builder:
         if len(types) == 1:  # nearly always
             var = Var(types[0])
             here.equations.append(Equation(primitive, atoms, (var,), program.span))
+            if program.chosen:
+                _inherit(program.chosen, primitive, atoms, (var,))
             return (Value(here, var),)
         outputs = tuple([Var(t) for t in types])
         here.equations.append(Equation(primitive, atoms, outputs, program.span))
+        if program.chosen:
+            _inherit(program.chosen, primitive, atoms, outputs)
         return tuple([Value(here, var) for var in outputs])
 
     def atom(self, value: Value) -> Atom:
@@ -178,6 +313,9 @@ class Builder:
         inside = self.captured.get(outside)
         if inside is None:
             inside = self.captured[outside] = Var(outside.type, outside.hint)
+            sites = self.program.chosen.get(outside)
+            if sites is not None:
+                self.program.chosen[inside] = sites
         return inside
 
     def finish(
@@ -246,6 +384,38 @@ class Builder:
             return Weak(self, Kind.INT, (), lambda dtype: self.size(operand, dtype), scalar=True)
         value, kind = operand, kind_of(operand)
         return Weak(self, kind, (), lambda dtype: self.literal(value, dtype), scalar=True)
+
+
+_NONE: Final[frozenset[Site]] = frozenset()
+
+
+def _are_comparable(one: DType, other: DType) -> bool:
+    return (one.is_inexact and other.is_inexact) or (one.is_integer and other.is_integer)
+
+
+def _inherit(
+    chosen: dict[Atom, frozenset[Site]],
+    primitive: Primitive,
+    operands: Sequence[Atom],
+    results: Sequence[Var],
+) -> None:
+    """Note that results have the dtype of operands at whose sites it was chosen."""
+    if primitive.__class__ is Builder.basis.convert:
+        return  # a cast says itself what it gives
+    blocks = primitive.blocks()
+    if blocks:
+        pairs = [
+            pair
+            for each in blocks
+            for pair in zip(each.results, results, strict=False)
+            if len(each.results) == len(results)
+        ]
+    else:
+        pairs = [(atom, each) for atom in operands if atom in chosen for each in results]
+    for atom, each in pairs:
+        sites = chosen.get(atom)
+        if sites is not None and each.type.dtype.real is atom.type.dtype.real:
+            chosen[each] = sites | chosen.get(each, _NONE)
 
 
 class Operators:
@@ -365,7 +535,7 @@ class Weak(Operators):
         self._at = at
         self._scalar = scalar  # a Python scalar or a size: exact in every dtype
         self._whole = whole  # what integers are computed in on their way to another kind
-        self._open = DEFAULT[kind] if dtype is None else dtype
+        self._open = builder.program.defaults[kind] if dtype is None else dtype
         self._built: dict[DType, Value] = {}
 
     @property
@@ -396,6 +566,9 @@ class Weak(Operators):
             else:
                 found = Builder.basis.convert(dtype)(self.at(natural))
             self._built[dtype] = found
+            program = self.builder.program
+            if self.shape and dtype.real.bits < program.defaults[self.kind].real.bits:
+                program.mark_also(found, MET)
         return found
 
     def _natural(self, dtype: DType) -> DType:
@@ -404,15 +577,23 @@ class Weak(Operators):
             return dtype
         if self.kind is Kind.INT:
             return self._whole
-        return dtype.real if self.kind is Kind.FLOAT else DEFAULT[self.kind]
+        return dtype.real if self.kind is Kind.FLOAT else BOOL
 
     def remember(self, built: Value) -> None:
         """Keep what `at` gave already."""
         self._built[built.dtype] = built
 
-    def default(self) -> Value:
-        """This array in the dtype that it has where nothing decides."""
-        return self.at(self.dtype)
+    def default(self, which: str = "") -> Value:
+        """This array in the dtype that it has where nothing decides here."""
+        program = self.builder.program
+        if program.decided is None:
+            return self.at(self.dtype)
+        site = program.site(which)
+        dtype = program.decided.get(site)
+        if dtype is None or not accepts_weak(dtype, self.kind):
+            return program.mark_also(self.at(self.dtype), site)
+        dtype = dtype.complex if self.kind is Kind.COMPLEX else dtype
+        return program.mark_also(self.at(dtype), site)
 
     def __repr__(self) -> str:
         return f"Weak({self.type})"
@@ -516,11 +697,9 @@ def promote(
                 strong = operand
             elif strong.dtype is not operand.dtype:
                 mixed = True
-                if not widening:
-                    raise Failure(DtypesDiffer(left=strong.type, right=operand.type))
         values.append(operand)
     if strong is not None:
-        dtype = _widest(values) if mixed else strong.dtype
+        dtype = _widest(here, values, widening) if mixed else strong.dtype
         if raising:
             number = _number_meeting(values) if widening and not dtype.is_inexact else None
             if number is not None:
@@ -534,14 +713,34 @@ def promote(
     return tuple([_in_dtype(here, value, dtype) for value in values])
 
 
-def _widest(operands: Sequence[object]) -> DType:
-    """The dtype of one array in which the others say the same; a Failure if there is none."""
+def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
+    """The dtype of one array in which the others say the same; a Failure if there is none.
+
+    Integers whose dtype was chosen take that of floats, as those without a dtype do.
+    """
     arrays = [each for each in operands if isinstance(each, Value)]
-    for wide in arrays:
-        if all(widens(each.dtype, wide.dtype, not each.shape) for each in arrays):
+    program = here.program
+    for wide in arrays if widening else ():
+        floats = wide.dtype.is_inexact
+        if all(
+            widens(each.dtype, wide.dtype, not each.shape)
+            or (floats and each.dtype.is_integer and bool(program.sites(each)))
+            for each in arrays
+        ):
             return wide.dtype
+    met = program.met(arrays)
+    if met is not None and all(each.dtype.kind <= met.kind for each in arrays):
+        return met
     right = next(each for each in arrays if each.dtype is not arrays[0].dtype)
-    raise Failure(DtypesDiffer(left=arrays[0].type, right=right.type))
+    raise _differ(here, arrays, arrays[0], right)
+
+
+def _differ(here: Builder, values: Sequence[object], left: Value, right: Value) -> Failure:
+    """Why arrays do not meet; Decided if the dtypes of some were chosen, and may be others."""
+    program = here.program
+    program.agree([each for each in (*values, right) if isinstance(each, Value)])
+    open_ = any(program.sites(each) for each in (left, right))
+    return Failure(DtypesDiffer(left=left.type, right=right.type, open=open_))
 
 
 def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | None:
@@ -621,9 +820,10 @@ def meeting(operands: Sequence[Weak]) -> DType:
     Integers of which only the program knows the value are not made narrower.
     """
     kind = max(each.kind for each in operands)
-    if not any(isinstance(each, PythonNumber) for each in operands):
-        return DEFAULT[kind]
-    return PYTHON[kind] if kind is Kind.INT or are_numbers(operands) else DEFAULT[kind]
+    if any(isinstance(each, PythonNumber) for each in operands):
+        if kind is Kind.INT or are_numbers(operands):
+            return PYTHON[kind]
+    return operands[0].builder.program.defaults[kind]
 
 
 def weakened(
@@ -633,7 +833,7 @@ def weakened(
 
     Where nothing decides, it is in `dtype`.
     """
-    meets = DEFAULT[kind] if dtype is None else dtype
+    meets = here.program.defaults[kind] if dtype is None else dtype
     first = at(meets)
     if first.dtype is not meets:
         return first

@@ -47,6 +47,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.keys import NotOneKey
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Severity, Span
+from pscdsl.typing.dtypes import defaults
 from pscdsl.typing.python_containers import is_counted, is_dtype, is_pmap, is_precord, is_pvector
 from pscdsl.typing.static_values import exact
 
@@ -329,7 +330,7 @@ def _refuse(name: str, given: Arguments, types: Sequence[ArrayType], site: CallS
 def _elaborated(
     name: str, given: Arguments, types: Sequence[ArrayType], site: CallSite | None
 ) -> Function:
-    program = Program(Assumptions())
+    program = Program(Assumptions(), defaults(each.dtype for each in types))
     session = Session(program)
     here = program.current
     place = None if site is None else site.place()

@@ -33,7 +33,7 @@ from pscdsl.typing.codes.element_types import IntegersMakeAnArray, NoSuchDType
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import BF16, DEFAULT, I64, KEY, DType, Kind, is_dtype_name
+from pscdsl.typing.dtypes import BF16, DEFAULT, I64, KEY, PYTHON, DType, Kind, is_dtype_name
 from pscdsl.typing.dtypes import dtype as named
 from pscdsl.typing.python_containers import is_constant, is_dtype, is_sequence, is_slice, is_tuple
 
@@ -326,7 +326,7 @@ class Meaning:
         if not isinstance(first, Value) or first.dtype.kind < kind or not first.dtype.is_number:
             return first  # its dtype is fixed: a predicate, an index
         counted = first.dtype is I64 and arguments.get("dtype") is None
-        if first.dtype not in (*DEFAULT.values(), meets) and not counted:
+        if first.dtype not in (*DEFAULT.values(), *PYTHON.values(), meets) and not counted:
             return first
 
         def at(dtype: DType) -> Value:

@@ -52,13 +52,21 @@ from pscdsl._src.frontend.purity import is_set, parts
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
 from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
-from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, reachable
+from pscdsl._src.ir.builder import (
+    Builder,
+    Program,
+    PythonNumber,
+    Site,
+    Value,
+    Weak,
+    reachable,
+)
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy.shorthand import where
 from pscdsl.typing.array_types import ArrayType, TupleType, Type, same_structure
 from pscdsl.typing.codes.control import ValuesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.dtypes import BOOL, C128, DEFAULT, F64, I32, I64, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import BOOL, C128, F64, I32, I64, DType, Kind, accepts_weak
 from pscdsl.typing.python_containers import is_dict
 from pscdsl.typing.unify import array_difference
 
@@ -548,21 +556,27 @@ class _Join:
         """One array in the place of those that paths leave; a Failure if their types differ."""
         number = is_python_number(column)
         kind = kind_of(column)
-        dtype = CARRIERS[kind] if number else joined_dtype(column, self.session.working_float)
+        program, place = self.here.program, len(self.columns)
+        site = program.site(str(place), self.frame.span(self.node))
+        program.agree(column)
+        dtype = CARRIERS[kind] if number else joined_dtype(program, column, site)
         types = [each.type.with_dtype(dtype) for each in column]
         for other in types[1:]:
             why = array_difference(self.here.facts, other, types[0])
             if why is not None:
                 raise Failure(ValuesDiffer.of([column[0].type, other], why))
         ends = dict(zip(paths, column, strict=True))
-        place = len(self.columns)
+        sites = frozenset[Site]().union(*map(program.sites, column))
+        if all(isinstance(each, Weak) for each in column):
+            sites |= {site}
         self.columns.append(Column(types[0], tuple([ends.get(path) for path in self.paths])))
         given = are_given(column)
         is_array = any(map(may_be_array, column))
 
         def build(results: Sequence[Value]) -> Array:
-            found = computed(results[place], kind, given=given) if number else results[place]
-            return note_array(found) if is_array else found
+            result = results[place]
+            array = computed(result, kind, given=given) if number else program.mark(result, sites)
+            return note_array(array) if is_array else array
 
         return build
 
@@ -596,8 +610,7 @@ class _Join:
 
             tree = TupleType(tuple([column.type for column in self.columns]))
             traced.append((path.block, path.at_end(leaves), tree))
-        results: tuple[Value, ...] = bind_branches(self.here, predicate, traced[::-1])
-        return results
+        return bind_branches(self.here, predicate, traced[::-1])
 
 
 def _at_end(session: Session, value: Any, path: Path) -> Any:
@@ -660,10 +673,10 @@ def zero_of(dtype: DType) -> Any:
     return {Kind.BOOL: False, Kind.INT: 0, Kind.COMPLEX: 0j}.get(dtype.kind, 0.0)
 
 
-def joined_dtype(column: Sequence[Array], working_float: DType | None) -> DType:
+def joined_dtype(program: Program, column: Sequence[Array], site: Site) -> DType:
     """The dtype that several arrays have, or can be taken in; a Failure if there is none.
 
-    Where no array has one, floats are taken in the one that all arguments of the kernel have.
+    Where no array has one, it is chosen for the site.
     """
     known = list(dict.fromkeys(each.dtype for each in column if isinstance(each, Value)))
     if len(known) > 1:
@@ -672,7 +685,7 @@ def joined_dtype(column: Sequence[Array], working_float: DType | None) -> DType:
         if any(isinstance(x, Weak) and not accepts_weak(known[0], x.kind) for x in column):
             raise Failure(ValuesDiffer.of([each.type for each in column]))
         return known[0]
-    return default_dtype(kind_of(column), working_float)
+    return program.choose(site, kind_of(column))
 
 
 def kind_of(column: Sequence[Array]) -> Kind:
@@ -692,15 +705,6 @@ def is_python_number(column: Sequence[Array]) -> bool:
 def are_given(column: Sequence[Array]) -> bool:
     """Whether the kernel is given one of several numbers, or what another one is made of."""
     return any(isinstance(each, PythonNumber) and not each.adapts for each in column)
-
-
-def default_dtype(kind: Kind, working_float: DType | None) -> DType:
-    """The dtype of a kind where nothing else decides."""
-    if working_float is not None and kind is Kind.FLOAT:
-        return working_float
-    if working_float is not None and kind is Kind.COMPLEX:
-        return working_float.complex
-    return DEFAULT[kind]
 
 
 # Where control goes after a statement, a step of a loop, and a loop.

@@ -86,6 +86,7 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy import methods
 from pscdsl.numpy.calling import in_loop, refuse_missing, values_only
+from pscdsl.numpy.constants import NumpyInfo
 from pscdsl.numpy.methods import BoundMethod
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import Shape
@@ -652,6 +653,8 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
         said, *_ = (*str(error).splitlines(), "")
         why = f" ({said})" if said and "<" not in said else ""
         raise Failure(NotStatic(what=f"`{function.name}` here{why}")) from None
+    if isinstance(result, np.finfo | np.iinfo):
+        return NumpyInfo(result)
     if is_known_array(result) and result.size > MAX_STATIC:
         raise Failure(TooLarge(what="a constant this large"))
     if is_known_array(result) and result.dtype.kind not in "?biufcV":

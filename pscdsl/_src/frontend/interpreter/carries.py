@@ -10,7 +10,6 @@ from pscdsl._src.frontend.interpreter.branches import (
     CARRIERS,
     ON,
     are_given,
-    default_dtype,
     zero_of,
 )
 from pscdsl._src.frontend.interpreter.containers import Container, adopt_all
@@ -36,7 +35,8 @@ from pscdsl._src.frontend.interpreter.state import (
 )
 from pscdsl._src.frontend.trees import at, flatten, unflatten
 from pscdsl._src.frontend.values import POISON
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import Builder, Site, Value, Weak
+from pscdsl._src.ir.program import Atom
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
@@ -82,20 +82,25 @@ class Leaf:
     """Whether it is made of numbers that the kernel is given."""
     is_array: bool = False
     """Whether it may be an array though it has no axes."""
+    sites: frozenset[Site] = frozenset()
+    """Where its dtype was chosen, if it was."""
 
     @classmethod
-    def of(cls, start: Array, working_float: DType | None) -> Leaf:
-        """The leaf that starts as this."""
+    def of(cls, start: Array, site: Site) -> Leaf:
+        """The leaf that starts as this; `site` is where one without a dtype gets it."""
+        program = start.builder.program
         if isinstance(start, Value):
-            return cls(start, start.dtype, start.dtype.kind)
+            return cls(start, start.dtype, start.dtype.kind, sites=program.sites(start))
         if not start.ndim:
             return cls(start, None, start.kind, given=are_given([start]))
-        return cls(start, default_dtype(start.kind, working_float), start.kind, settled=False)
+        dtype = program.choose(site, start.kind)
+        settled = program.decided is not None and site in program.decided
+        return cls(start, dtype, start.kind, settled, sites=frozenset([site]))
 
     @classmethod
-    def from_zeros(cls, end: Array, working_float: DType | None) -> Leaf:
+    def from_zeros(cls, end: Array, site: Site) -> Leaf:
         """The leaf of the type of what a step leaves, which nobody reads before that."""
-        leaf = cls.of(end, working_float)
+        leaf = cls.of(end, site)
         builder, kind, shape = end.builder, leaf.kind, end.type.shape
 
         def at(dtype: DType) -> Value:
@@ -126,16 +131,21 @@ class Leaf:
 
         def at(dtype: DType) -> Value:
             if dtype is own:
-                return param
+                return param.builder.program.mark(param, self.sites)
             wanted[id(self)] = dtype
             return block.parameter(ArrayType(dtype, shape))  # of a round that is forgotten
 
         return Weak(block, self.kind, shape, at, whole=I64)
 
-    def after(self, result: Value) -> Array:
-        """What it is after the loop."""
-        found = result if self.dtype else computed(result, self.kind, given=self.given)
-        return note_array(found) if self.is_array or may_be_array(self.start) else found
+    def after(self, result: Value, end: Atom | None = None) -> Array:
+        """How the body sees it, or what it is after a loop whose steps leave `end`."""
+        program = result.builder.program
+        if self.dtype is None:
+            array: Array = computed(result, self.kind, given=self.given)
+        else:
+            sites = self.sites if end is None else self.sites | program.sites_of(end)
+            array = program.mark(result, sites)
+        return note_array(array) if self.is_array or may_be_array(self.start) else array
 
     def learn(self, end: Array, wanted: DType | None) -> bool:
         """Take the dtype that a step gives it; whether that is another one."""
@@ -162,7 +172,7 @@ class Leaf:
 
     def expect(self, dtype: DType | None, kind: Kind, given: bool) -> None:
         """Begin with what it came to before."""
-        if not isinstance(self.start, Value):
+        if not isinstance(self.start, Value) and not (self.settled and self.dtype is not None):
             self.expected = (self.dtype, self.kind, self.given) != (dtype, kind, given)
             self.dtype, self.kind, self.given, self.settled = dtype, kind, given, True
 
@@ -224,7 +234,10 @@ class Items:
             found, tree = flatten(here, load(values_of(form)), name)
         except Failure as failure:
             raise failure.at(span) from None
-        leaves = [Leaf.of(each, session.working_float) for each in found]
+        leaves = [
+            Leaf.of(each, here.program.site(f"{name} {place}", span))
+            for place, each in enumerate(found)
+        ]
         return cls(name, session, form, leaves, tree)
 
     def content(self, leaves: Iterator[Any], frozen: Frozen) -> Any:

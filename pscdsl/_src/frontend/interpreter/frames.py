@@ -22,7 +22,6 @@ from pscdsl.typing.codes.language_evaluation import (
 )
 from pscdsl.typing.codes.limits import InternalError, NotSupported, TooManyFindings
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
-from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.captures.captured import Guard
@@ -377,8 +376,6 @@ class Session:
         """What became of each loop, in words, by where it is written."""
         self.learnt: dict[Span, Any] = {}
         """What loops did when they were elaborated before, by their places."""
-        self.working_float: DType | None = None
-        """The dtype of all arrays of floats that the kernel is given, if they have one."""
 
     def report(self, failure: Failure) -> None:
         """Keep findings, each place and kind once; only so many."""
@@ -447,10 +444,16 @@ class Session:
         if len(self.active) >= MAX_DEPTH or self.active.count(node) >= MAX_SAME:
             raise Failure(UnboundedRecursion(function=name))
         self.active.append(node)
+        program = self.program
+        path = "" if program is None else program.path
+        if program is not None:
+            program.path = f"{path} {program.span.line}:{program.span.column}"
         try:
             yield
         finally:
             self.active.pop()
+            if program is not None:
+                program.path = path
 
 
 class Unjoined:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, default_dtype, keys_of
+from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, keys_of
 from pscdsl._src.frontend.interpreter.containers import Container, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of, rows_of
@@ -28,14 +28,14 @@ from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.stores import numpys
 from pscdsl._src.frontend.trees import at, flatten
 from pscdsl._src.frontend.values import describe
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import Builder, Site, Value, Weak
 from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.control import LoopChangesType
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import DType, Kind
 from pscdsl.typing.python_containers import is_dict, is_slice
@@ -114,8 +114,10 @@ class Appended:
     """Whether an item may be an array though it has no axes."""
     before: list[Any] = field(default_factory=list[Any])
     """What the list holds before the loop."""
+    site: Site | None = None
+    """Where its dtype was chosen, if the items have none."""
 
-    def rows(self, here: Builder, items: Any, working_float: DType | None) -> list[Value]:
+    def rows(self, here: Builder, items: Any, span: Span) -> list[Value]:
         """What a step appends, in one dtype; a Failure if that is no array of one type."""
         found = [self._leaf(here, each) for each in items]
         self.count = len(found)
@@ -128,8 +130,10 @@ class Appended:
         elif isinstance(first, Value):
             self.dtype = first.dtype
         else:
-            self.dtype = default_dtype(first.kind, working_float)
+            self.site = here.program.site(self.name, span)
+            self.dtype = here.program.choose(self.site, first.kind)
         self.shape = first.type.shape
+        here.program.agree(found)
         for each in found:
             self._require(each)
         return [at(each, self.dtype) for each in found]
@@ -176,6 +180,11 @@ class Appended:
         if not results:
             return adopt(session, [*self.before])
         assert self.dtype is not None
+        program = here.program
+        for result in results:
+            if self.site is not None:
+                program.mark_also(result, self.site)
+        program.agree([results[0], *[self._leaf(here, each) for each in self.before]])
         rows = results[0]
         if len(results) > 1:
             rows = numpys(here, "stack", [*results], 1)

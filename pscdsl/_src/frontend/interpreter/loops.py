@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter as Counts
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -72,7 +72,7 @@ from pscdsl._src.frontend.interpreter.state import (
 from pscdsl._src.frontend.trees import Attempt, at, flatten
 from pscdsl._src.frontend.values import POISON, Poison, Poisoned, describe, is_poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
-from pscdsl._src.ir.program import Block, Var
+from pscdsl._src.ir.program import Atom, Block, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.while_loop import While
@@ -187,9 +187,22 @@ class Rolled:
         bound += [name for _, name, _ in self._written()]
         bound += [items.name.strip("`") for items in self.carry.contents.values()]
         shown = [name for name in dict.fromkeys(bound) if not name.startswith(" ")]
-        carried = ", ".join(f"`{name}`" for name in shown) or "nothing"
+        dtypes = self._dtypes()
+        carried = ", ".join(f"`{name}`{dtypes.get(name, '')}" for name in shown) or "nothing"
         place = self.frame.span(self.node).head(len("for"))
         self.session.loops[place] = plainly(f"rolled{steps}, carries {carried}")
+
+    def _dtypes(self) -> dict[str, str]:
+        """The dtypes of what begins without one, by names."""
+        leaves = {name: slot.leaves for (_, name), slot in self.carry.slots.items()}
+        for frame, name, place in self._written():
+            cell = _cells_of(self.state.before((frame, name)))[place]
+            leaves[name] = [self.carry.cells[cell]]
+        return {
+            name: " as " + ", ".join(dict.fromkeys(str(leaf.dtype) for leaf in each))
+            for name, each in leaves.items()
+            if any(isinstance(leaf.start, Weak) and leaf.dtype is not None for leaf in each)
+        }
 
     def _written(self) -> Iterator[tuple[Frame, str, int]]:
         """The names whose arrays the loop writes, and which of the cells that each shows."""
@@ -218,7 +231,7 @@ class Rolled:
                 if place >= len(cells) or cells[place].frozen is not None:
                     raise Mistaken
                 cell = cells[place]
-                self.carry.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+                self.carry.cells[cell] = self._leaf_of(cell)
         try:
             outcome = self._settled()
         except Failure:
@@ -416,6 +429,19 @@ class Rolled:
         if new or cells or containers or again:
             raise Again
 
+    def _leaf_of(self, cell: Cell) -> Leaf:
+        """What is carried of an array that is written; its site is one of the names it has."""
+        names = [
+            f"{name} {place}"
+            for _, before in self.state.names
+            for name, value in before.items()
+            for place, each in enumerate(_cells_of(value))
+            if each is cell
+        ]
+        return Leaf.of(
+            cell.content, self.program.site(f"cell {min(names, default='')}", self._span)
+        )
+
     def _take_pending(self) -> None:
         """Carry what the step was found to change, as it is before the loop."""
         self.state.restore()
@@ -424,7 +450,7 @@ class Rolled:
         for key in new:
             self._add(key)
         for cell in cells:
-            self.carry.cells[cell] = Leaf.of(cell.content, self.session.working_float)
+            self.carry.cells[cell] = self._leaf_of(cell)
         for container in containers:
             self._add_container(container)
 
@@ -481,6 +507,7 @@ class Rolled:
             again |= self._share(now, self._snapshot("an item"))
             if again:
                 continue
+            self._agree(pairs)
             for leaf, each in pairs:
                 end = each.type.with_dtype(leaf.carrier) if isinstance(each, Weak) else each.type
                 fits = leaf.dtype is not None or isinstance(each, Weak)
@@ -504,7 +531,7 @@ class Rolled:
                 raise self._another_length(appended.name, container.value, after)
         found: list[Value] = []
         for container, appended in self.carry.appended.items():
-            rows = appended.rows(here, container.value, self.session.working_float)
+            rows = appended.rows(here, container.value, self._span)
             if self._names_counter(rows):
                 raise Failure(depends_on_counter(f"an item of {appended.name}"))
             found += rows
@@ -528,7 +555,10 @@ class Rolled:
         except Failure as failure:
             slot.dropped = failure.at(self._span).diagnostics
             return
-        slot.leaves = [Leaf.of(each, self.session.working_float) for each in found]
+        slot.leaves = [
+            Leaf.of(each, self.program.site(f"{key[1]} {place}", self._span))
+            for place, each in enumerate(found)
+        ]
         if self.expected is not None and key[0] is self.frame:
             expected = self.expected.leaves.get(key[1], ())
             if len(expected) == len(slot.leaves):
@@ -566,7 +596,10 @@ class Rolled:
         if not certain or self.carry.exits:
             return False
         slot = Slot(key, MISSING, [], tree, owned=False, form=value)
-        slot.leaves = [Leaf.from_zeros(each, self.session.working_float) for each in found]
+        slot.leaves = [
+            Leaf.from_zeros(each, self.program.site(f"{key[1]} {place}", self._span))
+            for place, each in enumerate(found)
+        ]
         self.carry.slots[key] = slot
         return True
 
@@ -598,6 +631,7 @@ class Rolled:
         ]
         if any(changed):
             raise Again
+        self._agree(zip(slot.leaves, found, strict=True))
         for leaf, each in zip(slot.leaves, found, strict=True):
             end = each.type.with_dtype(leaf.carrier) if isinstance(each, Weak) else each.type
             fits = isinstance(each, Value) or accepts_weak(leaf.carrier, each.kind)
@@ -620,6 +654,7 @@ class Rolled:
         if any(changed):
             raise Again
         found: list[Value] = []
+        self._agree([(leaf, cell.content) for cell, leaf in self.carry.cells.items()])
         for cell, leaf in self.carry.cells.items():
             content = at(cell.content, leaf.carrier)
             if content.type != leaf.type and array_difference(
@@ -628,6 +663,16 @@ class Rolled:
                 raise Failure(self._changed("an array", leaf.type, content.type))
             found.append(content)
         return found
+
+    def _agree(self, pairs: Iterable[tuple[Leaf, Array]]) -> None:
+        """See that steps leave the dtypes that they begin with, as far as those were chosen."""
+        program = self.program
+        for leaf, end in pairs:
+            if isinstance(end, Value) and leaf.sites and leaf.dtype is not end.dtype:
+                begun = Value(self.here, Var(leaf.type))
+                program.agree([program.mark(begun, leaf.sites), end])
+            elif isinstance(end, Value) and leaf.dtype is not None:
+                program.want(end, leaf.dtype)
 
     def _changed(self, name: str, before: Any, after: Any, why: str = "") -> Diagnostic:
         return LoopChangesType(
@@ -710,14 +755,16 @@ class Rolled:
                     tree,
                     True,
                 )
-                for each in found:
-                    self.carry.returned.append(Leaf.from_zeros(each, self.session.working_float))
+                for place, each in enumerate(found):
+                    site = self.program.site(f"return {place}", self._span)
+                    self.carry.returned.append(Leaf.from_zeros(each, site))
         if again:
             raise Again
         if not self.carry.exits:
             return []
         code = outcome.code if isinstance(outcome, Maybe) else here.literal(min(kinds), I32)
-        pairs = zip(self.carry.returned, found, strict=True)
+        pairs = list(zip(self.carry.returned, found, strict=True))
+        self._agree(pairs)
         return [code, *(at(each, leaf.carrier) for leaf, each in pairs)]
 
     # The whole loop.
@@ -754,6 +801,7 @@ class Rolled:
 
     def _bound(self, step: Step, test: Step | None) -> Outcome:
         """The equation, and what the loop leaves."""
+        ends = step.block.results
         if self.counter is not None and not isinstance(self.outside, InLoop):
             self.program.span = self._span
             step = Step(*padded(self.program, step.block, step.captured))
@@ -783,15 +831,16 @@ class Rolled:
             assert not isinstance(count, Value)
             of_list = [next(rows) for _ in range(appended.count)]
             self.frame.names[appended.local] = appended.after(self.session, here, of_list, count)
-        return self._left(results)
+        return self._left(results, ends)
 
-    def _left(self, results: Sequence[Value]) -> Outcome:
+    def _left(self, results: Sequence[Value], last: Sequence[Atom]) -> Outcome:
         """Bind names and cells to what the loop leaves; where control goes."""
         remaining = iter(results)
+        at_end = iter(last)
         session = self.session
 
         def after(leaf: Leaf) -> Array:
-            return leaf.after(next(remaining))
+            return leaf.after(next(remaining), next(at_end))
 
         for slot in self.carry.slots.values():
             frame, name = slot.key
@@ -813,7 +862,7 @@ class Rolled:
             frame.names[name] = Unjoined([UnboundAfterLoop(name=name, span=self._span)])
         if not self.carry.exits:
             return None
-        code = next(remaining)
+        code, _ = next(remaining), next(at_end)
         value: Any = None
         if not isinstance(self.carry.returned_form, Missing):
             frozen = self._snapshot("what is returned")

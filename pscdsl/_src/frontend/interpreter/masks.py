@@ -33,11 +33,11 @@ from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives.indexing import DynamicSlice, Gather
 from pscdsl._src.primitives.pointwise import Pointwise
 from pscdsl._src.primitives.shaping import Broadcast, Iota, Reshape, SizeValue, Slice, Transpose
-from pscdsl.numpy.shorthand import cast
+from pscdsl.numpy.shorthand import cast, floats_of
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.shapes import DataDependentShape
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BF16, BOOL, F16, I64, inexact
+from pscdsl.typing.dtypes import BF16, BOOL, F16, I64
 from pscdsl.typing.python_containers import is_tuple
 
 
@@ -252,7 +252,8 @@ def _mean(here: Builder, x: Selected) -> Any:
     """The mean; NaN of nothing."""
     whole = x.filled(here, 0)
     array = whole.default() if isinstance(whole, Weak) else whole
-    dtype = inexact(array.dtype)
+    array = floats_of(array)
+    dtype = array.dtype
     if dtype in (F16, BF16):  # their sums, and counts, do not fit
         x.load()
     total = _numpy(here, "sum", cast(array, dtype))

@@ -30,7 +30,7 @@ from pscdsl.numpy.calling import as_operand
 from pscdsl.numpy.shorthand import cast, reshaped, reversed_along, transposed
 from pscdsl.numpy.updating import update
 from pscdsl.typing.array_types import ArrayType, Shape
-from pscdsl.typing.codes.element_types import StoreChangesKind
+from pscdsl.typing.codes.element_types import DtypesDiffer, StoreChangesKind
 from pscdsl.typing.codes.purity import Mutation, StaleView
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim
@@ -464,7 +464,20 @@ def fitted(here: Builder, whole: Array, given: Any) -> Array:
         return built
     if not np.can_cast(to_numpy(value.dtype), to_numpy(whole.dtype), "same_kind"):
         raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=False))
+    _keep_digits(here, whole, value)
     return cast(value, whole.dtype)
+
+
+def _keep_digits(here: Builder, whole: Value, value: Value) -> None:
+    """See that no dtype that was chosen costs digits in a store."""
+    program = here.program
+    if not program.chosen or value.dtype.is_inexact != whole.dtype.is_inexact:
+        return
+    narrow, wide = value.dtype.real.bits, whole.dtype.real.bits
+    short, other = (value, whole) if narrow < wide else (whole, value)
+    if narrow != wide and program.sites(short):
+        program.want(short, other.dtype)
+        raise Failure(DtypesDiffer(left=whole.type, right=value.type, open=True))
 
 
 def as_stored(here: Builder, value: Any) -> Array:

@@ -70,6 +70,7 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.language.elements import locked
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.processes import forget_at_end
+from pscdsl.numpy.constants import NumpyInfo
 from pscdsl.typing.codes.language import NoSuchAttribute, Unsupported
 from pscdsl.typing.codes.limits import SeveralFunctions, TextChanged
 from pscdsl.typing.codes.projects import ComputedName
@@ -341,6 +342,8 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
             return from_numpy(value)
         except TypeError:
             return External(f"numpy.{value}")
+    if isinstance(value, np.finfo | np.iinfo):
+        return NumpyInfo(value)
     kind = _class_of(value)
     if kind.__module__ == "itertools":  # an iterator: what is left of it is a state
         return External(f"itertools.{kind.__name__}")

@@ -45,7 +45,7 @@ def elaborate(
     Raises a Failure with all findings if there is none.
     """
     instance = definition.instance(choice)
-    program = Program(instance.facts)
+    program = Program(instance.facts, definition.default_dtypes(choice))
     session = Session(program, definition.closure)
     here = program.current
     params: list[Value] = []

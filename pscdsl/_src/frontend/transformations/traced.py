@@ -260,7 +260,11 @@ def trace(
     arguments: dict[int, Argument] = {}
     for at, (parts, tree) in found.items():
         values = [
-            x if isinstance(x, Value) else x.at(dtypes.get((at, i), x.dtype))
+            x
+            if isinstance(x, Value)
+            else x.at(dtypes[at, i])
+            if (at, i) in dtypes
+            else x.default(f"{name} {at} {i}")
             for i, x in enumerate(parts)
         ]
         numbers = [isinstance(x, PythonNumber) for x in parts]
@@ -271,7 +275,8 @@ def trace(
         given = list(args)
         for at, argument in arguments.items():
             inside = types(at, argument) if types else [v.type for v in argument.leaves]
-            params = [inner.parameter(each) for each in inside]
+            pairs = zip(argument.leaves, inside, strict=True)
+            params = [inner.parameter_for(leaf, each) for leaf, each in pairs]
             own.extend(params)
             given[at] = argument.unflatten(params)
         result = function.apply(inner, given, kwargs)
