@@ -194,9 +194,9 @@ def pad(
     if mode == "empty" or mode == "constant":
         return _with_constants(array, widths, 0 if mode == "empty" else constant_values)
     if mode not in _INSIDE or reflect_type != "even":
-        unsupported = f"`pad` with mode {describe(mode)}" + ("" if reflect_type == "even" else ", odd")
-        modes = ", ".join(map(repr, ("constant", *_INSIDE)))
-        raise Failure(NotSupported(what=unsupported, instead=f"the modes are {modes}"))
+        what = f"`pad` with mode {describe(mode)}" + ("" if reflect_type == "even" else ", odd")
+        known = ", ".join(map(repr, ("constant", *_INSIDE)))
+        raise Failure(NotSupported(what=what, instead=f"the modes are {known}"))
     for axis, (low, high) in enumerate(widths):
         if low != 0 or high != 0:
             require_elements(facts, array.shape[axis], axis)
