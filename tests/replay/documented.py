@@ -272,6 +272,16 @@ def _(call: Call, difference: Difference) -> bool:
     return short(call) in SUMS | {"dot", "matmul", "einsum", "inner", "vecdot", "tensordot"}
 
 
+@row("`cov(fweights=…)`", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) == "cov" and "fweights" in difference.detail
+
+
+@row("`isin` | sorts or looks up", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) == "isin" and "exceed the maximum integer" in difference.detail
+
+
 @row("of a singular matrix", "raises")
 def _(call: Call, difference: Difference) -> bool:
     return short(call) in FACTORS and "singular" in difference.detail.lower()
