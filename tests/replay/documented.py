@@ -272,6 +272,12 @@ def _(call: Call, difference: Difference) -> bool:
     return short(call) in SUMS | {"dot", "matmul", "einsum", "inner", "vecdot", "tensordot"}
 
 
+@row("with a computed `q` outside 0 to 1", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    computed = any(map(is_array, [*call.args[1:2], call.kwargs.get("q")]))
+    return short(call) in MEANS and computed and "must be in the range" in difference.detail
+
+
 @row("`cov(fweights=…)`", "raises")
 def _(call: Call, difference: Difference) -> bool:
     return short(call) == "cov" and "fweights" in difference.detail
