@@ -139,7 +139,8 @@ def _(call: Call, difference: Difference) -> bool:
 
 @row("`empty`, `empty_like`", "value", "zero")
 def _(call: Call, difference: Difference) -> bool:
-    return short(call) in EMPTY
+    padding = short(call) == "pad" and "empty" in [*call.args[2:3], call.kwargs.get("mode")]
+    return short(call) in EMPTY or padding
 
 
 @row("floats out of range give the nearest integer", "value")
