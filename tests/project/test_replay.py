@@ -28,7 +28,7 @@ QUICK = {
 
 def test_a_sample_has_no_difference_but_those_that_are_documented(tmp_path: Path) -> None:
     """500 calls, in turn one of each function; `make replay` tries 20,000."""
-    record(tmp_path / "calls", 60, files(QUICK))
+    record(tmp_path / "calls", 600, files(QUICK))
     calls = sampled(Recording.load(tmp_path / "calls").calls, 500, seed=0)
     assert len(calls) == 500
     figures = Figures()

@@ -139,7 +139,8 @@ def _(call: Call, difference: Difference) -> bool:
 
 @row("`empty`, `empty_like`", "value", "zero")
 def _(call: Call, difference: Difference) -> bool:
-    return short(call) in EMPTY
+    padding = short(call) == "pad" and "empty" in [*call.args[2:3], call.kwargs.get("mode")]
+    return short(call) in EMPTY or padding
 
 
 @row("floats out of range give the nearest integer", "value")
@@ -270,6 +271,22 @@ def _(call: Call, difference: Difference) -> bool:
 @row("of negative zeros only", "zero")
 def _(call: Call, difference: Difference) -> bool:
     return short(call) in SUMS | {"dot", "matmul", "einsum", "inner", "vecdot", "tensordot"}
+
+
+@row("with a computed `q` outside 0 to 1", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    computed = any(map(is_array, [*call.args[1:2], call.kwargs.get("q")]))
+    return short(call) in MEANS and computed and "must be in the range" in difference.detail
+
+
+@row("`cov(fweights=…)`", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) == "cov" and "fweights" in difference.detail
+
+
+@row("`isin` | sorts or looks up", "raises")
+def _(call: Call, difference: Difference) -> bool:
+    return short(call) == "isin" and "exceed the maximum integer" in difference.detail
 
 
 @row("of a singular matrix", "raises")

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -179,11 +180,16 @@ def _index(index: Any) -> str:
     return text(index)
 
 
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder that is there until the process ends."""
+    return tempfile.TemporaryDirectory(prefix="pscdsl-replay-")
+
+
 def loaded(source: str) -> ModuleType:
-    """Return a module of this source, from a file that stays."""
+    """Return a module of this source, from a file that stays as long as the process."""
     name = f"replayed_{next(_numbers)}"
-    path = Path(tempfile.gettempdir()) / f"pscdsl-replay-{__import__('os').getpid()}" / f"{name}.py"
-    path.parent.mkdir(exist_ok=True)
+    path = Path(_folder().name) / f"{name}.py"
     path.write_text(source, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
