@@ -54,8 +54,25 @@ def test_every_python_between_is_classified() -> None:
     assert found == list(range(oldest, newest + 1))
 
 
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("README.md", r'python-version: "([\d.]+)"'),
+        ("docs/how-to/ci.md", r'python-version: "([\d.]+)"'),
+        ("CONTRIBUTING.md", r"PYTHON=python([\d.]+)"),
+        ("Makefile", r"PYTHON=python([\d.]+)"),
+    ],
+)
+def test_examples_name_the_newest_python(file: str, pattern: str) -> None:
+    named = re.findall(pattern, (ROOT / file).read_text(encoding="utf-8"))
+    assert set(named) == {TESTED["Python"][1]}
+
+
 def test_the_package_knows_the_same_bounds() -> None:
     assert {name: rows()[name] for name in TESTED} == TESTED
+    assert f"needs Python {TESTED['Python'][0]} or later" in (ROOT / "Makefile").read_text("utf-8")
+    refusal = (ROOT / "pscdsl" / "__init__.py").read_text("utf-8")
+    assert f"needs Python {TESTED['Python'][0]} or later" in refusal
 
 
 def test_benchmarks_take_the_jax_that_goes_with_jaxlib() -> None:
