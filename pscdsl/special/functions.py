@@ -146,6 +146,8 @@ def beta(a: Value, b: Value, /) -> Any:
     SciPy.
     """
     a, b = floating("beta", a), floating("beta", b)
+    shape = broadcast_shapes(a.builder.facts, a.shape, b.shape)
+    a, b = broadcast_to(a, shape), broadcast_to(b, shape)
     sign = e.multiply(e.multiply(_sign_of_gamma(a), _sign_of_gamma(b)), _sign_of_gamma(a + b))
     of_a, of_b = (e.bitwise_and(e.less_equal(x, 0), e.equal(e.floor(x), x)) for x in (a, b))
     pole, other = where(of_a, a, b), where(of_a, b, a)

@@ -219,6 +219,8 @@ def test_log_beta() -> None:
     a, b = abs(a[good]), abs(b[good])
     found = ours("beta", a, b)
     np.testing.assert_allclose(found, theirs("beta", a, b), rtol=1e-7)
+    for other in (a[:5, None], a[3]):
+        np.testing.assert_allclose(ours("beta", other, b), theirs("beta", other, b), rtol=1e-7)
 
 
 ENDS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, -0.5, -1.5, 1e-30, 800.0])
