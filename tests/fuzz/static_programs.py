@@ -11,6 +11,7 @@ import ast
 import copy
 import random
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,6 +133,32 @@ TEMPLATES = {
     }.items()
 }
 """Expressions of each type."""
+NEWER = {
+    (3, 14): {
+        "int": """
+            functools.partial(lambda q, w: <int q w>, functools.Placeholder, <int>)(<int>);
+            functools.partial(lambda q, w=2, *k: <int q w>, functools.Placeholder, <int>)(*<seq>);
+            sum(map(lambda q, w: <int q w>, <seq>, <seq>, strict=<bool>));
+            functools.reduce(lambda q, w: <int q w>, <seq>, initial=<int>);
+            len(t"{<any>}".strings)
+        """,
+        "float": "(<float> * 1j).imag; (<number> - (<float> * 1j)).imag; (<float> / (1 + 1j)).real",
+    },
+    (3, 15): {
+        "int": "sum((*q for q in (<seq>, <seq>))); len([*q for q in <list> for w in <seq>])",
+        "float": "math.fmax(<float>, <number>); math.fmin(<number>, <float>)",
+        "bool": "math.signbit(<number>); math.isnormal(<number>); math.issubnormal(<float>)",
+        "tuple": "(*[*q for q in (<seq>, <seq>)], 1); tuple((*(q, <int q>) for q in <seq>))",
+        "list": "[*q for q in (<seq>, <seq>)]; [*(q, <int q>) for q in <seq> if <bool q>]",
+        "dict": "{**q for q in (<dict>, <dict>)}; {**{str(q): <int q>} for q in <seq>}",
+        "set": "{*q for q in (<seq>, <seq>)}; {*(q, <int q>) for q in <seq>}",
+    },
+}
+"""Expressions that older versions of Python do not have."""
+for _since, _more in NEWER.items():
+    if sys.version_info >= _since:
+        for _kind, _text in _more.items():
+            TEMPLATES[_kind].extend(each.strip() for each in _text.strip().split(";"))
 METHODS = (
     "def g(self): return <int>",
     "def g(self): return self.u + <int>",

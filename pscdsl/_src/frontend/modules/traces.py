@@ -464,16 +464,25 @@ def follow(
     all that was met.
     """
     known = texts or Texts()
+    begun: dict[int, Trace] = {}
+
+    def begin(value: Any) -> Trace:
+        nonlocal known
+        if known.is_outdated():
+            known = Texts()
+        return Trace(value, known)
 
     def trace(place: int, value: Any) -> Trace:
-        nonlocal known
         if place >= len(wanted):
             raise Opaque("more than was looked at before")
-        if place and known.is_outdated():
-            known = Texts()
-        made = first if first is not None and place == 0 else Trace(value, known)
+        made = first if first is not None and place == 0 else begun.get(id(value)) or begin(value)
+        count = 0
         for number, name in wanted[place]:
             made.repeat(number, name)
+            for each in made.inner[count:]:  # read where it is met, before more is loaded
+                if id(each) not in begun:
+                    begun[id(each)] = begin(each)
+            count = len(made.inner)
         return made
 
     found = _all(kernel, trace)
