@@ -138,10 +138,12 @@ class NumpyInfo:
 
     def lookup_attribute(self, name: str) -> Any:
         """A limit, as the scalar that NumPy has."""
-        kind = FloatInfo if isinstance(self.info, np.finfo) else IntegerInfo
-        known = tuple(field.name for field in fields(kind))
+        called = self.info.__class__.__name__
+        known = tuple(
+            field.name for field in fields(FloatInfo if called == "finfo" else IntegerInfo)
+        )
         if name not in known:
-            owner = f"np.{type(self.info).__name__}(…)"
+            owner = f"np.{called}(…)"
             raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known))
         found = getattr(self.info, name)
         return from_numpy(found) if name == "dtype" else found
