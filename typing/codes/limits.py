@@ -509,7 +509,7 @@ class ChoicesSampled(Diagnostic, code="PSC905", severity=Severity.NOTE):
 
 
 class CapturedStateChanged(Diagnostic, code="PSC917"):
-    """A name that a kernel captured refers to another value by the time of a call.
+    """What a kernel captured has changed by the time of a call: a name, a class or a function.
 
     A kernel keeps what it was compiled with, so that it would go on using what was there before.
     The checker refuses whatever the files that it is given may write; this finds at run time what
