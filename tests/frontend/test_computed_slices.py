@@ -41,7 +41,7 @@ ACCEPTED = {
     "steps_store": (
         "y = x.copy()\nfor i in range(len(x)):\n    y[p[i]:b] += y[p[i]:b] * 0.5\nreturn y.sum()"
     ),
-    "while": "s = 0.0\nwhile a < b:\n    s += x[a:b].sum()\n    a += 1\nreturn s",
+    "while": "s = 0.0\nwhile a < b:\n    s += x[a:b].sum()\n    a = a + 1\nreturn s",
 }
 REFUSED = {
     "read_after_a_store": ("y = x.copy()\nz = y[a:b]\ny[0] = 5\nreturn z.sum()", "PSC210"),

@@ -28,6 +28,7 @@ from pscdsl._src.frontend.modules.traces import (
     MISSING,
     Trace,
     class_of,
+    is_generated,
     is_outside,
     is_same,
     namespace_of,
@@ -39,6 +40,7 @@ from pscdsl._src.support.tracebacks import shown
 VARIABLE: Final = "PSCDSL_CAPTURES"
 CONTENTS: Final = "contents"
 _OUTSIDE: Final = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
+_DESCRIPTORS: Final = (types.GetSetDescriptorType, types.MemberDescriptorType)
 _CODE: Final = attrgetter("__code__", "__defaults__", "__kwdefaults__")
 _KINDS: Final = (object, int, float, complex, tuple, list, dict, set, str, type(iter(())))
 _SPECIAL: Final = frozenset(
@@ -104,7 +106,7 @@ class Watch:
         self._contents = os.environ.get(VARIABLE) == CONTENTS
         self._parts = [*self._cells(), *self._functions(own), *self._names()]
         self._absent: list[Absent] = []
-        for cls in self._classes():
+        for cls in {id(each): each for each in self._classes()}.values():
             self._parts += _of_class(cls)
             self._absent.append(_absent_from(cls))
         if self._parts:  # a name of Python's own, which the module may come to have
@@ -151,14 +153,17 @@ class Watch:
             yield Absent.of(missing, namespace, min(missing))
 
     def _classes(self) -> Iterator[type[Any]]:
-        """The classes that were read, with those that they derive from, without libraries'."""
+        """The classes that were read, with those that they derive from, without libraries'.
+
+        Of a class that holds nothing but fields without defaults, nothing else can be read.
+        """
         roots = [trace.root for trace in self._traces]
         met = [thing for trace in self._traces for thing, _ in trace.met.values()]
         classes = [each for each in (*roots, *met) if isinstance(each, type)]
-        bases = {id(base): base for each in classes for base in each.__mro__}
-        for base in bases.values():
-            if not is_outside(base.__module__):
-                yield base
+        for cls in {id(each): each for each in classes}.values():
+            bases = [base for base in cls.__mro__ if not is_outside(base.__module__)]
+            if not all(map(_holds_fields_alone, bases)):
+                yield from bases
 
     def _lookups(self) -> Iterator[tuple[Any, str, Any]]:
         for trace in self._traces:
@@ -241,6 +246,27 @@ def _of_class(cls: type[Any]) -> Iterator[Part]:
             yield _of_function(function)
     if issubclass(cls, Enum):
         yield _of_members([*cls])
+
+
+def _holds_fields_alone(cls: type[Any]) -> bool:
+    """Whether a class holds neither methods nor values, but what makes records enters."""
+    for name, member in vars(cls).items():
+        function = getattr(member, "__func__", member)
+        if isinstance(function, types.FunctionType):
+            if not is_generated(function):
+                return False
+        elif name == "_field_defaults":
+            if member:
+                return False
+        elif not (
+            isinstance(member, _DESCRIPTORS)
+            or class_of(member).__name__ == "_tuplegetter"
+            or name in ("_fields", "_abc_impl")
+            or (name.startswith("__") and not callable(member))
+            or member is None
+        ):
+            return False
+    return not issubclass(cls, Enum)
 
 
 def _absent_from(cls: type[Any]) -> Absent:

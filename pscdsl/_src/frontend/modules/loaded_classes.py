@@ -28,7 +28,7 @@ from pscdsl._src.frontend.classes import (
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
 from pscdsl._src.frontend.modules.loaded_code import Abstract, Written, unchecked
-from pscdsl._src.frontend.modules.traces import annotations_of
+from pscdsl._src.frontend.modules.traces import annotations_of, is_generated
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.source import Source
@@ -163,17 +163,6 @@ def function_of(member: Any) -> Any:
     elif isinstance(member, staticmethod | classmethod):
         member = cast("Any", member).__func__
     return unchecked(member) if isinstance(member, types.FunctionType) else None
-
-
-_GENERATING = ("dataclasses", "reprlib", "collections", "typing")
-
-
-def is_generated(function: types.FunctionType) -> bool:
-    """Whether Python, `dataclass` or `NamedTuple` wrote a method."""
-    home = function.__globals__.get("__name__")
-    code = function.__code__
-    generated = code.co_name == "__annotate__" or code.co_qualname.startswith("__create_fn__.")
-    return generated or home in _GENERATING or str(home).startswith("namedtuple_")
 
 
 def own_annotations(cls: type[Any]) -> Mapping[str, Any]:

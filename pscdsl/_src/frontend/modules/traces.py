@@ -817,6 +817,17 @@ _UNCHANGING: Final = (
 """Classes of what is the same whenever it is found, or has a trace or a reading of its own."""
 
 
+_GENERATING: Final = ("dataclasses", "reprlib", "collections", "typing")
+
+
+def is_generated(function: types.FunctionType) -> bool:
+    """Whether Python, `dataclass` or `NamedTuple` wrote a method."""
+    home = function.__globals__.get("__name__")
+    code = function.__code__
+    generated = code.co_name == "__annotate__" or code.co_qualname.startswith("__create_fn__.")
+    return generated or home in _GENERATING or str(home).startswith("namedtuple_")
+
+
 def class_of(value: object) -> type[Any]:
     """The class of any object."""
     return type(value)
