@@ -426,7 +426,7 @@ def _count_of_floats(
         problem = "takes no infinite bounds, no NaN, and no infinite step up to a size"
         raise Failure(BadArguments(function="numpy.arange", problem=problem))
     if is_known:
-        steps = (stop - start) / step  # type: ignore[operator]
+        steps: float = (stop - start) / step  # type: ignore[operator]
         if steps == 0 and start != stop:  # an infinite step, or one that is too large
             return int(math.copysign(1, steps) > 0)
         return max(math.ceil(steps), 0)

@@ -483,7 +483,7 @@ def copy_by_python(x: f64["n"]) -> f64:
 
 
 def real_part(x: f64["n"]) -> f64:
-    s = np.array(3.0 + 1j) if x[0] > 0 else x[0] + 1j
+    s: Any = np.array(3.0 + 1j) if x[0] > 0 else x[0] + 1j
     t = s.real
     t += 1
     return t + 10 * s.real
@@ -571,7 +571,7 @@ def with_ellipsis(x: f64["n"]) -> f64:
 
 
 def bound_anew(x: f64["n"]) -> f64:
-    s = np.array(3.0) if x[0] > 0 else x[0]
+    s: Any = np.array(3.0) if x[0] > 0 else x[0]
     u = s
     s = s + 1
     t = s

@@ -131,7 +131,7 @@ def compared(expressions: Iterable[str], dtypes: bool = True) -> int:
 OWN = "i8 i16 i32 i64 u8 u16 u32 u64 bf16 f16 f32 f64 c64 c128 Key".split()
 TEXTS = sorted(
     {
-        *(each for each in np.sctypeDict if isinstance(each, str) and each != "bfloat16"),
+        *(str(each) for each in np.sctypeDict if each != "bfloat16"),
         *OWN,
         *(
             f"{order}{char}"

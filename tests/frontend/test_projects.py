@@ -357,7 +357,7 @@ def test_json_says_the_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert (Path(found["path"]).name, found["cell"], found["line"]) == ("n.ipynb", 2, 4)
 
 
-LOADED = {
+LOADED: dict[str, tuple[dict[str, str], str, str, str]] = {
     "a module that answers every name": (
         {"odd.py": "scale = 2.0\n\n\ndef __getattr__(name):\n    return object()\n"},
         "import odd",

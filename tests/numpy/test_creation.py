@@ -227,7 +227,7 @@ def test_linspace_of_arrays() -> None:
     assert step == 0.25
     for count, endpoint in ((1, True), (0, True), (0, False), (1, False), (2, True)):
         for ends in ((0.0, 2.0), (np.float64(1), np.float64(3)), (start, stop)):
-            args = (*ends, count, endpoint, True)
+            args: Any = (*ends, count, endpoint, True)
             same(
                 np.asarray(np.linspace(*args)[1], np.float64),
                 widened(run("numpy.linspace", *args)[1]),

@@ -124,7 +124,8 @@ def test_one_triangle_of_a_hermitian_matrix_is_read(code: str) -> None:
     for shape in ((3, 3), (2, 4, 4)):
         a = (normal(*shape, dtype=code) + 20 * np.eye(shape[-1])).astype(code)
         for part in (a, np.tril(a), np.triu(a)):
-            for uplo in ((), ("L",), ("U",), ("l",), ("u",)):
+            ways: list[tuple[Any, ...]] = [(), ("L",), ("U",), ("l",), ("u",)]
+            for uplo in ways:
                 check("numpy.linalg.eigvalsh", part, *uplo, rtol=TOLERANCE[code], compiled=True)
                 found = run_compiled("numpy.linalg.eigh", part, *uplo)
                 for one, other in zip(found, np.linalg.eigh(part, *uplo), strict=True):

@@ -1,5 +1,8 @@
 """Sorting, places of extrema and searching against NumPy."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -63,10 +66,10 @@ def test_ways_to_ask_for_a_stable_sort() -> None:
         check("numpy.sort", x, **options)
         check("numpy.argsort", x, **options)
         for shape, axis in (((40,), 0), ((8, 100), 0), ((8, 100), 1)):
-            zeros = (np.sign(normal(*shape)) * np.round(normal(*shape))).astype(np.float32)
+            zeros: Any = (np.sign(normal(*shape)) * np.round(normal(*shape))).astype(np.float32)
             for runner in (run, run_compiled):
                 found = runner("numpy.sort", zeros, axis, **options)
-                wanted = np.sort(zeros, axis, **options)
+                wanted: Any = np.sort(zeros, axis, **options)
                 np.testing.assert_array_equal(found, wanted)
                 np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
     refused(BadArguments, "numpy.sort", x, kind="bubble")

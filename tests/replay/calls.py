@@ -1,5 +1,8 @@
 """Calls of NumPy's and SciPy's functions: what is recorded, and which of them are replayed."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import hashlib

@@ -1,5 +1,8 @@
 """Many calls, compiled in batches and compared."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +17,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -204,7 +207,7 @@ def _problem(each: Written, difference: Difference) -> Outcome:
 
 
 @contextlib.contextmanager
-def quietly() -> Iterator[None]:
+def quietly() -> Generator[None]:
     """Code that XLA generates quickly, and no warnings."""
     from tests.differential.worker import compiled_as
 

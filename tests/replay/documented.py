@@ -1,5 +1,8 @@
 """Differences that DIFFERENCES.md has a row for: which row, and of which calls it speaks."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

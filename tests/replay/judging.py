@@ -1,5 +1,8 @@
 """What a kernel gave beside what NumPy gives: structure, dtype, shape and values."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import warnings
@@ -143,11 +146,12 @@ def _beyond_spread(call: Call, place: int, one: Any, two: Any, eps: float) -> np
                 return x * (1 + eps * rng.choice([-1, 1]))
             if type(x) is int and integers:
                 return x * (1 + eps * rng.choice([-1, 1]))
-            if not is_array(x) or x.dtype.kind not in "fc":
+            array: Any = x
+            if not is_array(array) or array.dtype.kind not in "fc":
                 return x
-            step = max(eps, float(np.finfo(x.dtype).eps))
-            noise = np.where(rng.random(x.shape) < 0.5, -step, step)
-            return np.asarray(x * (1 + noise)).astype(x.dtype)
+            step = max(eps, float(np.finfo(array.dtype).eps))
+            noise = np.where(rng.random(array.shape) < 0.5, -step, step)
+            return np.asarray(array * (1 + noise)).astype(array.dtype)
 
         args = tuple(
             [mapped(moved, x) if type(x) in (list, tuple) else moved(x, False) for x in call.args]

@@ -1,5 +1,8 @@
 """Calls as kernels: arrays are parameters of their dtype and shape, everything else is text."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import importlib.util

@@ -6,6 +6,9 @@ pass through a `Recorder`.  NumPy itself is not changed, so that what its functi
 recorded.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import ast
@@ -203,7 +206,8 @@ class Changed(ast.NodeTransformer):
         match node.func:
             case ast.Name("super" | "locals" | "globals" | "vars" | "dir" | "eval" | "exec"):
                 return node
-        return _passed("call", node, [node.func, *node.args], node.keywords)
+            case _:
+                return _passed("call", node, [node.func, *node.args], node.keywords)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """An operator of two operands."""
@@ -307,7 +311,7 @@ def main() -> None:
     """Record what tests call, whatever becomes of them."""
     target, seconds, *tests = sys.argv[1:]
     recorder = Recorder()
-    vars(builtins)["__recorder__"] = recorder
+    setattr(builtins, "__recorder__", recorder)  # noqa: B010  # the name that the texts use
     change_tests(PACKAGES)
     options = ["-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "--assert=plain"]
     options += ["-p", "no:randomly", "-W", "ignore", "--rootdir", str(PACKAGES), "-c", os.devnull]

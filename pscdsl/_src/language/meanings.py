@@ -340,9 +340,8 @@ class Meaning:
 
     def _require_flag(self, name: str, argument: Any) -> None:
         """Refuse what is not True or False; NumPy takes integers for them."""
-        may_be = isinstance(argument, bool | int | np.bool_) or (
-            argument is None and self._flags[name]
-        )
+        is_flag = isinstance(argument, bool | int) or type(argument) is np.bool_
+        may_be = is_flag or (argument is None and self._flags[name])
         if not may_be:
             problem = f"takes True or False as `{name}`, not {describe(argument)}"
             raise Failure(BadArguments(function=self.name, problem=problem))

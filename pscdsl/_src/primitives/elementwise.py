@@ -262,6 +262,11 @@ def _compare(direction: str) -> Emit:
     return emit
 
 
+def _absorbing(x: NDArray, y: NDArray) -> NDArray:
+    product: NDArray = np.where(x == 0, x.dtype.type(0), x * y)
+    return product
+
+
 def _no_term(x: Any) -> Any:
     return np.full_like(x, -0.0)
 
@@ -553,7 +558,7 @@ bend: Elementwise = unary(
 multiply_absorbing: Elementwise = binary(
     "multiply_absorbing",
     "inexact",
-    lambda x, y: np.where(x == 0, x.dtype.type(0), x * y),
+    _absorbing,
     _emit_absorbing,
     2,
     LinearIn(lambda t, xs: multiply_absorbing(t, xs[1])),
