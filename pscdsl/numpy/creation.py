@@ -429,7 +429,7 @@ def _count_of_floats(
         steps: float = (stop - start) / step  # type: ignore[operator]
         if steps == 0 and start != stop:  # an infinite step, or one that is too large
             return int(math.copysign(1, steps) > 0)
-        return max(math.ceil(steps), 0)
+        return max(math.ceil(steps), 0)  # pyright: ignore[reportUnknownArgumentType]
     fractions = [x if isinstance(x, Dim) else Fraction(x) for x in (start, stop, step)]
     denominators = [1 if isinstance(x, Dim) else x.denominator for x in fractions]
     scale = math.lcm(*denominators)
