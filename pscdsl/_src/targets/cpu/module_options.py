@@ -42,10 +42,11 @@ QUOTIENTS: Final = frozenset({"stablehlo.logistic", "stablehlo.tanh"})
 """Those that are a quotient and an exponential or polynomials: they count twice."""
 PLAIN: Final = frozenset(
     "abs add and bitcast_convert broadcast_in_dim ceil clamp compare constant convert floor iota "
-    "is_finite maximum minimum multiply negate not or reshape return round_nearest_even select "
-    "shift_left shift_right_arithmetic shift_right_logical sign subtract xor".split()
+    "is_finite maximum minimum multiply negate not optimization_barrier or reshape return "
+    "round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign subtract "
+    "xor".split()
 )
-"""Operations that are a few of the processor's."""
+"""Operations that are a few of the processor's, or none: see `exactness` for the barriers."""
 VALIDATED: Final = frozenset(
     [
         *[f"stablehlo.{name}" for name in EXPENSIVE | PLAIN],
