@@ -166,7 +166,7 @@ def test_keys_of_jax_are_given_as_their_words() -> None:
     key = jax.random.key(3)
     with pytest.raises(psc.ArgumentError, match="key_data"):
         psc.random.normal(key, (3,))
-    found = psc.random.normal(jax.random.key_data(key), (3,))
+    found = psc.random.normal(jax.random.key_data(key), (3,), np.float32)
     wanted = jax.random.normal(key, (3,), "float32")  # whether or not it has 64-bit types
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
