@@ -13,6 +13,7 @@ from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import OMITTED, describe
 from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.custom_derivatives import StopGradient
 from pscdsl._src.primitives.elementwise import (
     Clamp,
     add,
@@ -616,8 +617,14 @@ def corrcoef(
 
 
 def _bounded(c: Value) -> Value:
-    """Each part between -1 and 1, where rounding has led beyond."""
+    """Each part between -1 and 1, where rounding has led beyond.
+
+    Exact correlations lie there, so the derivative is that of `c`: at 1 too there is no kink.
+    """
     if c.dtype.is_complex:
         result: Value = e.make_complex(_bounded(e.real(c)), _bounded(e.imag(c)))
         return result
-    return Clamp()(filled(c, -1, ()), c, filled(c, 1, ()))
+    bounded: Value = StopGradient()(Clamp()(filled(c, -1, ()), c, filled(c, 1, ())))
+    beyond = StopGradient()(e.subtract(c, bounded))
+    # Where variances have underflowed, c may be large: the difference has lost all digits.
+    return where(e.less(e.absolute(c), 2), e.subtract(c, beyond), bounded)

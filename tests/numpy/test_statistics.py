@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import pscdsl as psc
+from pscdsl import f64
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl.numpy.statistics import METHODS
 from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer
@@ -300,3 +302,19 @@ def test_polynomials_of_few_points() -> None:
     refused(BadArguments, "numpy.polyfit", x, x, 1.0)
     refused(BadArguments, "numpy.polyfit", x, x, 1, full=True)
     refused(BadArguments, "numpy.polyfit", x, x, 1, cov=True)
+
+
+@psc.kernel
+def correlation_bent(x: f64["3"], y: f64["3"]) -> f64["3 3"]:
+    """The second derivative of a correlation."""
+    return psc.hessian(lambda x: np.corrcoef(x, y)[0, 1])(x)
+
+
+def test_correlations_have_no_kink_at_1() -> None:
+    for x in normal(20, 3).astype(np.float64):
+        w = x - x.mean()
+        projection = np.eye(3) - 1 / 3 - np.outer(w, w) / (w @ w)
+        for factor in (3.0, -1 / 7):
+            wanted = -np.sign(factor) * projection / (w @ w)
+            found = np.asarray(correlation_bent(x, factor * x))
+            np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())

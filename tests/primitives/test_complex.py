@@ -137,7 +137,7 @@ def test_what_is_refused() -> None:
 def test_made_of_their_parts() -> None:
     edges = np.array([0.0, -0.0, np.inf, np.nan, 1.0])
     real, imag = (v.ravel() for v in np.meshgrid(edges, edges))
-    for dtype, wanted in (("f4", "c8"), ("f8", "c16"), ("f2", "c8"), ("i4", "c8")):
+    for dtype, wanted in (("f4", "c8"), ("f8", "c16"), ("f2", "c8"), ("i4", "c16")):
         with np.errstate(invalid="ignore"):
             parts = real.astype(dtype), imag.astype(dtype)
         found = run("pscdsl.complex", *parts)

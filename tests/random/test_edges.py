@@ -124,7 +124,7 @@ def narrow_poissons(key: Key, lam: f64["n"]) -> tuple[i8["n"], u8["n"], i32["n"]
     return (
         random.poisson(a, lam, dtype=psc.i8),
         random.poisson(b, lam, dtype=psc.u8),
-        random.poisson(c, lam * 1e7),
+        random.poisson(c, lam * 1e7, dtype=psc.i32),
     )
 
 

@@ -30,6 +30,7 @@ MOST_OPERATIONS: Final = 48
 MOST_ELEMENTS: Final = 1 << 12
 """Of a constant that is looked at."""
 ANY: Final[Bounds] = (-math.inf, math.inf)
+EQUAL: Final = "#stablehlo<comparison_direction EQ>"
 _ROUNDED: Final = 2.0**-7
 """What results are rounded by at most, as a part of them: more than half a unit of bf16."""
 
@@ -96,7 +97,7 @@ def _of_operation(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
     if name == "convert":
         return _of_convert(value, made.operands[0], of)
     if name == "select":
-        return _union([of(operand) for operand in list(made.operands)[1:]])
+        return _union([of(_first_choice(made)), of(made.operands[2])])
     if name == "concatenate":
         return _union([of(operand) for operand in made.operands])
     if name == "clamp":
@@ -108,6 +109,17 @@ def _of_operation(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
     if binary is None or (binary is _quotients and c.facts(value.type).dtype.is_integer):
         return ANY
     return binary(*map(of, made.operands))
+
+
+def _first_choice(select: Any) -> Any:
+    """The first operand of a choice, or what it equals wherever it is chosen."""
+    predicate, first, _ = select.operands
+    compare = predicate.owner
+    if getattr(compare, "name", "") != "stablehlo.compare":  # the owner of a parameter has none
+        return first
+    x, limit = compare.operands
+    equal = compare.attributes["comparison_direction"] == c.parsed(EQUAL)
+    return limit if equal and x == first else first
 
 
 def _of_constant(made: Any) -> Bounds:
