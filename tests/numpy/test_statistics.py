@@ -307,7 +307,11 @@ def test_polynomials_of_few_points() -> None:
 @psc.kernel
 def correlation_bent(x: f64["3"], y: f64["3"]) -> f64["3 3"]:
     """The second derivative of a correlation."""
-    return psc.hessian(lambda x: np.corrcoef(x, y)[0, 1])(x)
+
+    def correlation(x: f64["3"]) -> f64:
+        return np.corrcoef(x, y)[0, 1]
+
+    return psc.hessian(correlation)(x)
 
 
 def test_correlations_have_no_kink_at_1() -> None:
