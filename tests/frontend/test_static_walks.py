@@ -20,6 +20,7 @@ import operator
 import os
 import random
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
@@ -123,6 +124,15 @@ UNARY = """
     list(zip(a, a)); list(enumerate(a, 1)); tuple(reversed(a)); twice(*a); twice(**a); a.A;
     a['A']; a.r; a.s(1); functools.partial(a)(); callable(a); a.set('u', 2)
 """
+if sys.version_info >= (3, 14):
+    BINARY += """;
+    map(a, b, strict=True); functools.partial(a, functools.Placeholder, b)(1);
+    functools.reduce(a, b, initial=1); functools.reduce(a, (1, 2), initial=b);
+    functools.partial(twice, functools.Placeholder, a)(b); operator.is_none(a)
+    """
+if sys.version_info >= (3, 15):
+    BINARY += "; [*q for q in (a, b)]; {*q for q in (a, b)}; {**q for q in (a, b)}"
+    UNARY += "; [*q for q in a]; {*q for q in a}; {**q for q in a}; tuple((*q for q in a))"
 BINARY_FORMS, UNARY_FORMS = (
     tuple(each.strip() for each in text.split(";")) for text in (BINARY, UNARY)
 )

@@ -44,6 +44,7 @@ def cases() -> Iterator[Case]:
         sizes,
         long,
         kinds,
+        newer,
     ):
         for name, text, code in family():
             yield f"{family.__name__}: {name}", text, code
@@ -391,7 +392,10 @@ def long() -> Iterator[Case]:
     """Texts that are read for imports, names or members, and are very long."""
     yield "dots in a text", f'"""\nfrom {"." * 200_000}\n"""\n' + body("return x + y"), "PSC102"
     yield "spaces after from", f"from{' ' * 200_000}a import b\n" + body("return x + y"), "PSC102"
-    yield "a module of many parts", f"import {'.'.join('a' * 64_000)}\n" + body("return x"), "PSC1"
+    parts = ".".join("a" * 64_000)
+    for text in ("import {}", "lazy import b, {}", "if x: from .{} import b", "import \\\n{}"):
+        program = f"{text.format(parts)}\n" + body("return x")
+        yield f"a module of many parts, {text[:9]!r}", program, "PSC1"
     yield "brackets that stay open", "from a import (\n" * 64_000 + body("return x"), "PSC1"
     yield "a chain of attributes", body(f"return x{'.T' * 3_000}"), ""
     yield "rounding to many digits", body("return x * round(10**400, -(10**9))"), "PSC116"
@@ -435,3 +439,33 @@ def kinds() -> Iterator[Case]:
         yield f"f32[{size[:10]}]", signature(f"x: f32[{size}]", "x.sum()"), ""
     yield "a list as a key", body("d = {[1]: 1}\nreturn x"), "PSC"
     yield "a set in a set", body("d = {{1}}\nreturn x"), "PSC"
+
+
+def newer() -> Iterator[Case]:
+    """What Python 3.14 and 3.15 read, and older versions do not."""
+    nested = "x"
+    for _ in range(60):
+        nested = f"[*({nested},) for q in (1,)]"
+    yield "unpacking that is nested", body(f"return {nested}{'[0]' * 60} + y"), "PSC1"
+    doubled = "(x,)"
+    for _ in range(40):
+        doubled = f"[*q for q in ({doubled}, {doubled[:200]})]" if len(doubled) < 9000 else doubled
+    yield "unpacking that doubles", body(f"return {doubled}"), ""
+    yield "unpacking of much", body("return len([*range(10**6) for q in range(10**6)])"), "PSC1"
+    yield "unpacking of many dicts", body("return len({**{q: q} for q in range(10**6)})"), "PSC1"
+    text = "x"
+    for quote in ("'", '"', "'''", '"""'):
+        text = f"t{quote}{{{text}!r:>{{x}}}}{quote}"
+    yield "template strings in each other", body(f"return {text}"), "PSC1"
+    many = ", ".join(f"E{n}" for n in range(5_000))
+    caught = body(f"try:\n    return x\nexcept {many}:\n    return y")
+    yield "many exceptions without brackets", caught, "PSC1"
+    lazy = "".join(f"lazy import m{n}.a.b\n" for n in range(20_000))
+    yield "many lazy imports", lazy + body("return x + y"), "PSC1"
+    yield "a lazy import of itself", "lazy from source import y\n" + body("return x + y"), "PSC1"
+    yield "a lazy import in a kernel", body("lazy import math\nreturn x"), "PSC1"
+    yield (
+        "nested type parameters",
+        body("def f[T: (int, str) = list[int]](q): return T\nreturn y"),
+        "",
+    )

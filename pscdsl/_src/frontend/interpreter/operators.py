@@ -615,7 +615,9 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     if isinstance(collection, RecordValue):
         collection.cls.refuse_special("__contains__", "__iter__")
     if isinstance(collection, Once):
+        hashed = collection.kind == "the keys of a dict"
         collection = tuple(collection.take())
+        collection = dict.fromkeys(collection) if hashed else collection
     if isinstance(collection, MapValue):
         collection = dict.fromkeys(collection.items)
     elif isinstance(collection, VectorValue):

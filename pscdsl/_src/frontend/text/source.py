@@ -193,17 +193,29 @@ class Source:
 
 
 _MOST_PARTS = 200
-_LONG_NAME = re.compile(
-    rf"^[ \t]*+(?:from|import)[ \t]++(?:\w++[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}", re.M
-)
-"""The name of a module with so many parts, on which CPython's parser spends minutes."""
+_NAMES = re.compile(r"[\n;:]++|\b(?:from|import)\b|\b\w++(?:[ \t\f]*+\.[ \t\f]*+\w++){9,}+")
+"""Ends of statements, words that import, and names of many parts."""
+
+
+def _long_import(text: str) -> int | None:
+    """Where a module is imported whose name has too many parts: the parser spends minutes on it."""
+    importing = False
+    for found in _NAMES.finditer(text.replace("\\\n", "  ")):  # such a line goes on in the next
+        word = found[0]
+        if word[0] in "\n;:":
+            importing = False
+        elif word in ("from", "import"):
+            importing = True
+        elif importing and word.count(".") >= _MOST_PARTS:
+            return found.start()
+    return None
 
 
 def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
     """The syntax tree of a text; a Failure if CPython does not compile it (nothing is run)."""
-    long = _LONG_NAME.search(text)
+    long = _long_import(text)
     if long is not None:
-        line = text.count("\n", 0, long.start()) + 1
+        line = text.count("\n", 0, long) + 1
         reason = f"the name of a module has more than {_MOST_PARTS} parts"
         raise Failure(NotPython(reason=reason, span=Span(path, line, 1, line, 2)))
     try:
