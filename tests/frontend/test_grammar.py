@@ -185,7 +185,8 @@ a = (b, (c, d))
 """
 """Statements that run; `u(k)` gives its argument, and indices that are there."""
 if sys.version_info >= (3, 15):
-    PROGRAMS += "a = [*p for p in (t, t)]\na = {*p for p in (t, t)}\na = {**p for p in (m, m)}\n"
+    PROGRAMS += "a = [*p for p in (t, t)]\na = {*p for p in (t, t)}\n"  # pyright: ignore
+    PROGRAMS += "a = {**p for p in (m, m)}\n"  # pyright: ignore
 
 
 class Marking(ast.NodeTransformer):

@@ -354,7 +354,7 @@ def plain_truths(array: NDArray) -> NDArray:
     if array.nbytes <= SMALL:
         is_plain = not array.tobytes().translate(None, b"\0\1")
     else:
-        is_plain = array.view(np.uint8).max() <= 1
+        is_plain = bool(array.view(np.uint8).max() <= 1)
     return array if is_plain else array.view(np.uint8) != 0
 
 
