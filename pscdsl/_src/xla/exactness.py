@@ -279,21 +279,21 @@ def _after(made: Any) -> Any:
 # It does so while it reads a module, whatever its options are: of a sum one of whose operands is a
 # constant, or folds to one, of zeros of either sign: rightly of `x + -0.0` and of `x - 0.0`.
 # `c - (-x)` is the same number as `x + c`, for all x and c, and no rule of XLA's is about it; LLVM
-# makes one addition of it.  That costs nothing, so what may fold is not found out exactly: whatever
-# is chosen from constants may, because the choice may be known (`mask ^ mask`), and so may integers
-# and truth values that are computed.
+# makes one addition of it.  More may fold than constants of constants: what is chosen from them, by
+# a choice that folds, and integers and truth values of one operand twice (`mask ^ mask`), or of one
+# that decides alone (`i & 0`).
 
 
 SUM: Final = "stablehlo.add"
 DIFFERENCE: Final = "stablehlo.subtract"
 _CONSTANT: Final = "stablehlo.constant"
 _REPEATING: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
-_CHOOSING: Final = frozenset(
-    f"stablehlo.{name}"
-    for name in "clamp complex concatenate dynamic_slice dynamic_update_slice gather imag pad real "
-    "scatter select".split()
+_READING: Final = frozenset({"stablehlo.dynamic_slice", "stablehlo.gather"})
+"""Operations that fold where what they read does, wherever that is."""
+_DECIDING: Final = frozenset(
+    f"stablehlo.{name}" for name in "and complex maximum minimum multiply or remainder".split()
 )
-"""Operations that may fold to a constant if one of their operands does."""
+"""Operations on integers, and `complex`, that may fold in a part where one operand does."""
 
 
 def keep(module: Any) -> None:
@@ -325,15 +325,23 @@ def keep(module: Any) -> None:
 
 def _may_fold(operation: Any, known: set[Any]) -> bool:
     """Return whether what is computed from operands may fold to a constant."""
-    operands = operation.operands
-    if operation.name in _CHOOSING:
-        return any(operand in known for operand in operands)
-    if operands[0] in known and all(operand in known for operand in operands):
+    name, operands = operation.name, operation.operands
+    folds = [operand in known for operand in operands]
+    if all(folds):
         return True
-    if not operation.name.startswith("stablehlo.") or len(operation.results) != 1:
+    if name == "stablehlo.select":
+        return folds[1] and folds[2] if not folds[0] else folds[1] or folds[2]
+    if name in _READING:
+        return folds[0]
+    if name == "stablehlo.dynamic_update_slice":
+        return folds[0] and folds[1]
+    if not name.startswith("stablehlo.") or len(operation.results) != 1:
         return False
     dtype = c.facts(operation.result.type).dtype
-    return not dtype.is_float and not dtype.is_complex
+    if dtype.is_float:
+        return False
+    twice = len(operands) == 2 and operands[0] == operands[1]
+    return (twice and not dtype.is_complex) or (name in _DECIDING and any(folds))
 
 
 def _may_be_zero(constant: Any, sign: float) -> bool:

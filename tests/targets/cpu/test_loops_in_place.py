@@ -72,7 +72,7 @@ GIVEN: dict[Any, tuple[Any, ...]] = {
 }
 IN_PLACE = (
     "jacobi_1d jacobi_2d heat_3d seidel_2d fdtd_2d deriche lu ludcmp cholesky trisolv "
-    "covariance symm syrk syr2k trmm nussinov nbody"
+    "covariance durbin symm syrk syr2k trmm nussinov nbody"
 ).split()
 
 
