@@ -59,6 +59,11 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Ignore what Hypothesis says of its own generator, whose references are frozen below."""
+    config.addinivalue_line("filterwarnings", "ignore:It looks like `register_random`")
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what stays: it took a fourteenth of the time."""
     gc.collect()

@@ -6,6 +6,7 @@ import ast
 import functools
 import os
 import re
+import sys
 import types
 import unicodedata
 import warnings
@@ -211,6 +212,28 @@ def _long_import(text: str) -> int | None:
     return None
 
 
+_MOST_NESTED = 20
+_FOR = re.compile(r"\bfor\b")
+
+
+def _comprehension_depth(text: str, tree: ast.Module) -> int:
+    """How deep comprehensions stand in each other: CPython 3.15.0 crashes when it compiles 23.
+
+    Older versions report a SyntaxError from 20 on.
+    """
+    if len(_FOR.findall(text)) <= _MOST_NESTED:
+        return 0
+    deepest = 0
+    nodes: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while nodes:
+        node, depth = nodes.pop()
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
+            depth += 1
+            deepest = max(deepest, depth)
+        nodes += [(child, depth) for child in ast.iter_child_nodes(node)]
+    return deepest
+
+
 def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
     """The syntax tree of a text; a Failure if CPython does not compile it (nothing is run)."""
     long = _long_import(text)
@@ -222,6 +245,8 @@ def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape is not ours to report
             tree = ast.parse(text, path)
+            if sys.version_info >= (3, 15) and _comprehension_depth(text, tree) > _MOST_NESTED:
+                raise SyntaxError("too many statically nested blocks")
             compile(tree, path, "exec", flags, dont_inherit=True)  # it sees more than a parser
             return tree
     except SyntaxError as error:
