@@ -75,10 +75,11 @@ class BoundInSeveralPlaces(Diagnostic, code="PSC931"):
     """
 
     name: str
+    within: str = "module"
 
     def message(self) -> str:
         """Which name."""
-        return f"`{self.name}` is bound in several places of its module"
+        return f"`{self.name}` is bound in several places of its {self.within}"
 
     def label(self) -> str:
         """Why that matters."""

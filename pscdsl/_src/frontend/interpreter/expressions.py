@@ -610,7 +610,20 @@ def closure(
         for parameter, default in with_defaults(node.args)
     }
     outer = frame if frame.closure is not None else frame.outer
-    return Closure(name, node, frame.source, frame.scope, outer, defaults)
+    named = {each: frame.local(each) for each in _named_by_annotations(node)} if outer else {}
+    local = {each: value for each, value in named.items() if value is not None}
+    return Closure(name, node, frame.source, frame.scope, outer, defaults, named=local)
+
+
+def _named_by_annotations(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+) -> Iterator[str]:
+    """The names in the annotations of a function."""
+    parameters = (part for part in ast.walk(node.args) if isinstance(part, ast.arg))
+    returned = None if isinstance(node, ast.Lambda) else node.returns
+    for annotation in (*(parameter.annotation for parameter in parameters), returned):
+        if annotation is not None:
+            yield from (part.id for part in ast.walk(annotation) if isinstance(part, ast.Name))
 
 
 def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any:

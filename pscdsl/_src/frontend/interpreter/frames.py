@@ -556,6 +556,15 @@ class Frame:
         except KeyError:
             raise Failure(UnknownName(name=name, unassigned=False)) from None
 
+    def local(self, name: str) -> Any:
+        """What a variable of this function or of one around it holds; None if there is none."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                return frame.names[name]
+            frame = frame.outer
+        return None
+
     def _refuse_sizes(self, name: str, value: Any) -> None:
         """Refuse what a function captured that holds sizes of another kernel than this one."""
         from pscdsl._src.frontend.arguments import holds_sizes  # which knows frames

@@ -40,6 +40,7 @@ from pscdsl.typing.codes.language import LOOPS, BadArguments, LoopOverArray, Not
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.codes.performance import LargeUnroll
+from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.codes.purity import SetOrder
 from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, Size
@@ -154,6 +155,8 @@ class Closure:
     """The place of what it returned when it was last elaborated."""
     annotated: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What stands for names in its annotations alone, because they were evaluated before."""
+    named: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Variables of functions around it that its annotations name, as its definition found them."""
 
     def description(self) -> str:
         """How messages speak of it."""
@@ -163,6 +166,12 @@ class Closure:
         """Where its annotations are read."""
         frame = Frame(Session(None), self.source, self.scope, self.outer)
         frame.names = {**self._type_parameters(), **self.annotated}
+        for name, value in self.named.items():
+            # Annotations are evaluated at the definition, from Python 3.14 on when they are read.
+            if name not in frame.names and frame.local(name) is not value:
+                span = self.source.span(self.node).head(1)
+                finding = BoundInSeveralPlaces(name=name, within="function", span=span)
+                frame.names[name] = External(name, (finding,))
         return frame
 
     def _type_parameters(self) -> dict[str, Any]:
