@@ -552,6 +552,9 @@ def _weight(x: Value, weights: tuple[Value | None, Value | None], name: str) -> 
             sizes = (x.shape[1], require_vector(each, name, what))
             require_same_length(x, sizes, name, "the observations", what)
             factor = cast(each, x.dtype)
+            if each.dtype.is_number and each.dtype.signed:  # NumPy raises
+                negative = e.less(each, filled(each, 0))
+                factor = where(negative, filled(factor, np.nan), factor)
             result = factor if result is None else e.multiply(result, factor)
     return result
 

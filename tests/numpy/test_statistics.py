@@ -170,6 +170,9 @@ def test_covariances() -> None:
     several = at_least(3, 8)
     for options in ways:
         check("numpy.cov", x, facts=several, **options)
+    for weight in ({"aweights": np.float32([1, -2, 3, 1])}, {"fweights": np.int32([1, -2, 3, 1])}):
+        negative = {name: np.resize(each, len(often)) for name, each in weight.items()}
+        assert np.isnan(run("numpy.cov", x, **negative)).all()  # NumPy raises
     check("numpy.cov", x, y, compiled=True, facts=several)
     check("numpy.cov", x[0])
     check("numpy.cov", x[0], y[0])

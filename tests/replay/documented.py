@@ -266,9 +266,9 @@ def _(call: Call, difference: Difference) -> bool:
     return short(call) in MEANS and computed and "must be in the range" in difference.detail
 
 
-@row("`cov(fweights=…)`", "raises")
+@row("`cov(fweights=…, aweights=…)` with a negative weight", "raises")
 def _(call: Call, difference: Difference) -> bool:
-    return short(call) == "cov" and "fweights" in difference.detail
+    return short(call) == "cov" and "weights cannot be negative" in difference.detail
 
 
 @row("`isin` | sorts or looks up", "raises")
