@@ -64,15 +64,23 @@ def of_module(resolver: Resolver, module: Module, name: str, *, strict: bool) ->
     `strict`: for a value that can be changed, of which reading the namespace counts too.
     """
     own = module.source
-    found = declared(own, name, ast.Global) or reflection(resolver, own, strict=strict)
-    return found or stored(resolver, module, name) or _by_module(resolver, module, strict)
+    found = declared(own, name, ast.Global) or _reflecting(resolver, own, strict)
+    found = found or stored(resolver, module, name)
+    key = "by module", module.place, module.module, strict
+    return found or resolver.once(key, lambda: _by_module(resolver, module, strict))
+
+
+def _reflecting(resolver: Resolver, source: Source, strict: bool) -> Harm | None:
+    """Where a module reaches names in ways that the text does not show."""
+    key = "reflection", source, strict
+    return resolver.once(key, lambda: reflection(resolver, source, strict=strict))
 
 
 def of_class(
     resolver: Resolver, source: Source, node: ast.ClassDef, name: str, *, strict: bool
 ) -> Harm | None:
     """What may bind an attribute of a class anew."""
-    found = reflection(resolver, source, strict=strict) or stored(resolver, None, name)
+    found = _reflecting(resolver, source, strict) or stored(resolver, None, name)
     return found or _class_given_away(resolver, source, node)
 
 
@@ -347,7 +355,6 @@ class Captures:
         self._known: Sequence[Module] = ()
         self._resolver = Resolver(())
         self._answers: dict[object, Answer] = {}
-        self._libraries: tuple[dict[str, Harm], frozenset[str]] | None = None
 
     def resolver(self) -> Resolver:
         """Finds names in the modules that have been read by now."""
@@ -356,7 +363,6 @@ class Captures:
             self._known = modules
             self._resolver = Resolver(modules)
             self._answers.clear()
-            self._libraries = None
         return self._resolver
 
     def _answer(self, key: object, find: Callable[[Resolver], Diagnostic | None]) -> Answer:
@@ -408,7 +414,7 @@ class Captures:
             harm = harm or self._library_name(resolver, module, value)
             return None if harm is None else _rebound(name, harm)
         if has_keywords(value):
-            harm = stored_keywords(resolver)
+            harm = resolver.once("keywords", lambda: stored_keywords(resolver))
             if harm is not None:
                 return _written(name, module.source, None, harm)
         kind = kind_of(value)
@@ -433,11 +439,7 @@ class Captures:
         return None
 
     def _stored_in_libraries(self, resolver: Resolver) -> dict[str, Harm]:
-        if self._libraries is None:
-            with resolver.asking() as asked:
-                self._libraries = dict(library_stores(resolver)), frozenset(asked)
-        resolver.asked |= self._libraries[1]
-        return self._libraries[0]
+        return resolver.once("libraries", lambda: dict(library_stores(resolver)))
 
     def of_builtin(self, module: Module, name: str) -> Answer:
         """A name of Python's own that the project gives to something else."""
@@ -519,12 +521,12 @@ class Captures:
             source = module.source
         made = _binding(source, scope, name, resolver)
         found = None if imported else _made_otherwise(resolver, source, made, kind, value)
-        found = found or searched_objects(resolver)
+        found = found or resolver.once("objects", lambda: searched_objects(resolver))
         if found is None and module is not None:
             found = _harmed(resolver, mentions.of_module(resolver, module, name), kind, value)
         elif found is None:
             found = _harmed(resolver, mentions.of_name(resolver, source, scope, name), kind, value)
-            found = found or reflection(resolver, source, strict=True)
+            found = found or _reflecting(resolver, source, True)
         return None if found is None else _written(name, source, made, found)
 
 

@@ -8,7 +8,7 @@ import functools
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pscdsl._src.frontend.text.bindings import ScopeNode, Uses, uses
 from pscdsl._src.frontend.text.source import FunctionNode, Source
@@ -44,6 +44,7 @@ class Module(Protocol):
         ...
 
 
+A = TypeVar("A")
 T = TypeVar("T", bound=Module)
 Definition: TypeAlias = FunctionNode | ast.ClassDef
 _OPERATORS = {
@@ -108,6 +109,7 @@ class Resolver:
         """The words that were searched for, and the files that were looked into."""
         self._kernels: dict[ast.AST, bool] = {}
         self._parsed: dict[str, bool] = {}
+        self._answers: dict[object, tuple[Any, frozenset[str]]] = {}
 
     @contextmanager
     def asking(self) -> Generator[set[str]]:
@@ -118,6 +120,16 @@ class Resolver:
         finally:
             outer |= self.asked  # in place: whoever is outside has it
             self.asked = outer
+
+    def once(self, key: object, find: Callable[[], A]) -> A:
+        """An answer that is found once; what it asked for counts for everyone who gets it."""
+        if key not in self._answers:
+            with self.asking() as asked:
+                answer = find()
+            self._answers[key] = answer, frozenset(asked)
+        answer, asked = self._answers[key]
+        self.asked |= asked
+        return answer
 
     @functools.cached_property
     def words(self) -> dict[str, list[Module]]:
@@ -334,9 +346,17 @@ class Resolver:
 
 def storing(texts: Callable[..., list[T]], name: str) -> list[T]:
     """The texts that may store an attribute of this name, or under this string."""
-    word = re.escape(name)
-    pattern = re.compile(rf"\.\s*{word}\b(?!\s*[(\[.])|[\"'.]{word}[\"']")
-    return [text for text in texts(name) if pattern.search(text.text)]
+    return [text for text in texts(name) if name in _stored_names(text.text)]
+
+
+_STORED = re.compile(r"\.\s*(\w+)\b(?!\s*[(\[.])")
+_QUOTED = re.compile(r"[\"'.](\w+)(?=[\"'])")
+
+
+@functools.lru_cache(maxsize=20_000)
+def _stored_names(text: str) -> frozenset[str]:
+    """The names of attributes that a text may store: it is searched once for all of them."""
+    return frozenset(_STORED.findall(text)).union(_QUOTED.findall(text))
 
 
 _PATCHING = re.compile(
