@@ -617,9 +617,9 @@ class PreconditionNotMet(Diagnostic, code="PSC305"):
 class UndecidedCondition(Diagnostic, code="PSC306"):
     """An `if` over sizes is true for some sizes and false for others.
 
-    A kernel is checked once for all sizes, so both the shape of its result and the program must
-    be known without them.  Say by `assert` which case is meant, or compute both with
-    `np.where` or `psc.cond`.
+    A kernel is checked once for all sizes.  An `if` whose branches both hold for all sizes, and
+    leave values of the same types, runs one of them.  This one has a branch that holds for some
+    sizes only, or is asked where a static answer is needed.  Say by `assert` which case is meant.
 
     ## Example
 
@@ -631,7 +631,7 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     @psc.kernel
     def f(x: f32["n"]) -> f32:
         if x.shape[0] > 4:
-            return x.mean()
+            return x[4]
         return x.sum()
     ```
 
@@ -645,7 +645,7 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     @psc.kernel
     def f(x: f32["n"]) -> f32:
         assert x.shape[0] > 4
-        return x.mean()
+        return x[4]
     ```
     """
 
@@ -666,8 +666,8 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     def help(self) -> str:
         """What to write."""
         return (
-            f"`assert {self.fact}` makes it a precondition; "
-            "where both ways give the same type, `psc.cond` decides at run time"
+            f"`assert {self.fact}` makes it a precondition; without one, both ways "
+            "must hold for all sizes and give the same types"
         )
 
 

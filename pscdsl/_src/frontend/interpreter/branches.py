@@ -238,6 +238,7 @@ def fork(
     session, program = frame.session, frame.program
     assert program is not None
     here, known, span = program.current, program.facts, frame.span(node)
+    outside = session.branches
     state = State(session)
     paths: list[Path] = []
     for thunk, facts in zip(thunks, said(program, predicate), strict=True):
@@ -245,6 +246,7 @@ def fork(
             with program.inside() as block:
                 session.step(BLOCK_STEPS)
                 program.facts = known.assume(*facts)
+                session.branches += 1
                 outcome = thunk()
             paths.append(
                 Path(
@@ -258,6 +260,7 @@ def fork(
                 )
             )
         finally:
+            session.branches = outside
             program.facts = known
             state.restore()
     program.span = span

@@ -53,7 +53,7 @@ from pscdsl._src.frontend.interpreter.frames import (
 )
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
-from pscdsl._src.frontend.interpreter.operators import subscript
+from pscdsl._src.frontend.interpreter.operators import open_truth, subscript
 from pscdsl._src.frontend.interpreter.places import (
     Frozen,
     Index,
@@ -67,6 +67,7 @@ from pscdsl._src.frontend.interpreter.places import (
     load,
     own,
 )
+from pscdsl._src.frontend.interpreter.state import attempted
 from pscdsl._src.frontend.interpreter.stores import (
     CombinedAt,
 )
@@ -575,6 +576,15 @@ def _conditional(
         first, other = (partial(_given, frame, each) for each in (body, orelse))
         return joined(fork(frame, node, predicate, (first, other)))
     construct = "a conditional expression"
+    undecided = open_truth(frame, value)
+    if frame.program is not None and undecided is not None:
+        on_sizes = predicate_of(frame.here(test), undecided, construct)
+        ways = partial(_given, frame, body), partial(_given, frame, orelse)
+        made = attempted(
+            frame.session, frame.program, lambda: joined(fork(frame, node, on_sizes, ways))
+        )
+        if made is not None:  # both ways hold for all sizes
+            return made[0]
     chosen = operators.truth_of(frame, test, value, construct, lambda: _where(frame, node))
     if chosen is None:
         locate(frame, body)

@@ -338,6 +338,8 @@ class Session:
         self.active: list[FunctionNode] = []
         self.annotating = False
         """Whether an annotation is being read."""
+        self.branches = 0
+        """How many branches stand around what is elaborated that are taken when a program runs."""
         self.counts_given = False
         """Whether there is a loop of so many steps as a number says that the kernel is given."""
         self.own_class: Callable[[], Any] = lambda: None

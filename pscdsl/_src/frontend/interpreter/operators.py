@@ -743,6 +743,14 @@ def static_truth(value: Any, decide: Decide) -> bool | Undecided:
     raise refused("the truth", value)
 
 
+def open_truth(frame: Frame, value: Any) -> Undecided | None:
+    """The truth of a condition on sizes that holds for some of them and not for others."""
+    if not isinstance(value, Undecided | Dim):
+        return None
+    found = static_truth(value, decider(frame))
+    return found if isinstance(found, Undecided) else None
+
+
 def presumed(frame: Frame, node: ast.expr, truth: bool) -> tuple[Fact, ...]:
     """What a condition on sizes says in the branch where it is true, or where it is false."""
     value = frame.session.ledger.value(node)

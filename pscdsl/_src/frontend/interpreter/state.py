@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, TypeGuard
+from collections.abc import Callable, Iterator
+from typing import Any, TypeGuard, TypeVar
 
 from pscdsl._src.frontend.interpreter.containers import (
     Changed,
@@ -28,13 +28,17 @@ from pscdsl._src.frontend.interpreter.places import (
     parts_of,
 )
 from pscdsl._src.frontend.trees import Attempt
-from pscdsl._src.frontend.values import Builtin, Once, Partial, is_traced
+from pscdsl._src.frontend.values import Builtin, Once, Partial, Poisoned, is_traced
 from pscdsl._src.ir.builder import Program, Value
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
 
 Key = tuple[Frame, str]
 """A name of a function."""
+
+
+T = TypeVar("T")
 
 
 class Missing:
@@ -121,6 +125,19 @@ class Trial:
         self.state.restore()
         self.block.forget(self.known)
         self.attempt.forget()
+
+
+def attempted(session: Session, program: Program, make: Callable[[], T]) -> tuple[T] | None:
+    """What `make` gives, in a tuple; None, and all is as it was, if it has findings."""
+    trial = Trial(session, program)
+    try:
+        result = make()
+        if not trial.attempt.failed():
+            return (result,)
+    except (Failure, Poisoned):
+        pass
+    trial.forget()
+    return None
 
 
 def live_frames(session: Session) -> list[Frame]:

@@ -50,7 +50,7 @@ from pscdsl._src.frontend.interpreter.iteration import (
 )
 from pscdsl._src.frontend.interpreter.loops import Rolled, TestChanges
 from pscdsl._src.frontend.interpreter.places import Located
-from pscdsl._src.frontend.interpreter.state import State, Trial
+from pscdsl._src.frontend.interpreter.state import State, Trial, attempted
 from pscdsl._src.frontend.interpreter.tries import run_try
 from pscdsl._src.frontend.modules.known import CONTEXTS
 from pscdsl._src.frontend.modules.loaded_code import is_pythons
@@ -169,6 +169,10 @@ def _static_only(frame: Frame, test: ast.expr, value: Any, construct: str) -> No
         )
 
 
+_IN_BRANCH: Final = "a check of sizes in a branch that is taken when the program runs"
+_BEFORE: Final = "check them before the branch, for both ways"
+
+
 def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, text: str) -> None:
     """A fact that holds from here on: assumed in the kernel itself, proven in a helper."""
     if isinstance(value, Undecided):
@@ -177,6 +181,8 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, t
         if value.any_of:
             raise Failure(NotStatic(what="an `or` of facts about sizes"))
         if frame.in_kernel:
+            if frame.session.branches:
+                raise Failure(Unsupported(what=_IN_BRANCH, rewrite=_BEFORE, span=frame.span(node)))
             assumed = program.facts.assume(*value.facts)
             if assumed.consistent().name == "NO":
                 raise Failure(
@@ -362,6 +368,14 @@ def _if(
     if frame.program is not None and is_condition(value):
         predicate = predicate_of(frame.here(test), value, "`if`")
         return _forked(frame, node, predicate, body, orelse)
+    undecided = operators.open_truth(frame, value)
+    if frame.program is not None and undecided is not None:
+        on_sizes = predicate_of(frame.here(test), undecided, "`if`")
+        made = attempted(
+            frame.session, frame.program, lambda: _forked(frame, node, on_sizes, body, orelse)
+        )
+        if made is not None:  # both branches hold for all sizes
+            return made[0]
     chosen = operators.truth_of(frame, test, value, "`if`", _ONE_TRUTH)
     if chosen is not None:
         return run(frame, body if chosen else orelse)
@@ -495,15 +509,11 @@ def _rolled_or_unrolled(
 
     if not isinstance(source.count, int):
         return rolled()
-    trial = Trial(frame.session, program)
-    try:
-        outcome = rolled()
-        if not trial.attempt.failed() or source.count > MAX_UNROLL:
-            return outcome
-    except (Failure, Poisoned):
-        if source.count > MAX_UNROLL:
-            raise
-    trial.forget()
+    if source.count > MAX_UNROLL:
+        return rolled()
+    made = attempted(frame.session, program, rolled)
+    if made is not None:
+        return made[0]
     counters = range(source.count)
     with unrolling(frame, frame.span(node).head(len("for")), counters):
         return _unrolled(frame, node, target, counters, body, source.item)
@@ -632,7 +642,9 @@ def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome
     while True:
         frame.session.step()
         value = read(frame, test)
-        if frame.program is not None and (is_condition(value) or _is_undecided(frame, value)):
+        if frame.program is not None and (
+            is_condition(value) or operators.open_truth(frame, value) is not None
+        ):
             raise Traced
         chosen = operators.truth_of(frame, test, value, "`while`", _ONE_TRUTH)
         if chosen is None:
@@ -647,13 +659,6 @@ def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome
             raise Traced
         if outcome is not None:
             return outcome
-
-
-def _is_undecided(frame: Frame, value: Any) -> bool:
-    """Whether a test of sizes is true for some of them: what a step leaves may decide it."""
-    if not isinstance(value, Undecided | Dim):
-        return False
-    return isinstance(operators.static_truth(value, operators.decider(frame)), Undecided)
 
 
 def _rolled_while(
