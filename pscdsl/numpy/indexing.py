@@ -142,6 +142,8 @@ def place(facts: Assumptions, index: Size, size: Size, axis: int) -> Size:
             return index
     elif facts.proves(Fact("<=", index, -1)) and facts.proves(Fact("<=", 0, index + size)):
         return index + size
+    elif facts.proves(Fact("<", index, size)) and facts.proves(Fact("<=", 0, index + size)):
+        return index % size  # it counts from the front for some sizes, from the end for others
     raise Failure(IndexOutOfRange.of(facts, index, size, axis))
 
 

@@ -88,6 +88,28 @@ def main(x: f64["n"]) -> f64["n"]:
 }
 
 CONDITIONS = {
+    "a branch on sizes": """
+@psc.kernel
+def main(x: f64["n"]) -> f64:
+    if len(x) > 4:
+        return x.mean()
+    m = 2.0 if len(x) % 2 else 3.0
+    return x.sum() * m
+""",
+    "a branch on the counter of a loop of few steps": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["7"]:
+    y = np.zeros(7)
+    for i in range(7):
+        if i % len(x) == 0:
+            y[i] = x[0]
+    return y
+""",
+    "an index that counts from either end": """
+@psc.kernel
+def main(x: f64["n"]) -> f64:
+    return x[1 - len(x)]
+""",
     "a comparison of sizes or one of numbers": """
 @psc.kernel
 def main(x: f64["n"]) -> f64["n"]:
