@@ -88,6 +88,19 @@ def main(x: f64["n"]) -> f64["n"]:
 }
 
 CONDITIONS = {
+    "a view by a computed index where a loop ends early": """
+@psc.kernel
+def main(z: f64["n n"], x: f64["n"], c: i64["n"]) -> f64:
+    z = z.copy()
+    step = 0
+    while step < 4 and x[0] > -3.0:
+        step += 1
+        z[0, 0] += 2.0
+        if x[c[0]] == 1.0:
+            return z.sum()
+        column = z[:, c[-1]]
+    return z[0, 0]
+""",
     "a branch on sizes": """
 @psc.kernel
 def main(x: f64["n"]) -> f64:

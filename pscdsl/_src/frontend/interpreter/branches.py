@@ -435,9 +435,11 @@ class _Join:
     def _is_outside(self, value: Any) -> bool:
         """Whether a value can be used after the branches."""
         if isinstance(value, Located):
-            return all(self.state.existed(cell) for cell in value.cells()) and self._is_outside(
-                value.seen()
-            )
+            if not all(self.state.existed(cell) for cell in value.cells()):
+                return False
+            # A view may be of an index that is computed within: then it cannot be read here.
+            inner = value.indices() if isinstance(value, Ref) else (value.seen(),)
+            return all(map(self._is_outside, inner))
         if isinstance(value, Weak):
             return value.builder.depth <= self.here.depth
         if isinstance(value, Value):

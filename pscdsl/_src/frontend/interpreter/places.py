@@ -357,6 +357,15 @@ class Ref(Located):
         self._read = whole, part
         return note_array(part)
 
+    def indices(self) -> Iterator[Any]:
+        """The indices and bounds of slices by which it is a view."""
+        for step in self.steps:
+            if isinstance(step, Index):
+                for index in step.index if is_tuple(step.index) else (step.index,):
+                    yield from (
+                        (index.start, index.stop, index.step) if is_slice(index) else (index,)
+                    )
+
     def _is_at_hand(self, value: Any) -> bool:
         assert self.cell.session.program is not None
         return isinstance(value, Value) and reachable(value, self.cell.session.program.current)
