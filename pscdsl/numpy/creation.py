@@ -777,6 +777,10 @@ def unravel_index(indices: Value, shape: Any) -> tuple[Value, ...]:
     """Places among all elements as places on each axis."""
     require("numpy.unravel_index", indices, "integer")
     sizes = as_shape(shape, "numpy.unravel_index", indices.builder.facts)
+    count = size_of(sizes)
+    if isinstance(count, int) and count > I64.range[1]:
+        problem = f"takes a shape of fewer elements than {count}"
+        raise Failure(BadArguments(function="numpy.unravel_index", problem=problem))
     _require_within("numpy.unravel_index", indices, size_of(sizes), 0)
     indices = _counting(indices)
     places: list[Value] = []
@@ -819,9 +823,8 @@ def _require_within(name: str, places: Value, size: Size, axis: int) -> None:
 
 
 def _counting(places: Value) -> Value:
-    """Places as counts are: in i32, in i64 where that may not hold them."""
-    dtype = places.dtype
-    return cast(places, I32 if dtype.bits < 32 or dtype is I32 else I64)
+    """Places as counts are: those in i32 stay so, others are in i64."""
+    return places if places.dtype is I32 else cast(places, I64)
 
 
 # Diagonals and triangles, and matrices made of them.

@@ -721,7 +721,7 @@ def _shares(x: Value, count: int) -> Sequence[Value]:
     return shares
 
 
-@of_arrays("numpy.bitwise_count", together=("x",))
+@of_arrays("numpy.bitwise_count", alone=("x",))
 def bitwise_count(x: Value, /) -> Value:
     """How many bits of `abs(x)` are 1, as u8."""
     require("numpy.bitwise_count", x, "integer")

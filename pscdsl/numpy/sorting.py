@@ -50,7 +50,7 @@ from pscdsl.typing.codes.shapes import DataDependentShape, WrongNumberOfAxes, di
 from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer, TooFewElements, WeightsDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import I32, I64, U32, DType, Kind
+from pscdsl.typing.dtypes import C64, C128, I32, I64, U32, DType, Kind
 from pscdsl.typing.python_containers import is_known_array, is_sequence
 
 # Order: sorting, places of extrema, the largest few.
@@ -115,9 +115,10 @@ def argsort(
 
 @of_numbers("numpy.sort_complex", together=("a",))
 def sort_complex(a: Value) -> Value:
-    """The elements in ascending order, as complex numbers."""
-    x = to_inexact(a)
-    return in_order(cast(x, x.dtype.complex), normalize_axis(-1, a.ndim, "numpy.sort_complex"))
+    """The elements in ascending order: of small integers as c64, of other real numbers as c128."""
+    small = a.dtype.is_integer and a.dtype.bits <= 16
+    dtype = a.dtype if a.dtype.is_complex else C64 if small else C128
+    return in_order(cast(a, dtype), normalize_axis(-1, a.ndim, "numpy.sort_complex"))
 
 
 @function("numpy.lexsort", alone=("keys",))

@@ -311,6 +311,11 @@ def _fraction(here: Builder, q: Any, scale: int, name: str) -> Value:
     return here.constant(numbers)
 
 
+def _are_integers(q: Any) -> bool:
+    """Whether the quantiles wanted are known integers: 0 and 1."""
+    return not isinstance(q, Value | Weak) and np.asarray(q).dtype.kind in "biu"
+
+
 def _method(method: object, name: str) -> Method:
     found = METHODS.get(method) if isinstance(method, str) else None
     if found is None:
@@ -433,6 +438,8 @@ def _declare(name: str, scale: int, skip_nan: bool) -> None:
     ) -> Value:
         """Elements below which a fraction of all lies; the axes of q come first."""
         fraction, how = _fraction(here, q, scale, qualified), _method(method, qualified)
+        if scale == 1 and not a.dtype.is_inexact and method == "linear" and _are_integers(q):
+            how = METHODS["lower"]  # NumPy computes in integers: the first element or the last
         given = q.dtype if isinstance(q, Value) else None
         return _quantiles(a, fraction, axis, how, keepdims, qualified, skip_nan, given)
 

@@ -193,6 +193,17 @@ def main(x: f64["n"]) -> f64["n"]:
 }
 
 OWNERS = {
+    "a captured array in a list": """
+TABLE = np.array([1.0, -2.0, 3.0])
+
+
+@psc.kernel
+def main(x: f64["n"]) -> f64:
+    arrays = [TABLE, x]
+    others = arrays
+    others[0] += 1.0
+    return arrays[0].sum()
+""",
     "a tuple that is a parameter, unpacked": """
 @psc.kernel
 def main(pair: tuple[f64["n"], f64["n"]]) -> f64["n"]:

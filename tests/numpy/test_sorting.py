@@ -78,6 +78,8 @@ def test_ways_to_ask_for_a_stable_sort() -> None:
 
 def test_sort_complex() -> None:
     check("numpy.sort_complex", normal(3, 4))
+    for dtype in (np.int8, np.uint16, np.int32, np.float64, np.complex64):
+        check("numpy.sort_complex", np.array([3, 1, 2], dtype))
 
 
 def test_lexsort() -> None:

@@ -86,6 +86,15 @@ def test_median_with_nan_and_infinities() -> None:
     agree(run("numpy.median", huge), 1.25e308)
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64])
+@pytest.mark.parametrize("name", ["numpy.quantile", "numpy.nanquantile"])
+def test_the_ends_of_integers_are_integers(name: str, dtype: type) -> None:
+    x = np.array([[1, 0, 1], [2**62 + 1, 3, 0]], np.int64).astype(dtype)
+    check(name, x, 1)
+    check(name, x, [0, 1], axis=1)
+    check(name, x, 0, axis=0, keepdims=True)
+
+
 def test_quantiles_of_other_dtypes() -> None:
     x = np.array([3, 1, 2, 9], np.int32)
     assert run("numpy.quantile", x, 0.5).dtype == np.float64

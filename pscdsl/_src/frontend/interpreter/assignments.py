@@ -305,9 +305,6 @@ def augment(
         except Failure as failure:
             raise _of_update(frame, node, name, failure).at(frame.span(node)) from None
         return
-    if is_known_array(left):
-        frozen = Frozen("is captured, or a constant", rewrite=f"{name} = {name} {sign} …")
-        raise _of_update(frame, node, name, frozen.refusal())
     if isinstance(left, list | dict | set):
         kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
         text = frame.source.text_of(value)

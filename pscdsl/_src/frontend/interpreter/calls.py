@@ -617,7 +617,9 @@ def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
             result = real(*args)
         except (TypeError, ValueError, OverflowError):
             return None
-    return result.item() if is_scalar(result) else None
+    if not is_scalar(result) or result.dtype != np.asarray(result.item()).dtype:
+        return None  # the result has a dtype of its own
+    return result.item()
 
 
 MAX_STATIC = 1_000_000

@@ -35,7 +35,13 @@ from pscdsl.typing.codes.purity import Mutation, StaleView
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import KEY, accepts_weak
-from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice, is_tuple
+from pscdsl.typing.python_containers import (
+    is_dict,
+    is_known_array,
+    is_sequence,
+    is_slice,
+    is_tuple,
+)
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.containers import Container
@@ -293,6 +299,8 @@ def may_be_array(value: Any) -> bool:
 
 def require_scalar(value: Any) -> None:
     """Refuse to bind `value + 1` where an array would be written, which others may hold."""
+    if is_known_array(value):
+        raise Frozen("is captured, or a constant", rewrite="bind the result to the name").refusal()
     if may_be_array(value):
         why = "may as well be a scalar, which is replaced and not written"
         raise Frozen(why, rewrite="bind the result to the name").refusal()
