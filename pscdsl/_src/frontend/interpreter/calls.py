@@ -45,9 +45,7 @@ from pscdsl._src.frontend.interpreter.places import (
     freeze,
     load,
     located_in,
-    may_be_array,
     named_store,
-    note_array,
     own,
     parts_of,
     shared,
@@ -81,7 +79,7 @@ from pscdsl._src.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl._src.ir.builder import PythonNumber, Value
+from pscdsl._src.ir.builder import PythonNumber, Value, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy import methods

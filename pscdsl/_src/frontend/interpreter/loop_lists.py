@@ -21,14 +21,12 @@ from pscdsl._src.frontend.interpreter.places import (
     Frozen,
     Ref,
     load,
-    may_be_array,
-    note_array,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.stores import numpys
 from pscdsl._src.frontend.trees import at, flatten
 from pscdsl._src.frontend.values import describe
-from pscdsl._src.ir.builder import Builder, Site, Value, Weak
+from pscdsl._src.ir.builder import Builder, Site, Value, Weak, may_be_array, note_array
 from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import ArrayType
