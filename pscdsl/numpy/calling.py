@@ -416,7 +416,9 @@ def of_arrays(
             "own": own,
             "keeps": keeps,
         }
-        return function(*names, together=together, alone=alone, **adapting)(stacked)
+        meaning = function(*names, together=together, alone=alone, **adapting)(stacked)
+        meaning.stacks = arrays
+        return meaning
 
     return declare
 

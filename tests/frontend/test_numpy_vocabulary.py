@@ -33,6 +33,12 @@ CALLS = (
     *("np.median(x, overwrite_input=False)", "np.percentile(v, 30, overwrite_input=False)"),
     *("np.sum(x, where=True)", "np.mean(x, 0, where=True)", "np.zeros(3, like=None) + v"),
     *("np.isscalar(x[0, 1])", "np.isscalar(np.sum(x))", "np.isscalar(v.max() * 2)"),
+    *(f"v {sign} [1.5, 2, 3]" for sign in "+ - * / // % ** < <= == != > >= @".split()),
+    *(f"[3, 2, 1] {sign} k" for sign in "+ - * // % & | ^ << >> == < @".split()),
+    *("(1.0, 2.0, 3.0) - x", "[1, 2] @ x", "z * [1j, 2, 3]"),
+    *("b & [True, False, True]", "b + [1, 2, 3]", "b ** [1, 2, 3]", "v + [v[0], 1, 2]"),
+    *("v + [[1], [2]]", "[1, 2] * k[:1]", "[v, v] + x[:, :1]", "k + [2**40, 1, 2]"),
+    *("np.array([1, 2]) * [3, 4]", "np.ones(2) @ [3, 4]", "k == (3, 1, 2)", "[1] * 3 + k"),
     *("np.isscalar(3)", "np.isscalar(v)", "np.isscalar('a')", "np.isscalar([1])"),
 )
 
@@ -55,6 +61,8 @@ REFUSED_CALLS = (
     ),
     *("np.ravel_multi_index((k, k), (5, 0), mode='wrap')", "np.median(x, overwrite_input=True)"),
     *("np.exp(x, overwrite_input=False)", "np.sort(x, where=True)"),
+    *("v * [1, 2]", "v[0] * [1, 2]", "[1, 2] * k[0]", "v + []", "v + ['a']", "v * [None, 1, 2]"),
+    *("v * {1, 2, 3}", "u * [1, 2, 3]", "i + [1, 2, 3]", "np.array(2) * [1, 2]", "x[0] + [[1], 2]"),
     *("np.isscalar(np.array(1.0))", "np.isscalar(np.array(v[0]))"),
 )
 
@@ -65,6 +73,46 @@ def test_a_call_is_refused(call: str) -> None:
 
 
 PROGRAMS = {
+    "lists that loops make beside arrays": """
+@psc.kernel
+def main(x: f64["n"]) -> tuple[f64["n"], f64["n"], f64["2*n"], f64["n 2"], f64["n"]]:
+    y = []
+    for i in range(len(x)):
+        y.append(x[i] * 2)
+    first = np.clip([v * 2 for v in x], 0, 1) + [v for v in x]
+    second = x * y - np.maximum(y, 0.1) + np.where(x > y, x, y)
+    return first, second, np.concatenate([y, x]), np.column_stack((x, y)), np.sort(a=y)
+""",
+    "as many items as a size says": """
+@psc.kernel
+def main(x: f64["n"]) -> tuple[f64["n"], i64["n"], f64["n"], f64]:
+    y = np.array([0.0] * len(x))
+    for i in range(len(x)):
+        y[i] = 2 * x[i]
+    ones = [1] * len(x)
+    total = 0.0
+    for one, v in zip(ones, x):
+        total = total + one * v
+    return y, np.array(ones), x + len(x) * [0.5], total + len(ones)
+""",
+    "generators that are unpacked": """
+@psc.kernel
+def main(x: f64["n"], y: f64["n"], z: f64["3"]) -> tuple[f64["n n"], f64["n"], f64["3"]]:
+    p, q = (v[:, None] for v in (x, y))
+    first, *rest = map(np.exp, (x, y, x))
+    u, v, w = (2 * v for v in z)
+    x, y = (v + 1 for v in (y, x))
+    return p @ q.T, first - rest[1] + x * y, z * [u, v, w]
+""",
+    "a list in an update": """
+@psc.kernel
+def main(z: f64["3"]) -> f64["3"]:
+    y = z.copy()
+    y += [1, 2, 3]
+    y *= (z[0], 2, 3)
+    y[:2] -= [z[0], 1]
+    return y
+""",
     "seterr": """
 @psc.kernel
 def main(x: f64["n"], y: f64["n"]) -> f64["n"]:
@@ -93,6 +141,25 @@ def test_a_program_has_the_results_of_numpy(name: str) -> None:
 
 
 REFUSED = {
+    "a store into as many items as a size says": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = [0] * len(x)
+    y[0] = 1.5
+    return x + y
+""",
+    "a generator with two names": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    (a, b) = c = (2 * v for v in (x, x))
+    return a + b
+""",
+    "a generator with too many items": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    a, b = (2 * v for v in (x, x, x))
+    return a + b
+""",
     "seterr that raises": """
 @psc.kernel
 def main(x: f64["n"]) -> f64["n"]:

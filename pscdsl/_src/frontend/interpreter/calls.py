@@ -407,12 +407,8 @@ def _library(
     frame: Frame, here: Any, function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """A function of the library; what it returns is new, or may be a view of its arguments."""
-    if function.name in TAKING_LISTS:
-        if function.name == "numpy.stack" and len(args) == 1 and not kwargs:
-            array = MEANINGS["numpy.array"] if isinstance(args[0], Long) else function
-            assert isinstance(array, Meaning)
-            function = array
-        args = [each.array() if isinstance(each, Long) else each for each in args]
+    if any(map(_holds_long, (*args, *kwargs.values()))):
+        function, args, kwargs = _of_long_lists(function, args, kwargs)
     target, args, kwargs = _target(function, args, kwargs)
     result = invoke(frame, here, function, load(args), load(kwargs))
     if target is not None:
@@ -429,13 +425,42 @@ def _library(
     return _viewing(frame, name, args, kwargs, result, scalars=gives_scalars(function))
 
 
-TAKING_LISTS: Final = frozenset(
-    f"numpy.{name}"
-    for name in (
-        "amax amin argmax argmin array asarray cumsum max mean median min prod stack std sum var"
-    ).split()
-)
-"""Functions of NumPy's that take a list of arrays as the array of these."""
+def _holds_long(argument: Any) -> bool:
+    """Return whether an argument is a list that a loop made, or has one among its items."""
+    if type(argument) in (list, tuple):
+        return any(isinstance(each, Long) for each in argument)
+    return isinstance(argument, Long)
+
+
+def _of_long_lists(
+    function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Meaning, Sequence[Any], Mapping[str, Any]]:
+    """A call with arrays in the place of lists that loops made, where NumPy makes them of lists."""
+    if function.name == "numpy.stack" and len(args) == 1 and not kwargs:
+        array = MEANINGS["numpy.array"]
+        assert isinstance(array, Meaning)
+        function = array if isinstance(args[0], Long) else function
+    several = function.name in _OF_SEVERAL_ARRAYS
+    names = {"object", "a"} if function.name in _MAKING_ARRAYS else function.stacks
+    places = {function.place(name) for name in names}
+
+    def array_of(given: Any, name_or_place: object) -> Any:
+        if isinstance(given, Long):
+            return given.array() if name_or_place in names or name_or_place in places else given
+        if several and type(given) in (list, tuple):
+            return [each.array() if isinstance(each, Long) else each for each in given]
+        return given
+
+    args = [array_of(each, place) for place, each in enumerate(args)]
+    return function, args, {name: array_of(each, name) for name, each in kwargs.items()}
+
+
+_MAKING_ARRAYS: Final = frozenset(("numpy.array", "numpy.asarray"))
+"""Functions that make an array of whatever they are given, lists too."""
+_OF_SEVERAL_ARRAYS: Final = _MAKING_ARRAYS | {
+    f"numpy.{name}" for name in "concatenate stack hstack vstack dstack column_stack".split()
+}
+"""Functions that take several arrays, of which each may be a list."""
 
 
 def _in_c_order(function: Meaning, kwargs: Mapping[str, Any]) -> bool:

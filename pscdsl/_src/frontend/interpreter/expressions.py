@@ -95,12 +95,14 @@ from pscdsl.typing.python_containers import is_dict, is_known_array, is_slice
 Handler = Callable[..., Any]
 
 
-def locate(frame: Frame, node: ast.expr) -> Any:
+def locate(frame: Frame, node: ast.expr, *, unpacked: bool = False) -> Any:
     """What an expression stands for: an array as a reference to where it is.
 
-    POISON, with the finding reported, if it has no meaning.
+    POISON, with the finding reported, if it has no meaning. A value that is unpacked may be lazy.
     """
-    value = _without_lazy(frame, node, locate_in_place(frame, node))
+    value = locate_in_place(frame, node)
+    if not (unpacked and is_lazy(value)):
+        value = _without_lazy(frame, node, value)
     if (
         isinstance(value, External)
         and isinstance(node, ast.Attribute)
