@@ -73,6 +73,61 @@ def test_a_call_is_refused(call: str) -> None:
 
 
 PROGRAMS = {
+    "a mask and an index on both sides": """
+@psc.kernel
+def main(a: f64["n m 3"]) -> f64["n m 3"]:
+    out = np.zeros_like(a)
+    idx = a[..., 0] > a[..., 1]
+    out[idx, 0] = a[idx, 1] - a[idx, 2]
+    return out
+""",
+    "updates at a mask and an index": """
+@psc.kernel
+def main(a: f64["n m 3"]) -> f64["n m 3"]:
+    out = a.copy()
+    idx = a[..., 0] > a[..., 1]
+    out[idx, 0] = 1.5
+    out[idx, 1] += a[idx, 0] * 2
+    out[~idx, -1] -= 3
+    return out
+""",
+    "a mask behind an index": """
+@psc.kernel
+def main(a: f64["3 n m"]) -> f64["3 n m"]:
+    out = a * 2
+    idx = a[0] > a[1]
+    for c in range(3):
+        out[c, idx] = a[c, idx] ** 2
+    out[0, idx] *= out[1, idx]
+    return out
+""",
+    "sums at a mask and an index": """
+@psc.kernel
+def main(a: f64["n 3"]) -> tuple[f64, f64]:
+    idx = a[:, 0] > 0
+    return a[idx, 1].sum(), np.mean(a[idx, 2] * a[idx, 0])
+""",
+    "a mask and a counter": """
+@psc.kernel
+def main(a: f64["n m"]) -> f64["n m"]:
+    out = np.zeros_like(a)
+    for j in range(a.shape[1]):
+        neg = a[:, j] < 0
+        out[neg, j] = -a[neg, j]
+        out[~neg, j] = 1.0
+    return out
+""",
+    "a mask and a computed index": """
+@psc.kernel
+def main(a: f64["n 3"], b: f64["n"]) -> f64["n 3"]:
+    out = a.copy()
+    idx = a[:, 0] > 0
+    out[idx, 0] = b[idx]
+    out[idx, 1] = out[idx, 0]
+    j = np.argmax(a[0])
+    out[idx, j] = out[idx, 0] + 1
+    return out
+""",
     "lists that loops make beside arrays": """
 @psc.kernel
 def main(x: f64["n"]) -> tuple[f64["n"], f64["n"], f64["2*n"], f64["n 2"], f64["n"]]:
@@ -141,6 +196,68 @@ def test_a_program_has_the_results_of_numpy(name: str) -> None:
 
 
 REFUSED = {
+    "two masks": """
+@psc.kernel
+def main(a: f64["n n"]) -> f64["n n"]:
+    out = a.copy()
+    idx = a[0] > 0
+    out[idx, idx] = 1.0
+    return out
+""",
+    "a mask behind a slice": """
+@psc.kernel
+def main(a: f64["n m 3"]) -> f64["n m 3"]:
+    out = a.copy()
+    idx = a[:, 0, 0] > 0
+    out[0, :, idx[:3]] = 1.0
+    return out
+""",
+    "as many values as there are places": """
+@psc.kernel
+def main(a: f64["n 3"], b: f64["n"]) -> f64["n 3"]:
+    out = a.copy()
+    idx = a[:, 0] > 0
+    out[idx, 0] = b
+    return out
+""",
+    "a mask of another axis": """
+@psc.kernel
+def main(a: f64["n 3"], b: f64["m"]) -> f64["n 3"]:
+    out = a.copy()
+    idx = b > 0
+    out[idx, 0] = 2
+    return out
+""",
+    "an index that is not on the axis": """
+@psc.kernel
+def main(a: f64["n 3"]) -> f64["n 3"]:
+    out = a.copy()
+    idx = a[:, 0] > 0
+    out[idx, 5] = 2
+    return out
+""",
+    "a mask and a truth value": """
+@psc.kernel
+def main(a: f64["n 3"], c: f64["3"]) -> f64["n 3"]:
+    out = a.copy()
+    idx = a[:, 0] > 0
+    out[idx, True] = 2
+    return out
+""",
+    "a mask of one place": """
+@psc.kernel
+def main(a: f64["n 3"], b: f64["1"]) -> f64["n 3"]:
+    out = a.copy()
+    out[b > 0, 0] = 2
+    return out
+""",
+    "a mask in a tuple": """
+@psc.kernel
+def main(a: f64["n 3"]) -> f64["n 3"]:
+    out = a.copy()
+    out[(a[:, 0] > 0,), 0] = 2
+    return out
+""",
     "a store into as many items as a size says": """
 @psc.kernel
 def main(x: f64["n"]) -> f64["n"]:
