@@ -718,6 +718,18 @@ def grid(here: Builder, index: Any, name: str) -> Any:
     return Weak(here, Kind.INT, (rank, *shape), stacked)
 
 
+def numbers_of(here: Builder, given: slice, name: str) -> Any:
+    """Return the numbers of a slice in `np.r_`; an imaginary step says how many there are."""
+    start = 0 if given.start is None else given.start
+    if given.stop is None or any(isinstance(each, complex) for each in (start, given.stop)):
+        problem = f"takes slices with real bounds and a stop, `0:n`, not {describe(given)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    if isinstance(given.step, complex | np.complexfloating):
+        count = int(abs(given.step))
+        return linspace.apply(here, (start, given.stop, count), {})
+    return arange.apply(here, (start, given.stop, 1 if given.step is None else given.step), {})
+
+
 def _counter(here: Builder, given: Any, name: str) -> Weak:
     """The integers of a slice."""
     if not is_slice(given) or given.stop is None:

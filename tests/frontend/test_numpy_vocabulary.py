@@ -39,6 +39,13 @@ CALLS = (
     *("b & [True, False, True]", "b + [1, 2, 3]", "b ** [1, 2, 3]", "v + [v[0], 1, 2]"),
     *("v + [[1], [2]]", "[1, 2] * k[:1]", "[v, v] + x[:, :1]", "k + [2**40, 1, 2]"),
     *("np.array([1, 2]) * [3, 4]", "np.ones(2) @ [3, 4]", "k == (3, 1, 2)", "[1] * 3 + k"),
+    *("np.r_[v, 1]", "np.r_[s, 0.5]", "np.r_[u, 1]", "np.r_[k, True]", "np.r_[x, x]", "np.r_[1]"),
+    *("np.r_[0:1:5j, 2] + v[0]", "np.r_[:3] * k", "np.r_[0:1:0.25] + x[0, 0]", "np.r_[5:0:-2] * k"),
+    *("np.r_[0:1:-3j] * v", "np.r_[v[0], v, v[1:], 0]", "np.r_[v, [v[0], 1]]", "np.r_[v, 0:3]"),
+    *("np.r_[k, 0:6:2]", "np.r_[b, True]", "np.r_[z, 1j, 2]", "np.r_[b, v]", "np.r_[0, x[1]]"),
+    *("np.c_[k, k]", "np.c_[x.T, v]", "np.c_[0:3, k + 1]", "np.c_[k]", "np.c_[x]", "np.c_[v[0], 1]"),
+    *("np.c_[v, [1, 2, 3]]", "np.c_[v, (0.5, 1, 2)]", "np.c_[[1, 2], [3, 4]] * k[:2, None]"),
+    *("np.c_[x[:, 0], x]", "np.c_[x[None], x[None]]", "np.r_[np.array(2.0), v]"),
     *("np.isscalar(3)", "np.isscalar(v)", "np.isscalar('a')", "np.isscalar([1])"),
 )
 
@@ -63,6 +70,8 @@ REFUSED_CALLS = (
     *("np.exp(x, overwrite_input=False)", "np.sort(x, where=True)"),
     *("v * [1, 2]", "v[0] * [1, 2]", "[1, 2] * k[0]", "v + []", "v + ['a']", "v * [None, 1, 2]"),
     *("v * {1, 2, 3}", "u * [1, 2, 3]", "i + [1, 2, 3]", "np.array(2) * [1, 2]", "x[0] + [[1], 2]"),
+    *("np.r_[u, 300]", "np.r_[u, [1, 2]]", "np.r_[x, 1]", "np.r_['0,2', k, k]", "np.r_[()]"),
+    *("np.c_[v, 1]", "np.c_[0:2, k]", "np.r_[2j:3]", "np.r_[v:3]", "np.c_[u, [1, 2, 3]]"),
     *("np.isscalar(np.array(1.0))", "np.isscalar(np.array(v[0]))"),
 )
 
@@ -73,6 +82,15 @@ def test_a_call_is_refused(call: str) -> None:
 
 
 PROGRAMS = {
+    "r_ and c_": """
+@psc.kernel
+def main(x: f64["n"], c: float, s: f64) -> tuple[f64["n+3"], f64["n 2"], f64["2*n"]]:
+    z = np.r_[c, x, s, 0.5]
+    z[0] = 2.0
+    for i in range(len(x)):
+        z[i + 1] += i
+    return z, np.c_[x, np.r_[s, x[1:]]], np.r_[0 : len(x), x]
+""",
     "a mask and an index on both sides": """
 @psc.kernel
 def main(a: f64["n m 3"]) -> f64["n m 3"]:

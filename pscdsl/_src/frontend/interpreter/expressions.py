@@ -76,6 +76,7 @@ from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values import (
     POISON,
     External,
+    Marker,
     Poison,
     Poisoned,
     RecordValue,
@@ -353,6 +354,8 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
         return owner.item(known)
     if not isinstance(owner, Located):
         found = subscript(frame, node, owner, known)
+        if isinstance(owner, Marker) and owner.name in NEW_BY_INDEX and frame.program is not None:
+            return own(frame.session, found)
         sliced = isinstance(owner, list) and is_slice(known)
         return adopt(frame.session, found) if sliced else found
     owner, known = before_mask(frame, node, owner, known)
@@ -375,6 +378,10 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     if isinstance(owner, Ref):
         return owner.view(Index(known), found)
     return Shared(found, owner.cells(), f"`{frame.source.text_of(node)}`")
+
+
+NEW_BY_INDEX: Final = frozenset(f"numpy.{name}" for name in ("r_", "c_", "mgrid", "ogrid"))
+"""What makes new arrays of an index."""
 
 
 def before_mask(

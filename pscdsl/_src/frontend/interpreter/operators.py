@@ -70,7 +70,7 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.ir.builder import PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import Meaning
-from pscdsl.numpy import creation, indexing
+from pscdsl.numpy import creation, indexing, manipulation
 from pscdsl.numpy import methods as table
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -929,6 +929,10 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         if frame.program is None:
             raise Failure(NotStatic(what=f"`{value.name}` outside of a kernel"))
         return creation.grid(frame.here(node), index, value.name)
+    if isinstance(value, Marker) and value.name in ("numpy.r_", "numpy.c_"):
+        if frame.program is None:
+            raise Failure(NotStatic(what=f"`{value.name}` outside of a kernel"))
+        return manipulation.along_axis(frame.here(node), index, value.name)
     if isinstance(value, RecordClass) and value.enumeration:
         return value.enum_member(index)
     if _is_applied(frame, value, index):

@@ -240,6 +240,8 @@ _MARKERS = frozenset(
         "numpy.index_exp",
         "numpy.mgrid",
         "numpy.ogrid",
+        "numpy.r_",
+        "numpy.c_",
         "builtins.tuple",
         "builtins.float",
         "builtins.int",
