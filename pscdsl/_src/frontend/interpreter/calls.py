@@ -165,6 +165,9 @@ def call(
         raise Failure(purity.external_use(function))  # whatever its arguments are
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
+    if isinstance(function, Meaning) and function.name.startswith("scipy."):
+        given = zip(values, nodes, strict=True)
+        named |= dict.fromkeys(_overwriting(function, list(given), named, keywords, began), False)
     here = frame.here(node)
     before = frame.session.cells
     try:
@@ -183,6 +186,31 @@ def call(
             raise  # only the library's own Python refuses arguments in this way
         problem = not_taken(load(values), load(named))
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
+
+
+def _overwriting(
+    function: Meaning,
+    given: Sequence[tuple[Any, ast.expr]],
+    named: Mapping[str, Any],
+    keywords: Sequence[ast.keyword],
+    began: int,
+) -> list[str]:
+    """Return the keywords `overwrite_a=True` of arrays that nobody sees after the call."""
+    nodes = {keyword.arg: keyword.value for keyword in keywords}
+    found: list[str] = []
+    for name, value in named.items():
+        parameter = name.removeprefix("overwrite_")
+        if parameter == name or value is not True:
+            continue
+        place = function.place(parameter)
+        array, node = named.get(parameter), nodes.get(parameter)
+        if place is not None and place < len(given):
+            array, node = given[place]
+        if not isinstance(array, Ref) or array.steps or array.cell.frozen is not None:
+            continue
+        if array.cell.maker is node and array.cell.serial > began:
+            found.append(name)
+    return found
 
 
 def _unshared(
