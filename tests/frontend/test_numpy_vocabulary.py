@@ -43,7 +43,14 @@ CALLS = (
     *("np.r_[0:1:5j, 2] + v[0]", "np.r_[:3] * k", "np.r_[0:1:0.25] + x[0, 0]", "np.r_[5:0:-2] * k"),
     *("np.r_[0:1:-3j] * v", "np.r_[v[0], v, v[1:], 0]", "np.r_[v, [v[0], 1]]", "np.r_[v, 0:3]"),
     *("np.r_[k, 0:6:2]", "np.r_[b, True]", "np.r_[z, 1j, 2]", "np.r_[b, v]", "np.r_[0, x[1]]"),
-    *("np.c_[k, k]", "np.c_[x.T, v]", "np.c_[0:3, k + 1]", "np.c_[k]", "np.c_[x]", "np.c_[v[0], 1]"),
+    *(
+        "np.c_[k, k]",
+        "np.c_[x.T, v]",
+        "np.c_[0:3, k + 1]",
+        "np.c_[k]",
+        "np.c_[x]",
+        "np.c_[v[0], 1]",
+    ),
     *("np.c_[v, [1, 2, 3]]", "np.c_[v, (0.5, 1, 2)]", "np.c_[[1, 2], [3, 4]] * k[:2, None]"),
     *("np.c_[x[:, 0], x]", "np.c_[x[None], x[None]]", "np.r_[np.array(2.0), v]"),
     *("np.isscalar(3)", "np.isscalar(v)", "np.isscalar('a')", "np.isscalar([1])"),
@@ -82,6 +89,51 @@ def test_a_call_is_refused(call: str) -> None:
 
 
 PROGRAMS = {
+    "a dict that a loop fills": """
+@psc.kernel
+def main(x: f64["25"]) -> f64:
+    h = {}
+    h[-1] = x[0]
+    for t in range(len(x)):
+        h[t] = np.tanh(h[t - 1] + x[t] * x.sum())
+    return h[24]
+""",
+    "an array that an unrolled loop makes longer": """
+@psc.kernel
+def main(x: f64["12"]) -> tuple[f64["12"], f64["12"], f64["13 2"]]:
+    y, z, w = x[:1], np.array([]), np.zeros((1, 2))
+    for k in range(1, len(x)):
+        y = np.concatenate((y, y[-1:] + x[k : k + 1]))
+    for v in x:
+        z = np.append(z, 2 * v)
+        w = np.vstack((w, w[-1] + v))
+    return y, z, w
+""",
+    "lists of arrays put together": """
+@psc.kernel
+def main(x: f64["n"], a: f64["n 3"]) -> tuple[f64["n"], f64["n 3"], f64["3*n"], f64["2*n 3"]]:
+    pieces, rows, blocks = [], [], []
+    for k in range(len(x)):
+        pieces.append(x[k : k + 1])
+        rows.append(x[k] * a[k])
+        blocks.append(a[k] * np.ones((2, 1)))
+    z = np.concatenate(pieces)
+    z[0] = 1.0
+    return z, np.vstack(rows), np.hstack(rows), np.concatenate(blocks)
+""",
+    "an ordered dataclass": """
+from dataclasses import dataclass
+
+@dataclass(frozen=True, order=True)
+class Pair:
+    first: float
+    second: float
+
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    pair = Pair(x[0], 2.0)
+    return x * pair.first + pair.second
+""",
     "r_ and c_": """
 @psc.kernel
 def main(x: f64["n"], c: float, s: f64) -> tuple[f64["n+3"], f64["n 2"], f64["2*n"]]:
@@ -214,6 +266,41 @@ def test_a_program_has_the_results_of_numpy(name: str) -> None:
 
 
 REFUSED = {
+    "an array that a loop makes longer": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    y = x[:1]
+    for k in range(1, len(x)):
+        y = np.concatenate((y, x[k : k + 1]))
+    return y
+""",
+    "a dict by a computed key": """
+@psc.kernel
+def main(x: f64["n"]) -> f64:
+    h = {-1: x[0]}
+    for t in range(len(x)):
+        h[t] = h[t - 1] + x[t]
+    return h[0]
+""",
+    "no arrays to put together": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n-1"]:
+    pieces = []
+    for k in range(len(x) - 1):
+        pieces.append(x[k : k + 1])
+    return np.concatenate(pieces)
+""",
+    "ordered records": """
+from dataclasses import dataclass
+
+@dataclass(frozen=True, order=True)
+class Pair:
+    first: float
+
+@psc.kernel
+def main(x: f64["n"]) -> f64:
+    return x[0] if Pair(1.0) < Pair(2.0) else x[1]
+""",
     "two masks": """
 @psc.kernel
 def main(a: f64["n n"]) -> f64["n n"]:

@@ -91,7 +91,8 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     """`owner[index] = value`, where the value has been evaluated, and is read now."""
     owner = locate(frame, target.value)
     index = read(frame, target.slice)
-    if is_poisoned(owner) or is_poisoned(index) or is_poisoned(value):
+    holds = isinstance(owner, list | dict)  # also what was refused, of which no more is said
+    if is_poisoned(index) or (not holds and (is_poisoned(owner) or is_poisoned(value))):
         raise Poisoned
     if frame.program is not None and isinstance(owner, list | dict):
         set_item_of(frame, target, owner, index, value)

@@ -55,6 +55,7 @@ from pscdsl._src.frontend.interpreter.stores import (
     STORING,
     STORING_METHODS,
     CombinedAt,
+    numpys,
     write_result,
 )
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
@@ -79,7 +80,7 @@ from pscdsl._src.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl._src.ir.builder import PythonNumber, Value, may_be_array, note_array
+from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy import methods
@@ -88,11 +89,12 @@ from pscdsl.numpy.constants import NumpyInfo
 from pscdsl.numpy.methods import BoundMethod
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import Shape
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import CarryMismatch
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.purity import Mutation, StaleView
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast, UnprovenSize
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import (
@@ -468,6 +470,8 @@ def _of_long_lists(
         array = MEANINGS["numpy.array"]
         assert isinstance(array, Meaning)
         function = array if isinstance(args[0], Long) else function
+    if function.name in _JOINING and len(args) == 1 and not kwargs and isinstance(args[0], Long):
+        args = [[_joined_rows(function.name, args[0].array())]]
     several = function.name in _OF_SEVERAL_ARRAYS
     names = {"object", "a"} if function.name in _MAKING_ARRAYS else function.stacks
     places = {function.place(name) for name in names}
@@ -483,6 +487,25 @@ def _of_long_lists(
     return function, args, {name: array_of(each, name) for name, each in kwargs.items()}
 
 
+def _joined_rows(name: str, rows: Value | Weak) -> Any:
+    """What `np.concatenate`, `np.vstack` or `np.hstack` makes of the rows of an array."""
+    facts, rank = rows.builder.facts, rows.ndim - 1
+    if (name == "numpy.hstack" and rank > 1) or (name == "numpy.concatenate" and rank == 0):
+        problem = f"takes no list of {rows.shape[0]} arrays with {rank} axes here"
+        raise Failure(BadArguments(function=name, problem=problem))
+    claim = Fact("<=", 1, rows.shape[0])
+    if not facts.proves(claim):
+        raise Failure(UnprovenSize.of(facts, f"the number of arrays in `{name}`", claim))
+    if rank == 0:
+        return numpys(rows.builder, "reshape", rows, (-1, 1)) if name == "numpy.vstack" else rows
+    if rank == 1 and name == "numpy.vstack":
+        return rows
+    count, size, *rest = rows.shape
+    return numpys(rows.builder, "reshape", rows, (count * size, *rest))
+
+
+_JOINING: Final = frozenset(f"numpy.{name}" for name in ("concatenate", "vstack", "hstack"))
+"""Functions that join the arrays in a list along one axis."""
 _MAKING_ARRAYS: Final = frozenset(("numpy.array", "numpy.asarray"))
 """Functions that make an array of whatever they are given, lists too."""
 _OF_SEVERAL_ARRAYS: Final = _MAKING_ARRAYS | {

@@ -920,7 +920,12 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         found = MISSING if is_traced(index) else found_key(index, value)
         if found is not MISSING:
             return value[found]
-        raise Failure(NoSuchItem(found="a dict", index=describe(index), reason="no such key"))
+        reason, rewrite = "no such key", ""
+        if is_traced(index):
+            reason = "the keys of a dict are known while checking"
+            rewrite = "an array takes computed indices: `np.zeros(…)`"
+        found = describe(index)
+        raise Failure(NoSuchItem(found="a dict", index=found, reason=reason, rewrite=rewrite))
     if is_known_array(value):
         return value[index]
     if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
