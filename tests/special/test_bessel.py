@@ -43,7 +43,7 @@ def test_values(name: str, dtype: Any) -> None:
             found = getattr(bessel, name).meaning(np.full_like(x, order), x).astype(float)
         normal = (scale > limits.tiny) & (scale < limits.max)
         units = abs(found[normal] - wanted[normal]) / scale[normal] / float(limits.eps)
-        assert units.max() < 12 + 2 * abs(order), (order, x[normal][units.argmax()])
+        assert units.max() < 24 + 2 * abs(order), (order, x[normal][units.argmax()])
         large = wanted > limits.max
         assert (found[large] == np.inf).all()
 

@@ -102,8 +102,11 @@ def kv(m: Arithmetic, v: Number, x: Number) -> Number:
     near = known & (x <= 2)
     first, second = _temme(m, rest, m.where(near, x, 1.0))
     far_first, far_second = _by_nodes(m, rest, m.where(known & ~near, x, 2.0))
-    first, second = m.where(near, first, far_first), m.where(near, second, far_second)
     given = m.where(known, x, 1.0)
+    early = m.where(near, 0.0, m.where(given < 40, given, 40.0))  # else the recurrence overflows
+    decay = m.exp(-early)
+    first = m.where(near, first, decay * far_first)
+    second = m.where(near, second, decay * far_second)
 
     def step(state: State) -> State:
         one, other, k = state
@@ -113,7 +116,7 @@ def kv(m: Arithmetic, v: Number, x: Number) -> Number:
 
     counted = m.where(known, 1.0, 1.0)
     scaled = m.repeat(lambda state: state[2] <= steps, step, (first, second, counted))[0]
-    result = m.where(near, scaled, m.exp(-given) * scaled)
+    result = m.where(near, scaled, m.exp(early - given) * scaled)
     result = m.where(_is_order(m, v) & (x == 0), inf, m.where(known, result, nan))
     return m.where(_is_order(m, v) & (x == inf), 0.0, result)
 
@@ -125,13 +128,13 @@ def _temme(m: Arithmetic, rest: Number, x: Number) -> tuple[Number, Number]:
     odd = polynomial(square, _INVERSE_GAMMA[1::2])
     logarithm = m.log(2 / x)
     exponent = rest * logarithm
-    growth, minus = m.power(x / 2, -rest), m.expm1(exponent)
+    growth, minus = m.power(x, -rest) * m.power(2.0, rest), m.expm1(exponent)
     small = m.absolute(exponent) < 0.5
-    whole = m.absolute(exponent) < 1e-6
+    whole = m.absolute(exponent) < 1e-8
     twice = m.where(small, minus + minus / (minus + 1), growth - 1 / growth)
     sine = m.where(whole, 1.0, twice / 2 / m.where(whole, 1.0, exponent))
-    angle = pi * m.where(m.absolute(rest) < 1e-6, 0.5, rest)
-    scale = m.where(m.absolute(rest) < 1e-6, 1.0, angle / m.sin(angle))
+    angle = pi * m.where(m.absolute(rest) < 1e-9, 0.5, rest)
+    scale = m.where(m.absolute(rest) < 1e-9, 1.0, angle / m.sin(angle))
     f = scale * ((even * sine * logarithm) - odd * (growth + 1 / growth) / 2)
     p = growth / 2 / (even + rest * odd)
     q = 1 / (2 * growth * (even - rest * odd))
