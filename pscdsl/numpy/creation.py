@@ -724,10 +724,10 @@ def numbers_of(here: Builder, given: slice, name: str) -> Any:
     if given.stop is None or any(isinstance(each, complex) for each in (start, given.stop)):
         problem = f"takes slices with real bounds and a stop, `0:n`, not {describe(given)}"
         raise Failure(BadArguments(function=name, problem=problem))
-    if isinstance(given.step, complex | np.complexfloating):
-        count = int(abs(given.step))
-        return linspace.apply(here, (start, given.stop, count), {})
-    return arange.apply(here, (start, given.stop, 1 if given.step is None else given.step), {})
+    step: Any = 1 if given.step is None else given.step
+    if isinstance(step, complex | np.complexfloating) and abs(step) < MOST_PLACES:
+        return linspace.apply(here, (start, given.stop, int(abs(step))), {})
+    return arange.apply(here, (start, given.stop, step), {})
 
 
 def _counter(here: Builder, given: Any, name: str) -> Weak:
@@ -847,8 +847,10 @@ def _on_axis(name: str, places: Value, size: Size, mode: str) -> Value:
         return places
     as_count(size - 1, name, places.builder.facts)  # there are none on an empty axis
     if mode == "wrap":
-        return e.remainder(places, size)
-    return e.minimum(e.maximum(places, 0), size - 1)
+        found: Value = e.remainder(places, size)
+    else:
+        found = e.minimum(e.maximum(places, 0), size - 1)
+    return found
 
 
 def _require_within(name: str, places: Value, size: Size, axis: int) -> None:

@@ -229,6 +229,7 @@ def eigvalsh(
     driver: Any = None,
 ) -> Value:
     """The eigenvalues of a Hermitian matrix, of which one triangle is read, in ascending order."""
+    rest: dict[str, tuple[Any, Any]]
     rest = {"overwrite_a": (overwrite_a, False), "overwrite_b": (overwrite_b, False)}
     rest |= {"type": (type, 1), "driver": (driver, None)}
     rest |= {"subset_by_index": (subset_by_index, None), "subset_by_value": (subset_by_value, None)}
@@ -253,6 +254,7 @@ def eigh(
 ) -> Value | tuple[Value, Value]:
     """The eigenvalues w and vectors v with `a @ v = b @ v * w`, of one triangle of both."""
     name = "scipy.linalg.eigh"
+    rest: dict[str, tuple[Any, Any]]
     rest = {"overwrite_a": (overwrite_a, False), "overwrite_b": (overwrite_b, False)}
     rest |= {"type": (type, 1), "driver": (driver, None)}
     rest |= {"subset_by_index": (subset_by_index, None), "subset_by_value": (subset_by_value, None)}

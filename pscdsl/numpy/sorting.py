@@ -190,7 +190,8 @@ def _known_items(kth: Any, name: str) -> Sequence[Any]:
     elif isinstance(kth, Value):
         kth = known_places(kth)
     if is_known_array(kth) and kth.ndim == 1 and kth.dtype.kind in "iu":
-        return kth.tolist()
+        places: Sequence[Any] = kth.tolist()
+        return places
     if not isinstance(kth, Counted):
         require_static(kth, name, "kth")
     return listed(kth) or (kth,)

@@ -168,8 +168,8 @@ def call(
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
     if isinstance(function, Meaning) and function.name.startswith("scipy."):
-        given = zip(values, nodes, strict=True)
-        named |= dict.fromkeys(_overwriting(function, list(given), named, keywords, began), False)
+        pairs = list(zip(values, nodes, strict=True))
+        named |= dict.fromkeys(_overwriting(function, pairs, named, keywords, began), False)
     here = frame.here(node)
     before = frame.session.cells
     try:
