@@ -416,7 +416,9 @@ def of_arrays(
             "own": own,
             "keeps": keeps,
         }
-        return function(*names, together=together, alone=alone, **adapting)(stacked)
+        meaning = function(*names, together=together, alone=alone, **adapting)(stacked)
+        meaning.stacks = arrays
+        return meaning
 
     return declare
 
@@ -653,16 +655,31 @@ MAKING = frozenset(
 """Functions whose `order=` is about memory alone."""
 COUNTING = frozenset(("numpy.reshape", "numpy.ravel", "numpy.flatten"))
 """Functions whose `order=` says how elements are counted: "C" is how it is done here."""
+_NO_EFFECT: Final[dict[str, bool | None]] = {"overwrite_input": False, "where": True, "like": None}
+"""Values of keywords with which NumPy's functions do what they do without them."""
 
 
 def values_only(name: str, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The keywords of a call without an `order=` that does not change the result."""
-    order = kwargs.get("order", "")
-    if not isinstance(order, str) or not (
-        (name in MAKING and order in ORDERS) or (name in COUNTING and order in ("C", "c"))
-    ):
+    """Return the keywords of a call without those that do not change the result."""
+    if not kwargs.keys() & _DROPPED:
         return kwargs
-    return {key: value for key, value in kwargs.items() if key != "order"}
+    return {key: value for key, value in kwargs.items() if not _is_dropped(name, key, value)}
+
+
+_DROPPED: Final = frozenset(("order", *_NO_EFFECT))
+
+
+def _is_dropped(name: str, keyword: str, value: object) -> bool:
+    if keyword == "order":
+        if value is None:
+            return name.removeprefix("numpy.") in _FIELDS
+        known = isinstance(value, str)
+        return known and (
+            (name in MAKING and value in ORDERS) or (name in COUNTING and value in ("C", "c"))
+        )
+    if keyword not in _NO_EFFECT or value is not _NO_EFFECT[keyword]:
+        return False
+    return keyword in _of_numpy(name)
 
 
 # NumPy's functions whose results have as many elements as the data say: each is refused.

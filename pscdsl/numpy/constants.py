@@ -9,7 +9,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.ir.builder import Builder, Value, Weak, may_be_array
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.language.meanings import MEANINGS, as_dtype, describe, function
 from pscdsl.numpy.calling import as_operand
@@ -282,13 +282,15 @@ def _promoted(name: str, *given: Any) -> DType:
 
 @function("numpy.isscalar")
 def isscalar(element: Any) -> bool:
-    """Whether this is a number known while checking, or a size; an array with axes is none.
+    """Return whether this is a number or an element of an array.
 
-    An element of an array is a scalar for NumPy, an array without axes is none: that is refused.
+    An argument without axes may be a scalar or an array without axes, which is none: refused.
     """
-    if isinstance(element, Value | Weak) and not element.shape:
+    if not isinstance(element, Value | Weak):
+        return isinstance(element, Dim) or np.isscalar(element)
+    if may_be_array(element):
         raise Failure(NotStatic(what="whether this is a scalar of NumPy or an array without axes"))
-    return isinstance(element, Dim) or np.isscalar(element)
+    return not element.shape
 
 
 @function("numpy.issubdtype")

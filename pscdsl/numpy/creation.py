@@ -718,6 +718,18 @@ def grid(here: Builder, index: Any, name: str) -> Any:
     return Weak(here, Kind.INT, (rank, *shape), stacked)
 
 
+def numbers_of(here: Builder, given: slice, name: str) -> Any:
+    """Return the numbers of a slice in `np.r_`; an imaginary step says how many there are."""
+    start = 0 if given.start is None else given.start
+    if given.stop is None or any(isinstance(each, complex) for each in (start, given.stop)):
+        problem = f"takes slices with real bounds and a stop, `0:n`, not {describe(given)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    step: Any = 1 if given.step is None else given.step
+    if isinstance(step, complex | np.complexfloating) and abs(step) < MOST_PLACES:
+        return linspace.apply(here, (start, given.stop, int(abs(step))), {})
+    return arange.apply(here, (start, given.stop, step), {})
+
+
 def _counter(here: Builder, given: Any, name: str) -> Weak:
     """The integers of a slice."""
     if not is_slice(given) or given.stop is None:
@@ -773,41 +785,76 @@ def _triangle_indices(
 
 
 @of_arrays("numpy.unravel_index", alone=("indices",), traced=("shape",))
-def unravel_index(indices: Value, shape: Any) -> tuple[Value, ...]:
+def unravel_index(indices: Value, shape: Any, order: str = "C") -> tuple[Value, ...]:
     """Places among all elements as places on each axis."""
-    require("numpy.unravel_index", indices, "integer")
-    sizes = as_shape(shape, "numpy.unravel_index", indices.builder.facts)
+    name = "numpy.unravel_index"
+    require(name, indices, "integer")
+    sizes = as_shape(shape, name, indices.builder.facts)
     count = size_of(sizes)
     if isinstance(count, int) and count > I64.range[1]:
         problem = f"takes a shape of fewer elements than {count}"
-        raise Failure(BadArguments(function="numpy.unravel_index", problem=problem))
-    _require_within("numpy.unravel_index", indices, size_of(sizes), 0)
+        raise Failure(BadArguments(function=name, problem=problem))
+    _require_within(name, indices, count, 0)
     indices = _counting(indices)
     places: list[Value] = []
-    for size in reversed(sizes):
-        places.insert(0, e.remainder(indices, size))
+    backwards = _is_backwards(name, order)
+    for size in sizes if backwards else reversed(sizes):
+        places.append(e.remainder(indices, size))
         indices = e.floor_divide(indices, size)
-    return tuple(places)
+    return tuple(places if backwards else reversed(places))
 
 
 @function("numpy.ravel_multi_index", alone=("multi_index",))
-def ravel_multi_index(multi_index: Any, dims: Any) -> Value:
-    """Places on each axis as places among all elements."""
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Value:
+    """Places on each axis as places among all elements; `mode` may bring them onto their axes."""
     name = "numpy.ravel_multi_index"
     places = [as_array(each, name, "multi_index") for each in items(name, multi_index)]
     sizes = as_shape(dims, name, places[0].builder.facts)
     if len(places) != len(sizes):
         problem = f"takes places for each of {len(sizes)} axes, not {len(places)}"
         raise Failure(BadArguments(function=name, problem=problem))
-    for axis, (place, size) in enumerate(zip(places, sizes, strict=True)):
-        require(name, place, "integer")
-        _require_within(name, place, size, axis)
+    modes = mode if is_tuple(mode) else (mode,) * len(sizes)
+    if len(modes) != len(sizes) or not all(
+        isinstance(x, str) and x in ("raise", "wrap", "clip") for x in modes
+    ):
+        problem = "takes 'raise', 'wrap' or 'clip' as `mode`, or one for each axis, not {}"
+        raise Failure(BadArguments(function=name, problem=problem.format(describe(mode))))
     count = size_of(sizes)
     wide = isinstance(count, int) and count - 1 > I32.range[1]
-    result, *rest = [cast(each, I64) if wide else _counting(each) for each in places]
-    for place, size in zip(rest, sizes[1:], strict=True):
+    wide = wide or any(_counting(each).dtype is I64 for each in places)
+    for axis, (place, size) in enumerate(zip(places, sizes, strict=True)):
+        require(name, place, "integer")
+        if modes[axis] == "raise":
+            _require_within(name, place, size, axis)
+        counted = cast(place, I64) if wide else _counting(place)
+        places[axis] = _on_axis(name, counted, size, modes[axis])
+    pairs = list(zip(places, sizes, strict=True))
+    if _is_backwards(name, order):
+        pairs.reverse()
+    result = pairs[0][0]
+    for place, size in pairs[1:]:
         result = e.add(e.multiply(result, size), place)
     return result
+
+
+def _is_backwards(name: str, order: object) -> bool:
+    """Return whether the first axis counts fastest."""
+    if not isinstance(order, str) or order not in ("C", "c", "F", "f"):
+        problem = f"takes 'C' or 'F' as `order`, not {describe(order)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    return order in ("F", "f")
+
+
+def _on_axis(name: str, places: Value, size: Size, mode: str) -> Value:
+    """Places beyond the ends of an axis, brought onto it."""
+    if mode == "raise":
+        return places
+    as_count(size - 1, name, places.builder.facts)  # there are none on an empty axis
+    if mode == "wrap":
+        found: Value = e.remainder(places, size)
+    else:
+        found = e.minimum(e.maximum(places, 0), size - 1)
+    return found
 
 
 def _require_within(name: str, places: Value, size: Size, axis: int) -> None:

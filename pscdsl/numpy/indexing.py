@@ -323,6 +323,14 @@ def known_places(places: Value) -> Any:
     return places
 
 
+def require_unrepeated(mask: Value | Weak, shape: Shape) -> None:
+    """Refuse a mask that has one place along an axis of another size: NumPy repeats none."""
+    facts = mask.builder.facts
+    for own, size in zip(mask.shape, shape, strict=False):
+        if own == 1 and not facts.equal(own, size):
+            raise Failure(NotAnIndex(what=f"a mask of 1 element for {size} of an axis"))
+
+
 def refuse_mask(why: str = "") -> NoReturn:
     """Refuse an index whose result would have as many elements as a mask has True."""
     raise Failure(

@@ -23,6 +23,7 @@ from pscdsl.numpy.calling import (
     as_size,
     as_times,
     cast_in_kind,
+    is_array,
     lifted,
     normalize_axes,
     normalize_axis,
@@ -30,7 +31,7 @@ from pscdsl.numpy.calling import (
     reduced_axes,
     require_fitting,
 )
-from pscdsl.numpy.creation import asarray
+from pscdsl.numpy.creation import asarray, numbers_of
 from pscdsl.numpy.indexing import Cut, cut_between
 from pscdsl.numpy.logic import items
 from pscdsl.numpy.shorthand import (
@@ -61,7 +62,7 @@ from pscdsl.typing.codes.shapes import (
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size, as_terms, minimum
 from pscdsl.typing.dtypes import I32, I64, U64
-from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.python_containers import is_sequence, is_slice, is_tuple
 
 # The same elements counted by other axes.
 
@@ -624,6 +625,35 @@ def column_stack(tup: Any) -> Value:
         for x in _pieces("numpy.column_stack", tup)
     ]
     return concatenated("numpy.column_stack", columns, 1)
+
+
+def along_axis(here: Builder, index: Any, name: str) -> Any:
+    """Return `np.r_[index]` or `np.c_[index]`: arrays, numbers and the numbers of slices."""
+    parts = index if is_tuple(index) else (index,)
+    if not parts:
+        raise Failure(BadArguments(function=name, problem="takes at least one array"))
+    pieces = [_piece(here, name, part) for part in parts]
+    return concatenate.of_mixed(here, (pieces,), {"axis": -1 if name == "numpy.c_" else 0})
+
+
+def _piece(here: Builder, name: str, part: Any) -> Any:
+    """An array with an axis at least; of `np.c_` with two, and vectors are columns."""
+    columns = name == "numpy.c_"
+    if is_slice(part):
+        part = numbers_of(here, part, name)
+    if is_sequence(part):
+        flat = not any(is_sequence(each) or getattr(each, "ndim", 0) for each in part)
+        return [[each] for each in part] if columns and flat else part
+    if not is_array(part):
+        problem = f"takes arrays, numbers and slices here, not {describe(part)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+
+    def deep(x: Value) -> Value:
+        if x.ndim >= 1 + columns:
+            return x
+        return reshaped(x, (*(x.shape or (1,)), *(1,) * columns))
+
+    return lifted(here, part, deep)
 
 
 @function("numpy.block", together=("arrays",))

@@ -1,7 +1,7 @@
 """Functions of `scipy.linalg` and `scipy.fft` that mean what functions here mean.
 
 Each has SciPy's signature.  Arguments that say how SciPy computes, or that it may destroy what it
-is given, are taken with their defaults; others are refused.  Matrices come one at a time, in one
+is given, are taken with their defaults; others are refused.  Matrices are the last two axes, in one
 of the dtypes that SciPy does not change.
 """
 
@@ -11,14 +11,18 @@ from typing import Any, Final
 
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import MEANINGS, Meaning, describe, function
+from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import matrices as m
+from pscdsl._src.primitives.matrices import EPSILON
 from pscdsl.numpy import linear_algebra
 from pscdsl.numpy.calling import as_operand, of_numbers
+from pscdsl.numpy.shorthand import reshaped, where
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
-from pscdsl.typing.codes.shapes import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import C64, C128, F32, F64, DType
+from pscdsl.typing.python_containers import is_sequence
 
 PRECISIONS: Final[tuple[DType, ...]] = (F32, F64, C64, C128)
 """Dtypes that SciPy computes in, and returns."""
@@ -31,7 +35,9 @@ def _require_defaults(name: str, given: dict[str, tuple[Any, Any]]) -> None:
     for keyword, (value, default) in given.items():
         if value is not default:
             problem = f"takes no `{keyword}` but {describe(default)} here"
-            raise Failure(BadArguments(function=name, problem=problem))
+            written = keyword.removeprefix("overwrite_")
+            instead = f"leave it out, or give `{written}.copy()`" if written != keyword else ""
+            raise Failure(BadArguments(function=name, problem=problem, instead=instead))
 
 
 def _require_check(name: str, value: Any) -> None:
@@ -49,14 +55,7 @@ def _require_precision(name: str, *arrays: Value) -> None:
 
 def _require_matrix(name: str, a: Value) -> None:
     _require_precision(name, a)
-    if a.ndim != 2:
-        raise Failure(WrongNumberOfAxes(function=name, given=a.type, wanted="a matrix"))
-
-
-def _require_columns(name: str, b: Value) -> None:
-    _require_precision(name, b)
-    if b.ndim not in (1, 2):
-        raise Failure(WrongNumberOfAxes(function=name, given=b.type, wanted="a vector or a matrix"))
+    linear_algebra.require_axes(name, a)
 
 
 def _truth(name: str, keyword: str, value: Any) -> bool:
@@ -87,7 +86,7 @@ def solve(
     if assume_a not in (None, "gen", "general"):
         raise Failure(BadArguments(function=name, problem='takes no `assume_a` but "gen" here'))
     _require_matrix(name, a)
-    _require_columns(name, b)
+    _require_precision(name, b)
     # SciPy takes a vector for one column, whatever it takes a matrix for.
     found: Value = _given("numpy.linalg.solve", a.builder, a, b)
     return found
@@ -112,7 +111,7 @@ def solve_triangular(
         problem = f"takes 0, 1, 2, N, T or C as `trans`, not {describe(trans)}"
         raise Failure(BadArguments(function=name, problem=problem))
     _require_matrix(name, a)
-    _require_columns(name, b)
+    _require_precision(name, b)
     transpose, conjugate = _TRANSPOSED[known]
     return linear_algebra.triangular_solve.apply(  # type: ignore[no-any-return]
         a.builder,
@@ -139,25 +138,36 @@ _TRANSPOSED: Final[dict[int | str, tuple[bool, bool]]] = {
 @of_numbers("scipy.linalg.inv", together=("a",))
 def inv(a: Value, overwrite_a: Any = False, check_finite: Any = True) -> Value:
     """The inverse."""
-    name = "scipy.linalg.inv"
-    _require_check(name, check_finite)
-    _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
-    _require_matrix(name, a)
-    found: Value = _given("numpy.linalg.inv", a.builder, a)
+    found: Value = _of_matrix("inv", a, overwrite_a, check_finite)
     return found
 
 
 @of_numbers("scipy.linalg.det", together=("a",))
 def det(a: Value, overwrite_a: Any = False, check_finite: Any = True) -> Value:
     """The determinant, of a matrix in f64 or c128."""
-    name = "scipy.linalg.det"
+    if a.dtype not in (F64, C128):  # of others SciPy gives one in 64 bits
+        accepts = "f64 and c128"
+        raise Failure(DtypeNotAccepted(function="scipy.linalg.det", given=a.type, accepts=accepts))
+    found: Value = _of_matrix("det", a, overwrite_a, check_finite)
+    return found
+
+
+@of_numbers("scipy.linalg.svdvals", together=("a",))
+def svdvals(a: Value, overwrite_a: Any = False, check_finite: Any = True) -> Value:
+    """The singular values, the largest first."""
+    found: Value = _of_matrix("svdvals", a, overwrite_a, check_finite)
+    return found
+
+
+def _of_matrix(
+    short: str, a: Value, overwrite_a: Any, check_finite: Any, *args: Any, **options: Any
+) -> Any:
+    """Return what NumPy's function of the same name gives for a matrix."""
+    name = f"scipy.linalg.{short}"
     _require_check(name, check_finite)
     _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
     _require_matrix(name, a)
-    if a.dtype not in (F64, C128):  # of others SciPy gives one in 64 bits
-        raise Failure(DtypeNotAccepted(function=name, given=a.type, accepts="f64 and c128"))
-    found: Value = _given("numpy.linalg.det", a.builder, a)
-    return found
+    return _given(f"numpy.linalg.{short}", a.builder, a, *args, **options)
 
 
 @of_numbers("scipy.linalg.cholesky", together=("a",))
@@ -165,46 +175,232 @@ def cholesky(
     a: Value, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True
 ) -> Value:
     """The upper factor U with `U.conj().T @ U = a`, of the upper triangle; or the lower one."""
-    name = "scipy.linalg.cholesky"
-    _require_check(name, check_finite)
-    _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
-    _require_matrix(name, a)
-    linear_algebra.require_square(name, a)
-    upper = not _truth(name, "lower", lower)
-    factor: Value = _given("numpy.linalg.cholesky", a.builder, a, upper=upper)
+    upper = not _truth("scipy.linalg.cholesky", "lower", lower)
+    linear_algebra.require_square("scipy.linalg.cholesky", a)
+    factor: Value = _of_matrix("cholesky", a, overwrite_a, check_finite, upper=upper)
     return factor
 
 
-@of_numbers("scipy.linalg.eigvalsh", together=("a",))
+@of_numbers("scipy.linalg.cho_factor", together=("a",))
+def cho_factor(
+    a: Value, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True
+) -> tuple[Value, bool]:
+    """The factor of `cholesky`, with the other triangle of the matrix beside it, and `lower`."""
+    factor = cholesky.apply(a.builder, (a, lower, overwrite_a, check_finite), {})
+    inside = m.where_row(e.greater_equal if lower else e.less_equal, a)
+    return where(inside, factor, a), bool(lower)
+
+
+@function("scipy.linalg.cho_solve")
+def cho_solve(
+    here: Builder,
+    c_and_lower: Any,
+    b: Any,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+) -> Value:
+    """The x with `a @ x = b`, of what `cho_factor` gives for a."""
+    name = "scipy.linalg.cho_solve"
+    _require_check(name, check_finite)
+    _require_defaults(name, {"overwrite_b": (overwrite_b, False)})
+    if not is_sequence(c_and_lower) or len(c_and_lower) != 2:
+        problem = f"takes the pair that `cho_factor` gives, not {describe(c_and_lower)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    lower = _truth(name, "lower", c_and_lower[1])
+    between = solve_triangular.apply(here, (c_and_lower[0], b, 0 if lower else "C", lower), {})
+    found: Value = solve_triangular.apply(
+        here, (c_and_lower[0], between, "C" if lower else 0, lower), {}
+    )
+    return found
+
+
+@of_numbers("scipy.linalg.eigvalsh", together=("a", "b"))
 def eigvalsh(
     a: Value,
-    b: Any = None,
+    b: Value | None = None,
     *,
     lower: Any = True,
     overwrite_a: Any = False,
     overwrite_b: Any = False,
+    type: Any = 1,  # noqa: A002
     check_finite: Any = True,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    driver: Any = None,
 ) -> Value:
     """The eigenvalues of a Hermitian matrix, of which one triangle is read, in ascending order."""
-    name = "scipy.linalg.eigvalsh"
-    _require_check(name, check_finite)
-    others = {"overwrite_a": (overwrite_a, False), "overwrite_b": (overwrite_b, False)}
-    _require_defaults(name, {**others, "b": (b, None)})
-    _require_matrix(name, a)
-    triangle = "L" if _truth(name, "lower", lower) else "U"
-    found: Value = _given("numpy.linalg.eigvalsh", a.builder, a, triangle)
+    rest: dict[str, tuple[Any, Any]]
+    rest = {"overwrite_a": (overwrite_a, False), "overwrite_b": (overwrite_b, False)}
+    rest |= {"type": (type, 1), "driver": (driver, None)}
+    rest |= {"subset_by_index": (subset_by_index, None), "subset_by_value": (subset_by_value, None)}
+    found: Value = _hermitian("scipy.linalg.eigvalsh", a, b, lower, check_finite, rest, False)
     return found
 
 
-@of_numbers("scipy.linalg.svdvals", together=("a",))
-def svdvals(a: Value, overwrite_a: Any = False, check_finite: Any = True) -> Value:
-    """The singular values, the largest first."""
-    name = "scipy.linalg.svdvals"
-    _require_check(name, check_finite)
-    _require_defaults(name, {"overwrite_a": (overwrite_a, False)})
-    _require_matrix(name, a)
-    found: Value = _given("numpy.linalg.svdvals", a.builder, a)
+@of_numbers("scipy.linalg.eigh", together=("a", "b"))
+def eigh(
+    a: Value,
+    b: Value | None = None,
+    *,
+    lower: Any = True,
+    eigvals_only: Any = False,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    type: Any = 1,  # noqa: A002
+    check_finite: Any = True,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    driver: Any = None,
+) -> Value | tuple[Value, Value]:
+    """The eigenvalues w and vectors v with `a @ v = b @ v * w`, of one triangle of both."""
+    name = "scipy.linalg.eigh"
+    rest: dict[str, tuple[Any, Any]]
+    rest = {"overwrite_a": (overwrite_a, False), "overwrite_b": (overwrite_b, False)}
+    rest |= {"type": (type, 1), "driver": (driver, None)}
+    rest |= {"subset_by_index": (subset_by_index, None), "subset_by_value": (subset_by_value, None)}
+    vectors = not _truth(name, "eigvals_only", eigvals_only)
+    found: Value | tuple[Value, Value] = _hermitian(name, a, b, lower, check_finite, rest, vectors)
     return found
+
+
+def _hermitian(
+    name: str,
+    a: Value,
+    b: Value | None,
+    lower: Any,
+    check_finite: Any,
+    rest: dict[str, tuple[Any, Any]],
+    vectors: bool,
+) -> Any:
+    """Eigenvalues of a Hermitian matrix, beside another or alone, and the vectors if asked for."""
+    _require_check(name, check_finite)
+    _require_defaults(name, rest)
+    _require_matrix(name, a)
+    linear_algebra.require_square(name, a)
+    is_lower = _truth(name, "lower", lower)
+    here = a.builder
+    if b is None:
+        function = "numpy.linalg.eigh" if vectors else "numpy.linalg.eigvalsh"
+        found = _given(function, here, a, "L" if is_lower else "U")
+        return tuple(found) if vectors else found
+    _require_matrix(name, b)
+    linear_algebra.require_square(name, b)
+    sides = ("the rows of " + str(a.type), a.shape[-1]), ("the rows of " + str(b.type), b.shape[-1])
+    linear_algebra.require_same(name, *sides, a)
+    # Of b = L @ L^H, the eigenvalues are those of L^-1 @ a @ L^-H, and L^H @ v their vectors.
+    whole = linear_algebra.from_triangle(a, lower=is_lower)
+    factor = _given("numpy.linalg.cholesky", here, b, upper=not is_lower)
+    left = factor if is_lower else m.adjoint(factor)
+    half = _triangular(left, whole)
+    inner = m.adjoint(_triangular(left, m.adjoint(half)))
+    if not vectors:
+        return _given("numpy.linalg.eigvalsh", here, inner)
+    values, columns = _given("numpy.linalg.eigh", here, inner)
+    return values, _triangular(m.conjugated(left), columns, transpose=True)
+
+
+def _triangular(a: Value, b: Value, *, transpose: bool = False) -> Value:
+    """Solve with a lower triangular matrix, or with its transpose."""
+    options = {"lower": True, "transpose": transpose}
+    found: Value = linear_algebra.triangular_solve.apply(a.builder, (a, b), options)
+    return found
+
+
+@of_numbers("scipy.linalg.svd", together=("a",))
+def svd(
+    a: Value,
+    full_matrices: Any = True,
+    compute_uv: Any = True,
+    overwrite_a: Any = False,
+    check_finite: Any = True,
+    lapack_driver: Any = "gesdd",
+) -> Any:
+    """`a = U @ diag(s) @ Vh` with s in descending order; without `compute_uv`, s alone."""
+    name = "scipy.linalg.svd"
+    _require_defaults(name, {"lapack_driver": (lapack_driver, "gesdd")})
+    flags = (_truth(name, "full_matrices", full_matrices), _truth(name, "compute_uv", compute_uv))
+    found = _of_matrix("svd", a, overwrite_a, check_finite, *flags)
+    return found if isinstance(found, Value) else tuple(found)
+
+
+@of_numbers("scipy.linalg.qr", together=("a",))
+def qr(
+    a: Value,
+    overwrite_a: Any = False,
+    lwork: Any = None,
+    mode: Any = "full",
+    pivoting: Any = False,
+    check_finite: Any = True,
+) -> tuple[Value, ...]:
+    """Orthonormal columns Q and upper triangular R with `Q @ R = a`; modes full, economic, r."""
+    name = "scipy.linalg.qr"
+    _require_defaults(name, {"lwork": (lwork, None), "pivoting": (pivoting, False)})
+    if mode not in ("full", "economic", "r"):
+        problem = f"takes the mode 'full', 'economic' or 'r' here, not {describe(mode)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+    numpys = "reduced" if mode == "economic" else "complete"
+    found = tuple(_of_matrix("qr", a, overwrite_a, check_finite, numpys))
+    return found[1:] if mode == "r" else found
+
+
+@of_numbers("scipy.linalg.norm", together=("a",))
+def norm(
+    a: Value,
+    ord: Any = None,  # noqa: A002
+    axis: Any = None,
+    keepdims: Any = False,
+    check_finite: Any = True,
+) -> Value:
+    """As `np.linalg.norm`."""
+    _require_check("scipy.linalg.norm", check_finite)
+    _require_precision("scipy.linalg.norm", a)
+    found: Value = _given("numpy.linalg.norm", a.builder, a, ord, axis, keepdims)
+    return found
+
+
+@of_numbers("scipy.linalg.lstsq", together=("a", "b"), numbers=("cond",))
+def lstsq(
+    a: Value,
+    b: Value,
+    cond: Any = None,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+    lapack_driver: Any = None,
+) -> tuple[Any, ...]:
+    """The shortest x with the smallest `|a @ x - b|`; residues, the rank, the singular values.
+
+    The residues are those of a matrix of full rank: none if it has not more rows than columns.
+    """
+    name = "scipy.linalg.lstsq"
+    _require_check(name, check_finite)
+    rest = {"overwrite_a": (overwrite_a, False), "overwrite_b": (overwrite_b, False)}
+    driver = None if lapack_driver == "gelsd" else lapack_driver
+    _require_defaults(name, {**rest, "lapack_driver": (driver, None)})
+    for each in (a, b):
+        _require_precision(name, each)
+    cutoff = EPSILON[a.dtype.real] if cond is None else cond
+    x, squares, rank, singular = _given("numpy.linalg.lstsq", a.builder, a, b, cutoff)
+    rows, columns = a.shape
+    facts = a.builder.facts
+    if facts.proves(Fact("<=", rows, columns)):
+        residues: Any = a.builder.full(0, (0,), a.dtype.real)
+    elif facts.proves(Fact("<=", columns + 1, rows)):
+        residues = reshaped(squares, ()) if b.ndim == 1 else squares
+    else:
+        residues = _Residues()
+    return x, residues, rank, singular
+
+
+class _Residues:
+    """Residues whose shape is not known for all sizes."""
+
+    def description(self) -> str:
+        """How messages speak of them."""
+        return (
+            "the residues of `scipy.linalg.lstsq`, of which there are none unless the matrix is "
+            "known to have more rows than columns"
+        )
 
 
 def _given(name: str, here: Builder, *args: Any, **options: Any) -> Any:

@@ -14,6 +14,7 @@ from pscdsl._src.primitives.indexing import Gather, Scatter
 from pscdsl._src.primitives.reductions import ArgReduce, Extreme, Reduce
 from pscdsl._src.primitives.sorting import SearchSorted, Side, Sort, TopK
 from pscdsl.numpy.calling import (
+    Counted,
     Known,
     as_array,
     as_count,
@@ -22,8 +23,10 @@ from pscdsl.numpy.calling import (
     in_dtype,
     normalize_axis,
     of_numbers,
+    require_static,
 )
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
+from pscdsl.numpy.indexing import known_places
 from pscdsl.numpy.reductions import extremum, finished, require_elements, total, without_nan
 from pscdsl.numpy.shorthand import (
     at,
@@ -59,8 +62,8 @@ from pscdsl.typing.python_containers import is_known_array, is_sequence
 # places are i32.
 
 
-KINDS = {None: False, "quicksort": False, "heapsort": False, "mergesort": True, "stable": True}
-"""Whether the sort of a kind is stable."""
+STABLE_KINDS = {"q": False, "h": False, "m": True, "s": True}
+"""Whether a sort is stable, by the letter that its kind begins with: NumPy reads no more of it."""
 
 
 def in_order(a: Value, axis: int, stable: bool = False) -> Value:
@@ -82,12 +85,13 @@ def _one_axis(a: Value, axis: int | None, name: str) -> tuple[Value, int]:
 
 def _is_stable(name: str, kind: Any, stable: Any) -> bool:
     """Return whether a stable sort is asked for."""
-    if kind not in KINDS:
+    letter = kind[:1].lower() if isinstance(kind, str) else None
+    if kind is not None and letter not in STABLE_KINDS:
         raise Failure(BadArguments(function=name, problem=f"has no kind {describe(kind)}"))
     if kind is not None and stable is not None:
         problem = "takes `kind` or `stable`"
         raise Failure(BadArguments(function=name, problem=problem))
-    return KINDS[kind] or bool(stable)
+    return bool(stable) if letter is None else STABLE_KINDS[letter]
 
 
 @of_numbers("numpy.sort", together=("a",))
@@ -174,13 +178,27 @@ def require_count(a: Value, axis: int, needed: Size, what: str, name: str) -> No
 def _check_places(a: Value, axis: int, kth: Any, kind: str, name: str) -> None:
     if kind != "introselect":
         raise Failure(BadArguments(function=name, problem=f"has no kind {describe(kind)}"))
-    for place in listed(kth) or (kth,):
+    for place in _known_items(kth, name):
         place = as_size(place, name)
         needed = -place if isinstance(place, int) and place < 0 else place + 1
         require_count(a, axis, needed, f"`kth={place}`", name)
 
 
-@of_numbers("numpy.partition", together=("a",))
+def _known_items(kth: Any, name: str) -> Sequence[Any]:
+    """The places in a list or an array that is known while checking; anything else is one."""
+    if isinstance(kth, Known):
+        kth = kth.numbers
+    elif isinstance(kth, Value):
+        kth = known_places(kth)
+    if is_known_array(kth) and kth.ndim == 1 and kth.dtype.kind in "iu":
+        places: Sequence[Any] = kth.tolist()
+        return places
+    if not isinstance(kth, Counted):
+        require_static(kth, name, "kth")
+    return listed(kth) or (kth,)
+
+
+@of_numbers("numpy.partition", together=("a",), traced=("kth",))
 def partition(a: Value, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Value:
     """The elements in ascending order: a sort, which is a partition at every place."""
     _require_introselect("numpy.partition", kind)
@@ -189,7 +207,7 @@ def partition(a: Value, kth: Any, axis: int | None = -1, kind: str = "introselec
     return in_order(x, place)
 
 
-@of_numbers("numpy.argpartition", alone=("a",))
+@of_numbers("numpy.argpartition", alone=("a",), traced=("kth",))
 def argpartition(
     here: Builder, a: Value, kth: Any, axis: int | None = -1, kind: str = "introselect"
 ) -> Value:

@@ -44,6 +44,7 @@ from pscdsl.numpy.indexing import (
     read,
     require_elements,
     require_fit,
+    require_unrepeated,
     result_shape,
     selection,
     starts_of,
@@ -582,6 +583,7 @@ def _masked(x: Value, mask: Value, value: Value, combine: str) -> Value:
                 instead="`np.where(mask, values, x)` takes values for all places",
             )
         )
+    require_unrepeated(mask, x.shape)
     mask = reshaped(mask, (*mask.shape, *(1 for _ in rest)))
     whole = broadcast_to(value, x.shape)
     return where(broadcast_to(mask, x.shape), _combined(x, whole, combine), x)

@@ -55,6 +55,8 @@ def _apply(function: str, *args: Any, **kwargs: Any) -> Any:
         result = meaning.apply(here, values, {name: given(name, x) for name, x in kwargs.items()})
     except Failure as failure:
         raise TypeError("; ".join(each.message() for each in failure.diagnostics)) from None
+    if isinstance(result, int):
+        return result  # which is exact
     several: tuple[Any, ...] = result if is_tuple(result) else (result,)
     built = [each.default() if isinstance(each, Weak) else each for each in several]
     block, _ = here.finish(params, built)
@@ -139,6 +141,59 @@ def polygamma(n: Any, x: Any) -> f32:
     """The n-th derivative of `digamma`; n is static."""
     found: f32 = _apply("polygamma", n, x)
     return found
+
+
+def jv(v: Any, z: Any, /) -> f32:
+    """The Bessel function of the first kind; its order is a static integer, up to 99."""
+    found: f32 = _apply("jv", v, z)
+    return found
+
+
+def jn(v: Any, z: Any, /) -> f32:
+    """The same as `jv`."""
+    found: f32 = _apply("jn", v, z)
+    return found
+
+
+def iv(v: Any, z: Any, /) -> f32:
+    """The modified Bessel function of the first kind; its order is static, up to 99."""
+    found: f32 = _apply("iv", v, z)
+    return found
+
+
+def kv(v: Any, z: Any, /) -> f32:
+    """The modified Bessel function of the second kind; its order is static, up to 99."""
+    found: f32 = _apply("kv", v, z)
+    return found
+
+
+def j0(x: Any, /) -> f32:
+    """The Bessel function of the first kind, of order 0."""
+    found: f32 = _apply("j0", x)
+    return found
+
+
+def j1(x: Any, /) -> f32:
+    """The Bessel function of the first kind, of order 1."""
+    found: f32 = _apply("j1", x)
+    return found
+
+
+def k0(x: Any, /) -> f32:
+    """The modified Bessel function of the second kind, of order 0."""
+    found: f32 = _apply("k0", x)
+    return found
+
+
+def k1(x: Any, /) -> f32:
+    """The modified Bessel function of the second kind, of order 1."""
+    found: f32 = _apply("k1", x)
+    return found
+
+
+def factorial(n: Any, exact: bool = False, extend: Literal["zero"] = "zero") -> Any:
+    """`gamma(n + 1)` in double precision, 0 of negative numbers; exact, of a static integer."""
+    return _apply("factorial", n, exact, extend)
 
 
 def multigammaln(a: Any, d: Any) -> f32:
@@ -317,6 +372,7 @@ __all__ = [
     "erfcx",
     "erfinv",
     "expit",
+    "factorial",
     "gamma",
     "gammainc",
     "gammaincc",
@@ -325,7 +381,15 @@ __all__ = [
     "i0e",
     "i1",
     "i1e",
+    "iv",
+    "j0",
+    "j1",
+    "jn",
+    "jv",
+    "k0",
+    "k1",
     "kl_div",
+    "kv",
     "log_expit",
     "log_ndtr",
     "log_softmax",

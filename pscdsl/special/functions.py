@@ -7,21 +7,34 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
-from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import finfo
-from pscdsl._src.language.meanings import Meaning
+from pscdsl._src.language.meanings import Meaning, describe
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special as s
+from pscdsl._src.primitives.bessel import MOST_ORDER
 from pscdsl._src.primitives.custom_derivatives import StopGradient, Values, with_own_tangents
 from pscdsl._src.primitives.gamma import FURTHEST_POLE
 from pscdsl._src.primitives.reductions import ExponentialSum, Largest
-from pscdsl.numpy.calling import Axes, as_times, normalize_axes, of_numbers
+from pscdsl.numpy.calling import (
+    Axes,
+    as_operand,
+    as_times,
+    in_dtype,
+    normalize_axes,
+    of_numbers,
+)
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.reductions import extremum, finished, reduced_shape, require_elements, total
 from pscdsl.numpy.shorthand import cast, filled, is_nan, reshaped, where, wide
+from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import BOOL, F64
 
 # How functions of this package are declared: under SciPy's name too, which means the same.
 
@@ -31,7 +44,7 @@ def of_special(
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `of_numbers` does; the parameters `together` come to one dtype."""
     both = [f"{module}.special.{name}" for module in ("pscdsl", "scipy") for name in names]
-    return of_numbers(*both, together=tuple(together.split()))
+    return of_numbers(*both, together=tuple(together.split()), **others)
 
 
 def floating(name: str, x: Value) -> Value:
@@ -191,6 +204,85 @@ def polygamma(n: Any, x: Value) -> Any:
             found, factor = e.multiply(found, factor), 1.0
         factor *= k
     return found if factor == 1 else e.multiply(found, factor)
+
+
+def _order(name: str, v: Any) -> float:
+    """An order of a Bessel function that is known while checking."""
+    full, rule = f"pscdsl.special.{name}", "an integer" if name == "jv" else "a number"
+    known = v.item() if isinstance(v, np.generic) else v
+    if isinstance(known, Value | Weak) or isinstance(known, bool | complex):
+        known = None
+    whole = isinstance(known, int) or (isinstance(known, float) and known.is_integer())
+    if not isinstance(known, int | float) or (name == "jv" and not whole):
+        problem = f"takes an order that is {rule} known while checking, not {describe(v)}"
+        raise Failure(BadArguments(function=full, problem=problem))
+    if not abs(known) <= MOST_ORDER - 1:  # derivatives have the next ones
+        problem = f"takes orders up to {MOST_ORDER - 1} here, not {describe(v)}"
+        raise Failure(BadArguments(function=full, problem=problem))
+    return float(known)
+
+
+def _declare_bessel(names: str, primitive: Callable[[Value, Value], Any], summary: str) -> None:
+    name = names.split()[0]
+
+    def body(v: Any, z: Value) -> Any:
+        order, x = _order(name, v), floating(name, z)
+        return primitive(x.builder.literal(order, x.dtype), x)
+
+    body.__doc__ = summary
+    of_special(*names.split(), together="z")(body)
+
+
+_declare_bessel("jv jn", s.jv, "The Bessel function of the first kind, of an integral order.")
+_declare_bessel("iv", s.iv, "The modified Bessel function of the first kind.")
+_declare_bessel("kv", s.kv, "The modified Bessel function of the second kind.")
+
+
+def _declare_of_order(name: str, primitive: Callable[[Value, Value], Any], order: float) -> None:
+    def body(x: Value, /) -> Any:
+        given = floating(name, x)
+        return primitive(given.builder.literal(order, given.dtype), given)
+
+    body.__doc__ = f"The Bessel function of order {order:.0f}."
+    of_special(name, together="x")(body)
+
+
+_OF_ORDER = (("j0", s.jv, 0.0), ("j1", s.jv, 1.0), ("k0", s.kv, 0.0), ("k1", s.kv, 1.0))
+for _name, _two, _number in _OF_ORDER:
+    _declare_of_order(_name, _two, _number)
+
+
+@of_special("factorial", together="", traced=("n",))
+def factorial(here: Builder, n: Any, exact: Any = False, extend: Any = "zero") -> Any:
+    """`gamma(n + 1)` in double precision, 0 of negative numbers; of a known integer the nearest."""
+    name = "pscdsl.special.factorial"
+    if extend != "zero" or not isinstance(exact, bool):
+        problem = "takes True or False as `exact`, and no `extend` but 'zero' here"
+        raise Failure(BadArguments(function=name, problem=problem))
+    known = n.item() if isinstance(n, np.integer) else n
+    if isinstance(known, int) and not isinstance(known, bool):
+        if exact and known > LARGEST_FACTORIAL:
+            raise Failure(TooLarge(what=f"the factorial of {known}"))
+        if exact:
+            return math.factorial(known) if known >= 0 else 0
+        value = 0.0 if known < 0 else math.inf
+        if 0 <= known <= LARGEST_FACTORIAL:
+            value = float(math.factorial(known))
+        return here.constant(np.float64(value))
+    x = as_operand(here, n)
+    x = x.default() if isinstance(x, Weak) else x
+    if x.dtype is BOOL:
+        raise Failure(DtypeNotAccepted(function=name, given=x.type, accepts="integers and floats"))
+    require(name, x, REAL)
+    if exact:
+        raise Failure(BadArguments(function=name, problem="is exact of known integers alone"))
+    x = in_dtype(here, x, F64)
+    result = s.gamma_function(e.add(x, 1.0))
+    return where(e.less(x, 0), filled(result, 0.0, result.shape), result)
+
+
+LARGEST_FACTORIAL = 170
+"""The largest whose factorial is no infinity in double precision."""
 
 
 @of_special("multigammaln", together="a")

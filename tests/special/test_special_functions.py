@@ -320,7 +320,8 @@ def test_the_public_functions_are_those_of_scipy() -> None:
         public: Callable[..., Any] = getattr(psc.special, name)
         assert MEANINGS[f"scipy.special.{name}"] is meaning(f"pscdsl.special.{name}")
         given = list(inspect.signature(public).parameters.values())
-        mine = list(meaning(f"pscdsl.special.{name}").signature.parameters.values())
+        parameters = meaning(f"pscdsl.special.{name}").signature.parameters.values()
+        mine = [p for p in parameters if p.name != "here"]
         assert [p.default for p in given] == [p.default for p in mine], name
         assert hasattr(scipy.special, name)
         assert public.__doc__

@@ -32,6 +32,16 @@ def _hard(low: float, high: float) -> Domain:
     return draw
 
 
+def _whole(low: int, high: int) -> Domain:
+    """Integers of a range."""
+
+    def draw(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> NDArray:
+        hard = anything(rng, kind, shape)
+        return rng.integers(low, high, shape).astype(hard.dtype)
+
+    return draw
+
+
 POSITIVE, AROUND, UNIT = _hard(0.0, 40.0), _hard(-30.0, 30.0), _hard(0.0, 1.0)
 DOMAINS: dict[str, tuple[Domain, ...]] = {
     "erfinv": (_hard(-1, 1),),
@@ -45,18 +55,31 @@ DOMAINS: dict[str, tuple[Domain, ...]] = {
     "gammaincc": (POSITIVE, POSITIVE),
     "betainc": (POSITIVE, POSITIVE, UNIT),
     "betaincc": (POSITIVE, POSITIVE, UNIT),
+    "jv": (_whole(-9, 9), AROUND),
+    "iv": (_whole(-9, 9), AROUND),
+    "kv": (_hard(-9.0, 9.0), POSITIVE),
 }
 SMOOTH: dict[str, tuple[Domain, ...]] = {
     "zeta": (between(2.2, 2.9), between(0.5, 1.5)),
+    "jv": (_whole(0, 5), between(1, 3)),
+    "iv": (_whole(0, 5), between(1, 3)),
+    "kv": (_whole(0, 5), between(1, 3)),
     "rel_entr": (between(0.2, 0.9), between(1.2, 2)),
     "betaln": (between(1.2, 1.9), between(1.2, 1.9)),
 }
-HELD = {"zeta": (0,), "gammainc": (0,), "gammaincc": (0,), "betainc": (0, 1), "betaincc": (0, 1)}
-ULPS = {"betainc": 1000, "betaincc": 1000, "gammainc": 300, "gammaincc": 300, "zeta": 64}
+HELD = {
+    **dict.fromkeys(("zeta", "gammainc", "gammaincc", "jv", "iv", "kv"), (0,)),
+    **dict.fromkeys(("betainc", "betaincc"), (0, 1)),
+}
+ULPS = {
+    **dict.fromkeys(("betainc", "betaincc"), 1000),
+    **dict.fromkeys(("gammainc", "gammaincc", "jv", "iv", "kv"), 300),
+    "zeta": 64,
+}
 """What exponents of some hundred magnify; others differ by a few units in the last place."""
 LARGE = frozenset(("betainc", "betaincc", "gammainc", "gammaincc"))
 SUBTRACTING = frozenset(
-    "betainc betaincc betaln digamma gammainc gammaincc gammaln kl_div rel_entr zeta".split()
+    "betainc betaincc betaln digamma gammainc gammaincc gammaln jv kl_div rel_entr zeta".split()
 )
 """Functions with roots that the formula does not know, or computed as what 1 is above another;
 there they are right absolutely."""

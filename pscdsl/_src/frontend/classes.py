@@ -38,8 +38,8 @@ WITHOUT_EFFECT = frozenset(
     "typing.final typing.dataclass_transform typing.runtime_checkable".split()
 )
 """Decorators that leave a class as it is."""
-OPTIONS = frozenset(("frozen", "slots", "repr", "kw_only"))
-"""Options of `dataclass` that say nothing of fields, but for `frozen`."""
+OPTIONS = frozenset(("frozen", "slots", "repr", "kw_only", "order"))
+"""Options of `dataclass` that say nothing of fields, but for `frozen`; records are not compared."""
 DESCRIPTORS = {
     "builtins.property": "property",
     "builtins.staticmethod": "static",

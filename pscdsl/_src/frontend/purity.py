@@ -212,7 +212,6 @@ EFFECTS: dict[str, str] = {
     "numpy.save": "save what the kernel returns",
     "numpy.savez": "save what the kernel returns",
     "numpy.savetxt": "save what the kernel returns",
-    "numpy.seterr": "set it outside",
     "numpy.set_printoptions": "set them outside",
     "time.sleep": "wait outside",
     "builtins.breakpoint": "stop outside, before or after the call",

@@ -652,6 +652,25 @@ Operand: TypeAlias = "Value | Weak | Scalar | Dim | np.generic | NDArray"
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
+def _identity(array: Value | Weak) -> Any:
+    return array.atom if isinstance(array, Value) and isinstance(array.atom, Var) else array
+
+
+def note_array(array: Value | Weak) -> Value | Weak:
+    """Note that a value without axes may be an array, which is written in its place; return it."""
+    if not array.ndim:
+        known = _identity(array)
+        array.builder.program.arrays_without_axes[id(known)] = known
+    return array
+
+
+def may_be_array(value: Any) -> bool:
+    """Whether a value without axes and without a place may be an array, and no scalar."""
+    if not isinstance(value, (Value, Weak)) or value.ndim:
+        return False
+    return id(_identity(value)) in value.builder.program.arrays_without_axes
+
+
 def reachable(value: Value, here: Builder) -> bool:
     """Whether a value can be used in a block: it is of that block, or of one around it."""
     block: Builder | None = here

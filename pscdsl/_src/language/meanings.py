@@ -223,6 +223,8 @@ class Meaning:
         self.own = frozenset(own)
         self.keeps = frozenset(keeps)
         self._of_a_kind = self.own | self.keeps
+        self.stacks: frozenset[str] = frozenset()
+        """Parameters in whose place a list is stacked to one array."""
         self.__doc__ = body.__doc__
 
     def __getattr__(self, name: str) -> Any:
@@ -263,6 +265,11 @@ class Meaning:
         if self.wants_builder:
             return self.apply(args[0], args[1:], kwargs)
         return self.apply(None, args, kwargs)
+
+    def place(self, parameter: str) -> int | None:
+        """Return where a call passes a parameter by position, None if it does not."""
+        places = self._positional[1:] if self.wants_builder else self._positional
+        return places.index(parameter) if parameter in places else None
 
     def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to the arguments of a call in a kernel."""

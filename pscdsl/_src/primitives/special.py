@@ -11,7 +11,7 @@ from math import pi
 from math import sqrt as root
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pscdsl._src.primitives import exponentials, gamma
+from pscdsl._src.primitives import bessel, exponentials, gamma
 from pscdsl._src.primitives.elementwise import (
     Select,
     bitwise_or,
@@ -193,6 +193,29 @@ i1e: Elementwise = of_one(
     gamma.i1e,
     100,
     lambda t, y, x: t * (i0e(x) - (sign(x) + kink(x)) * y - _quotient(y, x, x, 0.5)),
+)
+
+# Bessel functions of any order.
+jv: Elementwise = of_two(
+    "jv",
+    bessel.jv,
+    2000,
+    _held("jv", "v"),
+    lambda t, y, v, x: t * ((jv(v - 1, x) - jv(v + 1, x)) * 0.5),
+)
+iv: Elementwise = of_two(
+    "iv",
+    bessel.iv,
+    2000,
+    _held("iv", "v"),
+    lambda t, y, v, x: t * ((iv(v - 1, x) + iv(v + 1, x)) * 0.5),
+)
+kv: Elementwise = of_two(
+    "kv",
+    bessel.kv,
+    2000,
+    _held("kv", "v"),
+    lambda t, y, v, x: t * ((kv(v - 1, x) + kv(v + 1, x)) * -0.5),
 )
 
 # Probabilities and their logarithms.

@@ -22,7 +22,14 @@ from pscdsl._src.frontend.interpreter.containers import (
     container_of,
     shared_by,
 )
-from pscdsl._src.frontend.interpreter.expressions import UNFOLLOWED, item_of, loaded, locate, read
+from pscdsl._src.frontend.interpreter.expressions import (
+    UNFOLLOWED,
+    before_mask,
+    item_of,
+    loaded,
+    locate,
+    read,
+)
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import PARAMETER, elements
 from pscdsl._src.frontend.interpreter.iteration import Long, row_of
@@ -84,7 +91,8 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     """`owner[index] = value`, where the value has been evaluated, and is read now."""
     owner = locate(frame, target.value)
     index = read(frame, target.slice)
-    if is_poisoned(owner) or is_poisoned(index) or is_poisoned(value):
+    holds = isinstance(owner, list | dict)  # also what was refused, of which no more is said
+    if is_poisoned(index) or (not holds and (is_poisoned(owner) or is_poisoned(value))):
         raise Poisoned
     if frame.program is not None and isinstance(owner, list | dict):
         set_item_of(frame, target, owner, index, value)
@@ -96,6 +104,7 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
         index = condition(here, index)
     index = computed_slices.as_mask(here, owner, index)
     try:
+        owner, index = before_mask(frame, target, owner, index)
         if isinstance(value, masks.Selected):
             masks.store(here, owner, index, value)
         else:
@@ -385,6 +394,7 @@ def _update_item(
     if isinstance(known, Undecided):
         known = condition(here, known)
     known = computed_slices.as_mask(here, owner, known)
+    owner, known = before_mask(frame, target, owner, known)
     part = None if is_mask(known) else item_of(frame, target, owner, index)
     right = locate(frame, value)
     if not (is_mask(known) and isinstance(right, masks.Selected)):

@@ -20,8 +20,6 @@ from pscdsl._src.frontend.interpreter.places import (
     Located,
     Part,
     Ref,
-    may_be_array,
-    note_array,
     shared,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import is_number
@@ -46,7 +44,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     require_short,
 )
-from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.builder import Builder, Value, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import methods

@@ -33,8 +33,6 @@ from pscdsl._src.frontend.interpreter.places import (
     Ref,
     held_in,
     load,
-    may_be_array,
-    note_array,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.state import (
@@ -59,6 +57,8 @@ from pscdsl._src.ir.builder import (
     Site,
     Value,
     Weak,
+    may_be_array,
+    note_array,
     reachable,
 )
 from pscdsl._src.primitives import elementwise as e

@@ -45,9 +45,7 @@ from pscdsl._src.frontend.interpreter.places import (
     freeze,
     load,
     located_in,
-    may_be_array,
     named_store,
-    note_array,
     own,
     parts_of,
     shared,
@@ -57,6 +55,7 @@ from pscdsl._src.frontend.interpreter.stores import (
     STORING,
     STORING_METHODS,
     CombinedAt,
+    numpys,
     write_result,
 )
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
@@ -81,7 +80,7 @@ from pscdsl._src.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl._src.ir.builder import PythonNumber, Value
+from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
 from pscdsl.numpy import methods
@@ -90,11 +89,12 @@ from pscdsl.numpy.constants import NumpyInfo
 from pscdsl.numpy.methods import BoundMethod
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import Shape
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import CarryMismatch
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.purity import Mutation, StaleView
-from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast, UnprovenSize
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import (
@@ -167,6 +167,9 @@ def call(
         raise Failure(purity.external_use(function))  # whatever its arguments are
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
+    if isinstance(function, Meaning) and function.name.startswith("scipy."):
+        pairs = list(zip(values, nodes, strict=True))
+        named |= dict.fromkeys(_overwriting(function, pairs, named, keywords, began), False)
     here = frame.here(node)
     before = frame.session.cells
     try:
@@ -185,6 +188,31 @@ def call(
             raise  # only the library's own Python refuses arguments in this way
         problem = not_taken(load(values), load(named))
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
+
+
+def _overwriting(
+    function: Meaning,
+    given: Sequence[tuple[Any, ast.expr]],
+    named: Mapping[str, Any],
+    keywords: Sequence[ast.keyword],
+    began: int,
+) -> list[str]:
+    """Return the keywords `overwrite_a=True` of arrays that nobody sees after the call."""
+    nodes = {keyword.arg: keyword.value for keyword in keywords}
+    found: list[str] = []
+    for name, value in named.items():
+        parameter = name.removeprefix("overwrite_")
+        if parameter == name or value is not True:
+            continue
+        place = function.place(parameter)
+        array, node = named.get(parameter), nodes.get(parameter)
+        if place is not None and place < len(given):
+            array, node = given[place]
+        if not isinstance(array, Ref) or array.steps or array.cell.frozen is not None:
+            continue
+        if array.cell.maker is node and array.cell.serial > began:
+            found.append(name)
+    return found
 
 
 def _unshared(
@@ -409,12 +437,8 @@ def _library(
     frame: Frame, here: Any, function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """A function of the library; what it returns is new, or may be a view of its arguments."""
-    if function.name in TAKING_LISTS:
-        if function.name == "numpy.stack" and len(args) == 1 and not kwargs:
-            array = MEANINGS["numpy.array"] if isinstance(args[0], Long) else function
-            assert isinstance(array, Meaning)
-            function = array
-        args = [each.array() if isinstance(each, Long) else each for each in args]
+    if any(map(_holds_long, (*args, *kwargs.values()))):
+        function, args, kwargs = _of_long_lists(function, args, kwargs)
     target, args, kwargs = _target(function, args, kwargs)
     result = invoke(frame, here, function, load(args), load(kwargs))
     if target is not None:
@@ -431,13 +455,63 @@ def _library(
     return _viewing(frame, name, args, kwargs, result, scalars=gives_scalars(function))
 
 
-TAKING_LISTS: Final = frozenset(
-    f"numpy.{name}"
-    for name in (
-        "amax amin argmax argmin array asarray cumsum max mean median min prod stack std sum var"
-    ).split()
-)
-"""Functions of NumPy's that take a list of arrays as the array of these."""
+def _holds_long(argument: Any) -> bool:
+    """Return whether an argument is a list that a loop made, or has one among its items."""
+    if type(argument) in (list, tuple):
+        return any(isinstance(each, Long) for each in argument)
+    return isinstance(argument, Long)
+
+
+def _of_long_lists(
+    function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Meaning, Sequence[Any], Mapping[str, Any]]:
+    """A call with arrays in the place of lists that loops made, where NumPy makes them of lists."""
+    if function.name == "numpy.stack" and len(args) == 1 and not kwargs:
+        array = MEANINGS["numpy.array"]
+        assert isinstance(array, Meaning)
+        function = array if isinstance(args[0], Long) else function
+    if function.name in _JOINING and len(args) == 1 and not kwargs and isinstance(args[0], Long):
+        args = [[_joined_rows(function.name, args[0].array())]]
+    several = function.name in _OF_SEVERAL_ARRAYS
+    names = {"object", "a"} if function.name in _MAKING_ARRAYS else function.stacks
+    places = {function.place(name) for name in names}
+
+    def array_of(given: Any, name_or_place: object) -> Any:
+        if isinstance(given, Long):
+            return given.array() if name_or_place in names or name_or_place in places else given
+        if several and type(given) in (list, tuple):
+            return [each.array() if isinstance(each, Long) else each for each in given]
+        return given
+
+    args = [array_of(each, place) for place, each in enumerate(args)]
+    return function, args, {name: array_of(each, name) for name, each in kwargs.items()}
+
+
+def _joined_rows(name: str, rows: Value | Weak) -> Any:
+    """What `np.concatenate`, `np.vstack` or `np.hstack` makes of the rows of an array."""
+    facts, rank = rows.builder.facts, rows.ndim - 1
+    if (name == "numpy.hstack" and rank > 1) or (name == "numpy.concatenate" and rank == 0):
+        problem = f"takes no list of {rows.shape[0]} arrays with {rank} axes here"
+        raise Failure(BadArguments(function=name, problem=problem))
+    claim = Fact("<=", 1, rows.shape[0])
+    if not facts.proves(claim):
+        raise Failure(UnprovenSize.of(facts, f"the number of arrays in `{name}`", claim))
+    if rank == 0:
+        return numpys(rows.builder, "reshape", rows, (-1, 1)) if name == "numpy.vstack" else rows
+    if rank == 1 and name == "numpy.vstack":
+        return rows
+    count, size, *rest = rows.shape
+    return numpys(rows.builder, "reshape", rows, (count * size, *rest))
+
+
+_JOINING: Final = frozenset(f"numpy.{name}" for name in ("concatenate", "vstack", "hstack"))
+"""Functions that join the arrays in a list along one axis."""
+_MAKING_ARRAYS: Final = frozenset(("numpy.array", "numpy.asarray"))
+"""Functions that make an array of whatever they are given, lists too."""
+_OF_SEVERAL_ARRAYS: Final = _MAKING_ARRAYS | {
+    f"numpy.{name}" for name in "concatenate stack hstack vstack dstack column_stack".split()
+}
+"""Functions that take several arrays, of which each may be a list."""
 
 
 def _in_c_order(function: Meaning, kwargs: Mapping[str, Any]) -> bool:

@@ -25,8 +25,6 @@ from pscdsl._src.frontend.interpreter.places import (
     Located,
     Ref,
     load,
-    may_be_array,
-    note_array,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.state import (
@@ -35,7 +33,7 @@ from pscdsl._src.frontend.interpreter.state import (
 )
 from pscdsl._src.frontend.trees import at, flatten, unflatten
 from pscdsl._src.frontend.values import POISON
-from pscdsl._src.ir.builder import Builder, Site, Value, Weak
+from pscdsl._src.ir.builder import Builder, Site, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.program import Atom
 from pscdsl.typing.array_types import (
     NONE,

@@ -70,12 +70,14 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.interpreter.state import attempted
 from pscdsl._src.frontend.interpreter.stores import (
     CombinedAt,
+    is_mask,
 )
 from pscdsl._src.frontend.purity import external_value, formatted, is_closed, may_not_exist
 from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values import (
     POISON,
     External,
+    Marker,
     Poison,
     Poisoned,
     RecordValue,
@@ -91,17 +93,19 @@ from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge
-from pscdsl.typing.python_containers import is_dict, is_known_array, is_slice
+from pscdsl.typing.python_containers import is_dict, is_known_array, is_slice, is_tuple
 
 Handler = Callable[..., Any]
 
 
-def locate(frame: Frame, node: ast.expr) -> Any:
+def locate(frame: Frame, node: ast.expr, *, unpacked: bool = False) -> Any:
     """What an expression stands for: an array as a reference to where it is.
 
-    POISON, with the finding reported, if it has no meaning.
+    POISON, with the finding reported, if it has no meaning. A value that is unpacked may be lazy.
     """
-    value = _without_lazy(frame, node, locate_in_place(frame, node))
+    value = locate_in_place(frame, node)
+    if not (unpacked and is_lazy(value)):
+        value = _without_lazy(frame, node, value)
     if (
         isinstance(value, External)
         and isinstance(node, ast.Attribute)
@@ -351,8 +355,11 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
         return owner.item(known)
     if not isinstance(owner, Located):
         found = subscript(frame, node, owner, known)
+        if isinstance(owner, Marker) and owner.name in NEW_BY_INDEX and frame.program is not None:
+            return own(frame.session, found)
         sliced = isinstance(owner, list) and is_slice(known)
         return adopt(frame.session, found) if sliced else found
+    owner, known = before_mask(frame, node, owner, known)
     try:
         found = subscript(frame, node, owner.load(), known)
     except Failure as failure:
@@ -372,6 +379,28 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     if isinstance(owner, Ref):
         return owner.view(Index(known), found)
     return Shared(found, owner.cells(), f"`{frame.source.text_of(node)}`")
+
+
+NEW_BY_INDEX: Final = frozenset(f"numpy.{name}" for name in ("r_", "c_", "mgrid", "ogrid"))
+"""What makes new arrays of an index."""
+
+
+def before_mask(
+    frame: Frame, node: ast.Subscript, owner: Located, index: Any
+) -> tuple[Located, Any]:
+    """`x[mask, 1]` as what it means, `x[:, 1][mask]`: the view and the mask; else what is given."""
+    if not is_tuple(index) or len(index) < 2 or sum(map(is_mask, index)) != 1:
+        return owner, index
+    if any(part is None or part is Ellipsis or is_slice(part) or is_tuple(part) for part in index):
+        return owner, index  # the order of the axes may be another one
+    (mask,) = filter(is_mask, index)
+    at = next(place for place, part in enumerate(index) if part is mask)
+    basic = (*index[:at], *[slice(None)] * mask.ndim, *index[at + 1 :])
+    if not is_basic(basic):
+        return owner, index
+    view = item_of(frame, node, owner, basic)
+    assert isinstance(view, Located)
+    return view, mask
 
 
 def _slice(

@@ -17,7 +17,6 @@ from pscdsl._src.frontend.interpreter.places import (
     Located,
     escaped,
     load,
-    note_array,
     own,
 )
 from pscdsl._src.frontend.purity import external_value, is_mutable, parts, range_length
@@ -34,7 +33,7 @@ from pscdsl._src.frontend.values import (
     describe,
     is_traced,
 )
-from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.builder import Builder, Value, note_array
 from pscdsl._src.language.meanings import near_keyword
 from pscdsl.typing.codes.language import LOOPS, BadArguments, LoopOverArray, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import TooLarge

@@ -21,14 +21,14 @@ from pscdsl._src.frontend.interpreter.places import (
     Frozen,
     Ref,
     load,
-    may_be_array,
-    note_array,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.stores import numpys
 from pscdsl._src.frontend.trees import at, flatten
 from pscdsl._src.frontend.values import describe
-from pscdsl._src.ir.builder import Builder, Site, Value, Weak
+from pscdsl._src.ir.builder import Builder, Site, Value, Weak, may_be_array, note_array
+from pscdsl._src.ir.program import Scalar, kind_of
+from pscdsl.numpy.calling import as_count
 from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import ArrayType
@@ -206,7 +206,7 @@ class Appended:
 
 
 class Stacked(Long):
-    """A list of items of one type, as long as a loop has steps."""
+    """A list of items of one type, as long as a loop has steps or as a size says."""
 
     def __init__(self, rows: Ref, kind: Kind | None, depth: int, *, is_array: bool = False) -> None:
         self.rows = rows
@@ -220,7 +220,7 @@ class Stacked(Long):
 
     def description(self) -> str:
         """How messages speak of it."""
-        return f"a list of {self.length} items that a loop made"
+        return f"a list of {self.length} items"
 
     @property
     def length(self) -> Size:
@@ -269,3 +269,12 @@ class Stacked(Long):
             return self._of(rows.item(counter))
 
         return replace(rows, kind="a list", item=item)
+
+
+def repeated(session: Session, here: Builder, item: Scalar, count: Size) -> Stacked:
+    """Return `[item] * count`, of a number of Python's."""
+    size = as_count(count, "[…] * n", here.facts)
+    kind = kind_of(item)
+    rows = here.full(item, (size,), CARRIERS[kind])
+    frozen = Frozen("is a list of as many items as a size says")
+    return Stacked(Ref(Cell(session, rows, frozen)), kind, 0)

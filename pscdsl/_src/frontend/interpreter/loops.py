@@ -117,6 +117,13 @@ def _cells_of(value: Any) -> list[Cell]:
     return [cell for each in located_in(value) for cell in each.cells()]
 
 
+_GROWING: Final = (
+    "an array has one size in a loop: append to a list, and put its items together once, "
+    "`np.array(items)` or `np.concatenate(items)` after the loop; or store into an array, "
+    "`np.zeros(…)`"
+)
+
+
 @dataclass(eq=False)
 class Rolled:
     """A loop that is rolled, and what is known of its body."""
@@ -680,8 +687,18 @@ class Rolled:
             before=str(before),
             after=str(after),
             why=why,
+            rewrite=_GROWING if self._grows(before, after) else "",
             span=self._span,
         )
+
+    def _grows(self, before: Any, after: Any) -> bool:
+        """Return whether a step makes an array longer."""
+        if not isinstance(before, ArrayType) or not isinstance(after, ArrayType):
+            return False
+        pairs = [*zip(before.shape, after.shape, strict=False)]
+        facts = self.program.facts
+        longer = [facts.proves(Fact("<", one, other)) for one, other in pairs if one != other]
+        return len(before.shape) == len(after.shape) and longer == [True]
 
     def _drop(self, slot: Slot, why: Sequence[Diagnostic]) -> NoReturn:
         """Carry a name no more: a read of it before a step binds it is refused, and says why."""

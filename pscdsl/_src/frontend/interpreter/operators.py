@@ -25,6 +25,7 @@ from pscdsl._src.frontend.interpreter.equality import (
 )
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.interpreter.iteration import Long
 from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.purity import (
@@ -69,7 +70,7 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.ir.builder import PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import Meaning
-from pscdsl.numpy import creation, indexing
+from pscdsl.numpy import creation, indexing, manipulation
 from pscdsl.numpy import methods as table
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -127,6 +128,8 @@ def known_facts(frame: Frame) -> Assumptions:
 def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
     """`left name right`, neither an error."""
     left, right = _asked(left), _asked(right)
+    if frame.program is not None and _is_list_beside_array(left, right):
+        return _beside_list(frame, node, name, left, right)
     traced = is_traced(left) or is_traced(right)
     operands = left, right
     if traced:
@@ -135,6 +138,32 @@ def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
         result = _traced(frame, node, name, left, right)
         return counters.calculated(frame.program, name, *operands, result)
     return frame.session.made(_static(frame, node, name, left, right))
+
+
+def _is_list_beside_array(left: Any, right: Any) -> bool:
+    """Return whether one is a list or a tuple, which NumPy makes an array of beside the other."""
+    return (_is_list(left) and _has_axes(right)) or (_is_list(right) and _has_axes(left))
+
+
+def _is_list(value: Any) -> bool:
+    return type(value) in (list, tuple) or isinstance(value, Long)
+
+
+def _has_axes(value: Any) -> bool:
+    return (is_traced(value) or is_known_array(value)) and value.ndim > 0
+
+
+def _beside_list(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Value | Weak:
+    """An operator on an array and a list, as NumPy's function on them."""
+    meaning = table.BINARY.get(name) or table.COMPARE[name]
+    operands = [each.array() if isinstance(each, Long) else each for each in (left, right)]
+    try:
+        result: Value | Weak = meaning.of_mixed(frame.here(node), operands, {})
+    except Failure as failure:
+        if isinstance(failure.diagnostics[0], BadArguments):
+            raise _bad(name, left, right, "NumPy makes no array of that list") from None
+        raise
+    return result
 
 
 def _asked(value: Any) -> Any:
@@ -244,6 +273,9 @@ def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     if isinstance(left, Dim) or isinstance(right, Dim):
         if is_number(left) and is_number(right):
             return _sizes(frame, node, name, left, right)
+    repeated = _long_list(frame, name, left, right)
+    if repeated is not None:
+        return repeated
     structural = _STRUCTURAL.get((name, left.__class__, right.__class__))
     if structural is not None:
         require_bounded(name, left, right)
@@ -251,6 +283,19 @@ def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     if all(is_constant(each) or is_closed(each) for each in (left, right)):
         return _of_constants(name, left, right)
     raise _bad(name, left, right)
+
+
+def _long_list(frame: Frame, name: str, left: Any, right: Any) -> Long | None:
+    """Return `[number] * n` of a size; None for anything else."""
+    from pscdsl._src.frontend.interpreter.loop_lists import repeated  # which compares items
+
+    items, count = (left, right) if isinstance(left, list) else (right, left)
+    if name != "Mult" or frame.program is None or not isinstance(items, list):
+        return None
+    item: Any = items[0] if len(items) == 1 else None  # pyright: ignore[reportUnknownArgumentType]
+    if not isinstance(count, Dim) or not isinstance(item, bool | int | float | complex):
+        return None
+    return repeated(frame.session, frame.program.current, item, count)
 
 
 def _sets_of(name: str) -> Sets:
@@ -531,6 +576,8 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
         found = _contains(frame, right, left)
         return _unless(found, name == "NotIn")
     left, right = meant(left), meant(right)
+    if frame.program is not None and _is_list_beside_array(left, right):
+        return _beside_list(frame, node, name, left, right)
     if is_traced(left) or is_traced(right):
         numbers = left, right
         left, right = _as_array(frame, node, left, right), _as_array(frame, node, right, left)
@@ -881,7 +928,12 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         found = MISSING if is_traced(index) else found_key(index, value)
         if found is not MISSING:
             return value[found]
-        raise Failure(NoSuchItem(found="a dict", index=describe(index), reason="no such key"))
+        reason, rewrite = "no such key", ""
+        if is_traced(index):
+            reason = "the keys of a dict are known while checking"
+            rewrite = "an array takes computed indices: `np.zeros(…)`"
+        found = describe(index)
+        raise Failure(NoSuchItem(found="a dict", index=found, reason=reason, rewrite=rewrite))
     if is_known_array(value):
         return value[index]
     if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
@@ -890,6 +942,10 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         if frame.program is None:
             raise Failure(NotStatic(what=f"`{value.name}` outside of a kernel"))
         return creation.grid(frame.here(node), index, value.name)
+    if isinstance(value, Marker) and value.name in ("numpy.r_", "numpy.c_"):
+        if frame.program is None:
+            raise Failure(NotStatic(what=f"`{value.name}` outside of a kernel"))
+        return manipulation.along_axis(frame.here(node), index, value.name)
     if isinstance(value, RecordClass) and value.enumeration:
         return value.enum_member(index)
     if _is_applied(frame, value, index):

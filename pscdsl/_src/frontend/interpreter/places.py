@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from pscdsl._src.frontend.values import Once, Open, Poisoned, describe, is_poisoned, is_traced
-from pscdsl._src.ir.builder import Builder, Value, Weak, reachable
+from pscdsl._src.ir.builder import Builder, Value, Weak, may_be_array, note_array, reachable
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.program import Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import indexing
 from pscdsl.numpy.calling import as_operand
@@ -276,25 +275,6 @@ def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
         return change(x)
     shape = change(x.default()).shape
     return Weak(x.builder, x.kind, shape, lambda dtype: change(x.at(dtype)))
-
-
-def _identity(array: Array) -> Any:
-    return array.atom if isinstance(array, Value) and isinstance(array.atom, Var) else array
-
-
-def note_array(array: Array) -> Array:
-    """Note that a value without axes may be an array, which is written in its place; return it."""
-    if not array.ndim:
-        known = _identity(array)
-        array.builder.program.arrays_without_axes[id(known)] = known
-    return array
-
-
-def may_be_array(value: Any) -> bool:
-    """Whether a value without axes and without a place may be an array, and no scalar."""
-    if not isinstance(value, Value | Weak) or value.ndim:
-        return False
-    return id(_identity(value)) in value.builder.program.arrays_without_axes
 
 
 def require_scalar(value: Any) -> None:

@@ -31,7 +31,6 @@ from pscdsl._src.frontend.interpreter.iteration import (
     side_by_side,
 )
 from pscdsl._src.frontend.interpreter.operators import subscript
-from pscdsl._src.frontend.interpreter.places import may_be_array, note_array
 from pscdsl._src.frontend.interpreter.records import RecordClass, replaced
 from pscdsl._src.frontend.purity import (
     Sets,
@@ -70,7 +69,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     require_short,
 )
-from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives import elementwise
 from pscdsl.typing.assumptions import Fact

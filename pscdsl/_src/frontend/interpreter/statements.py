@@ -310,7 +310,8 @@ def _head(frame: Frame, statement: ast.stmt) -> Span:
 
 def _assign(frame: Frame, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> Outcome:
     del node
-    found = locate(frame, value)
+    unpacked = len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List)
+    found = locate(frame, value, unpacked=unpacked)
     for target in targets:
         assign(frame, target, found)
     return None

@@ -19,6 +19,7 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.values import is_traced
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import MEANINGS, Meaning, describe
+from pscdsl.numpy.indexing import require_unrepeated
 from pscdsl.numpy.updating import update
 from pscdsl.typing.codes.element_types import StoreChangesKind
 from pscdsl.typing.codes.language import BadArguments
@@ -199,6 +200,7 @@ def update_item(
         return
     whole = owner.load()
     mask = index[0] if is_tuple(index) else index
+    require_unrepeated(mask, whole.shape)
     chosen = isinstance(value, masks.Selected)
     if not chosen and as_stored(here, value).ndim > whole.ndim - mask.ndim:
         raise Failure(

@@ -8,7 +8,7 @@ import importlib
 import math
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pscdsl.numpy
@@ -93,15 +93,34 @@ def errstate(
 ) -> Marker:
     """`with np.errstate(divide="ignore"):`, where nothing is asked for but silence or warnings."""
     del here
-    for given in (all, divide, over, under, invalid):
-        if given is not None and not (isinstance(given, str) and given in ("ignore", "warn")):
-            problem = f"takes 'ignore' or 'warn' in a kernel, not {describe(given)}"
-            instead = "a kernel raises nothing, and calls nothing back"
-            raise Failure(BadArguments(function="numpy.errstate", problem=problem, instead=instead))
+    _require_no_reaction("numpy.errstate", (all, divide, over, under, invalid))
     if call is not None:
         problem = "takes no `call` in a kernel, which calls nothing back"
         raise Failure(BadArguments(function="numpy.errstate", problem=problem))
     return ERRSTATE
+
+
+def seterr(
+    here: Any,
+    all: Any = None,  # noqa: A002
+    divide: Any = None,
+    over: Any = None,
+    under: Any = None,
+    invalid: Any = None,
+) -> External:
+    """`np.seterr(divide="ignore")`, which changes nothing, as kernels warn of nothing."""
+    del here
+    _require_no_reaction("numpy.seterr", (all, divide, over, under, invalid))
+    return External("the settings before `np.seterr(…)`")
+
+
+def _require_no_reaction(function: str, settings: Sequence[Any]) -> None:
+    """Refuse what asks for more than silence or warnings."""
+    for setting in settings:
+        if setting is not None and not (isinstance(setting, str) and setting in ("ignore", "warn")):
+            problem = f"takes 'ignore' or 'warn' in a kernel, not {describe(setting)}"
+            instead = "a kernel raises nothing, and calls nothing back"
+            raise Failure(BadArguments(function=function, problem=problem, instead=instead))
 
 
 CONTEXTS = (SCOPE, ERRSTATE)
@@ -142,6 +161,7 @@ def register() -> None:
     for name, body in combinators.items():
         MEANINGS[f"pscdsl.{name}"] = StaticFunction(f"psc.{name}", body)
     MEANINGS["numpy.errstate"] = StaticFunction("numpy.errstate", errstate)
+    MEANINGS["numpy.seterr"] = StaticFunction("numpy.seterr", seterr)
     register_trees()
     MEANINGS["builtins.reveal_type"] = MEANINGS["typing.reveal_type"] = MEANINGS[
         "pscdsl.reveal_type"
@@ -220,6 +240,8 @@ _MARKERS = frozenset(
         "numpy.index_exp",
         "numpy.mgrid",
         "numpy.ogrid",
+        "numpy.r_",
+        "numpy.c_",
         "builtins.tuple",
         "builtins.float",
         "builtins.int",

@@ -477,7 +477,7 @@ def _types() -> list[tuple[str, Any]]:
         "pscdsl.Record pscdsl.Static pscdsl.Array pscdsl.Tree pyrsistent.PRecord pyrsistent.PClass "
         "pyrsistent.PMap pyrsistent.PVector numpy.ndarray typing.NamedTuple typing.TypedDict "
         "typing.Any typing.Literal typing.Annotated typing.Tuple typing.Callable numpy.s_ "
-        "numpy.index_exp numpy.mgrid numpy.ogrid"
+        "numpy.index_exp numpy.mgrid numpy.ogrid numpy.r_ numpy.c_"
     )
     return [(name, Marker(name)) for name in names.split()]
 

@@ -324,7 +324,7 @@ def _require_dataclass(loaded: LoadedClass, kind: str) -> None:
     if not parameters.frozen:
         what = f"the mutable dataclass `{cls.__name__}`"
         raise loaded.failure(what, "@dataclass(frozen=True)")
-    usual = {"init": True, "eq": kind == "dataclass", "order": False, "unsafe_hash": False}
+    usual = {"init": True, "eq": kind == "dataclass", "unsafe_hash": False}
     for name, value in usual.items():
         if getattr(parameters, name) is not value:
             raise loaded.failure(f"`{name}=` of a dataclass", "leave it out")
