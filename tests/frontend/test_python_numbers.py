@@ -45,6 +45,25 @@ np.isfinite(a), np.logical_not(flag), np.float32(a) * x, np.float64(a) * y, np.a
 x.astype(np.float64) * a, np.sum(x) * k, np.stack([a * x, x]), (a, k, flag), a * 1j, np.round(a)
 np.sign(a), np.sqrt(a).astype(np.float32), -np.sqrt(a), np.array([a, b]) * y[:1], np.array([k, 2])
 x[k], x[:k], x.reshape(-1, k + 1 - k), [x, y][0] * (k if flag else a), x + (a if flag else b)
+float(x[0]), float(y[1]), float(x[0] > 1), x * float(y[0]), y * float(x[0]), float(np.sum(x)) * x
+int(x[1]), int(-y[2] * 9), int(y[0] > 0), x * int(x[1]), y - int(x[1]), x.astype(np.int32) * int(flag)
+x.astype(np.int8) * int(x[1] > 2), int(np.float32(a)), int(np.sum(y)), int(x.shape[0] > k), int(a)
+round(x[1]), round(y[0] * 5), round(np.float64(2.5) * y[0] / y[0]), x * round(x[1]), round(k), round(b)
+round(x[1], 1), round(y[2] * 10, 1), round(flag), round(x[0] / 2), round(1.5 * x[0]), round(k, 2)
+bool(x[0]), bool(y[0] > 3), bool(np.sum(x)) & flag, x[int(x[0])], np.sort(y)[int(math.ceil(0.5 * a))]
+math.sqrt(x[0]), math.sqrt(np.dot(y, y)), x * math.sqrt(y[0]), math.exp(x[1]), math.log(y[0], 3)
+math.log(8, y[2]), math.log10(1000 * x[0]), int(math.log10(1000 * x[0])), math.log2(8 * x[0])
+int(math.log2(8 * x[0])), math.pow(x[1], 2), math.pow(2, y[1]), math.hypot(x[1], y[0]), math.atan2(1, x[0])
+math.erf(y[0]), math.erfc(x[1]), math.gamma(x[0]), math.lgamma(y[0]), math.fmod(x[1], y[2])
+math.asinh(x[0]), math.acosh(x[1]), math.atanh(y[0]), math.isnan(x[0]), math.isfinite(y[0])
+math.floor(-x[1]), math.ceil(x[1]), math.trunc(-y[1] * 9), math.floor(a), math.ceil(b), math.trunc(k)
+math.ceil(a * len(x)), x * math.floor(x[1]), math.floor(x.shape[0] * 0.7), math.ceil(k), round(0.5 * len(x))
+int(math.log2(x.shape[0] + 5)), int(0.7 * x.shape[0]), math.log10(x.shape[0] * 100 - 200)
+x[0].item(), np.sum(y).item() * x, x[:1].item(), y[1].tolist(), (x > 1).sum().item(), x * x[0].item()
+np.int32(int(x[1])) * x.astype(np.int32), abs(int(-x[1])), min(int(x[1]), 1), divmod(int(x[1]), 2)
+isinstance(int(x[1]), int), sum([float(v) for v in (x[0], x[1])]), float(x[0]) == x[0]
+complex(x[0], y[1]), complex(1, x[1]) * y, complex(a), complex(x.shape[0], b), complex(x[0])
+-int(x[1]) // 2, 2 ** float(y[0]), x ** int(x[1]), float(k) + float(x[0]), [y, -y][0] * int(y[1])
 """
 
 
@@ -58,6 +77,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @psc.kernel
 def kernel_{number}(x: f32["n"], y: f64["n"], a: float, b: float, k: int, flag: bool):
+    assert x.shape[0] > 2
     return {each}
 
 

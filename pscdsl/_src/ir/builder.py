@@ -624,7 +624,7 @@ class PythonNumber(Weak):
         if self.is_array:
             return str(self.type)
         name = kind[self.kind]
-        return f"a computed `{name}`" if self.adapts else f"a `{name}` of the arguments"
+        return f"a computed `{name}`"
 
     def as_array(self) -> PythonNumber:
         """The scalar that NumPy makes of the number."""
@@ -641,7 +641,7 @@ class PythonNumber(Weak):
         if dtype is own:
             return self.value
         if own.is_integer and dtype.is_integer and not self.adapts:
-            remedy = f"declare the parameter as `psc.{dtype}`, or as `psc.Static[int]`"
+            remedy = f"`psc.{dtype}(…)` casts it; declare a parameter as `psc.{dtype}`, or static"
             scalar = "an `int` that is known when the program runs"
             raise Failure(ScalarDoesNotFit(scalar=scalar, dtype=dtype, remedy=remedy))
         converted: Value = Builder.basis.convert(dtype)(self.value)
