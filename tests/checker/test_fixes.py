@@ -100,7 +100,6 @@ UNSAFE = {
     "if x > y:\n    return x\nreturn y": "return np.where(x > y, x, y)",
     "return x * (k + 1)": "return x * (k + 1).astype(f32)",
     "return x * k": "return x * k.astype(f32)",
-    "return x * (k * 0.5)": "return x * (k * 0.5).astype(f32)",
     "return k**-1": "return k.astype(f32)**-1",
     "return int(x + y)": "return (x + y).astype(int)",
     "return x.tolist()": "return x",

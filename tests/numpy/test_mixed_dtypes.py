@@ -18,7 +18,7 @@ from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.language.meanings import MEANINGS, WIDENING
 from pscdsl.typing import dtypes
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BF16, BOOL, I32, I64, DType, widens
+from pscdsl.typing.dtypes import BF16, BOOL, DType, widens
 from tests.support.numpy_differential import meaning, theirs
 from tests.support.numpy_harness import run
 
@@ -157,7 +157,7 @@ def codes(x: str, y: str, expression: str) -> list[str]:
         ('f64["n n"]', 'u64["n"]', "x @ y"),
         ('i64["n"]', 'i32["n"]', "x * y"),
         ('u8["n"]', "i64", "x + y"),
-        ('i32["n"]', 'i64["n"]', "x * 0.5 + y"),
+        ('i32["n"]', 'f64["n"]', "x * 0.5 + y"),
         ('bool_["n"]', 'f64["n"]', "x * 0.5 + y"),
         ('bool_["n"]', 'c128["n"]', "x * 1j + y"),
         ('i32["n"]', 'f64["n"]', "x + np.linspace(0, 1, len(x)) + y"),
