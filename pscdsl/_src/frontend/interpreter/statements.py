@@ -569,7 +569,8 @@ def _rolled(
             enter,
             partial(run, frame, body),
             source.count,
-            read_later=partial(_is_read_outside, frame, node),
+            read_later=partial(_is_read_later, frame, node),
+            rebound=_rebound(frame, body, target),
             line=source.line,
         )
         return loop.run(_bound_in(frame, body, target))
@@ -591,17 +592,56 @@ def _bound_in(frame: Frame, body: Sequence[ast.stmt], target: ast.expr | None = 
     return list(found)
 
 
-def _is_read_outside(frame: Frame, loop: ast.stmt, name: str) -> bool:
-    """Whether a name is read outside of a loop, by whatever the function does."""
+def _is_read_later(frame: Frame, loop: ast.For | ast.While, name: str) -> bool:
+    """Whether a name may be read after a loop: behind it, in a loop around it, in a function."""
     function = None if frame.closure is None else frame.closure.node
     if function is None:
         return True
-    inside = {id(node) for node in ast.walk(loop)}
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    inside = {id(node) for statement in loop.body for node in ast.walk(statement)}
+    around = [
+        node.lineno
         for node in ast.walk(function)
-        if id(node) not in inside
-    )
+        if isinstance(node, ast.For | ast.While) and any(each is loop for each in ast.walk(node))
+    ]
+    begin = min((loop.lineno, *around))
+    reads = [node for node in _names(function, name) if id(node) not in inside]
+    return _is_captured(function, name) or any(node.lineno >= begin for node in reads)
+
+
+def _is_captured(function: FunctionNode, name: str) -> bool:
+    """Whether a function within a function reads a name."""
+    nested = [node for node in ast.walk(function) if isinstance(node, FunctionNode)]
+    return any(node is not function and _names(node, name) for node in nested)
+
+
+def _names(tree: ast.AST, name: str) -> list[ast.Name]:
+    """Where a name is read."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    return [node for node in found if not isinstance(node.ctx, ast.Store)]
+
+
+def _rebound(frame: Frame, body: Sequence[ast.stmt], tested: ast.expr) -> frozenset[str]:
+    """The names that a step binds before anything reads them."""
+    function = None if frame.closure is None else frame.closure.node
+    if function is None:
+        return frozenset()
+    found: set[str] = set()
+    read = _used(tested)
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            read |= _used(statement.value)
+            found |= {each.id for each in statement.targets if isinstance(each, ast.Name)} - read
+        elif isinstance(statement, ast.Expr | ast.AugAssign):
+            read |= _used(statement)
+        else:
+            break
+        for target in _stored(statement):
+            read |= _used(target)
+    return frozenset([name for name in found if not _is_captured(function, name)])
+
+
+def _used(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def _unrolled(
@@ -719,7 +759,8 @@ def _rolled_while(
             partial(run, frame, steps),
             None,
             tests,
-            read_later=partial(_is_read_outside, frame, node),
+            read_later=partial(_is_read_later, frame, node),
+            rebound=_rebound(frame, steps, test),
         )
         return made.run(_bound_in(frame, steps))
 
