@@ -424,7 +424,8 @@ def a_fraction(x: f64["n"], v: f64["n"], c: float) -> f64["n"]:
 
 @psc.kernel
 def numbers_in_loops(x: f64["n"], v: f64["n"], c: float) -> tuple[int, float, f64["n"]]:
-    s, t = 0, 0.0
+    s: Any = 0
+    t = 0.0
     y: Any = x.copy()
     for u in x:
         s += int(u)
@@ -477,7 +478,8 @@ def test_logarithms_of_powers_are_exact() -> None:
 
 @psc.kernel
 def beyond(x: f64["n"]) -> tuple[int, int, float, float]:
-    return int(x[0]), round(x[0]), math.sqrt(-abs(x[0])), math.log(0 * x[-1])
+    nearest: Any = round(x[0])
+    return int(x[0]), nearest, math.sqrt(-abs(x[0])), math.log(0 * x[-1])
 
 
 @pytest.mark.parametrize(
