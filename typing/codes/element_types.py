@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dtypes import BOOL, C64, F32, I32, I64, KEY, DType
+from pscdsl.typing.dtypes import BOOL, C64, F32, F64, I32, I64, KEY, DType
 
 # PSC4xx: element types that do not fit.
 
@@ -133,7 +133,7 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
         if self.dtype is BOOL and "weak i" in self.scalar:
             return I32
         if not self.scalar.lstrip("-").isdigit() or len(self.scalar) > _DIGITS:
-            return F32
+            return F64 if "weak f64" in self.scalar else F32
         number = int(self.scalar)
         fitting = (each for each in (I32, I64) if each.range[0] <= number <= each.range[1])
         return next(fitting, F32)
