@@ -1,6 +1,6 @@
 """Element types, their classes, and promotion.
 
-Arrays of one kind never promote each other.  What is of a lower kind, and scalars, take the dtype
+Floats of one kind never promote each other.  Integers, and what is of a lower kind, take the dtype
 of what they meet if that holds them (`widens`).  A *weak* operand (a Python scalar, a size, a
 creation function without a dtype) has only a kind and takes the dtype of the arrays it meets.
 """
@@ -149,13 +149,13 @@ _DIGITS: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
 """How many bits the integers have that are all numbers of a floating-point type."""
 
 
-def widens(narrow: DType, wide: DType, scalar: bool) -> bool:
-    """Whether NumPy promotes two dtypes to `wide`, and what is `narrow` says the same in it.
+def widens(narrow: DType, wide: DType) -> bool:
+    """Whether NumPy promotes two dtypes to `wide`, and a kernel does.
 
-    That is so of truth values, of integers beside floats and complex numbers that hold them, and of
-    floats beside complex numbers of their precision.  A `scalar` may also be an integer of fewer
-    bits, and a 64-bit integer beside f64 and c128, as Python's integers are.  Numbers of one
-    floating-point kind stay apart: a mixed precision is rarely meant.
+    That is so of truth values, of integers beside wider ones that hold them, beside floats and
+    complex numbers that hold them, and of 64 bits beside f64 and c128, as NumPy has no wider ones,
+    and of floats beside complex numbers of their precision.  Numbers of one floating-point kind
+    stay apart: a mixed precision is rarely meant.
     """
     if narrow is wide:
         return True
@@ -165,10 +165,10 @@ def widens(narrow: DType, wide: DType, scalar: bool) -> bool:
         return True
     if wide.is_integer:
         (low, high), (least, most) = narrow.range, wide.range
-        return scalar and least <= low and high <= most
+        return least <= low and high <= most
     if narrow.is_integer:
         holds = narrow.bits - narrow.signed <= _DIGITS[wide.real.name]
-        return wide is not BF16 and (holds or (scalar and wide.real is F64))
+        return wide is not BF16 and (holds or wide.real is F64)
     return narrow.kind < wide.kind and wide.real is narrow
 
 

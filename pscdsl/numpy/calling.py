@@ -45,7 +45,7 @@ from pscdsl.typing.codes.shapes import (
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import KEY, PYTHON, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import BOOL, KEY, PYTHON, U64, DType, Kind, accepts_weak
 from pscdsl.typing.python_containers import NDArray, is_sequence, is_tuple
 
 # Static arguments: axes, sizes and shapes, items of lists; never computed numbers.
@@ -291,7 +291,9 @@ def in_dtype(here: Builder, x: Any, dtype: DType) -> Value:
     x = as_operand(here, x)
     if x.dtype is KEY:
         raise Failure(DtypeNotAccepted(function="astype", given=x.type, accepts="numeric or bool"))
-    if isinstance(x, Weak):
+    if isinstance(x, PythonNumber):
+        x = x.value
+    elif isinstance(x, Weak):
         if accepts_weak(dtype, x.kind):
             return x.at(dtype)
         x = x.default()
@@ -319,6 +321,21 @@ def lifted(here: Builder, x: Any, change: Callable[[Value], Value]) -> Value | W
         if not number.shape:
             return PythonNumber.of(number, [array])
     return weakened(here, array.kind, lambda dtype: change(array.at(dtype)), meeting([array]))
+
+
+def python_number(x: object) -> PythonNumber | None:
+    """The number that Python makes of a computed scalar; None if this is none.
+
+    A truth value fits every dtype of integers, and other integers may be any of 64 bits.
+    """
+    if isinstance(x, PythonNumber):
+        return PythonNumber.of(x.value, [x])
+    if not isinstance(x, Value | Weak) or x.ndim or x.dtype in (KEY, U64):
+        return None
+    dtype = PYTHON[x.dtype.kind]
+    if isinstance(x, Weak):
+        return PythonNumber(x.at(dtype))
+    return PythonNumber(cast(x, dtype), adapts=dtype is BOOL)
 
 
 def met(

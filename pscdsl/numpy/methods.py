@@ -19,6 +19,7 @@ from pscdsl.numpy.calling import (
     normalize_axes,
     normalize_axis,
     of_numbers,
+    python_number,
     reduced_axes,
 )
 from pscdsl.numpy.elementwise import REAL, power, require
@@ -26,7 +27,7 @@ from pscdsl.numpy.products import matmul
 from pscdsl.numpy.reductions import finished, running
 from pscdsl.numpy.shorthand import cast, moved, reshaped, transposed, truth
 from pscdsl.typing.array_types import size_of
-from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language import ArrayLeavesProgram, BadArguments
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BOOL, I8, DType
@@ -260,8 +261,6 @@ IN_PLACE: Final[dict[str, str]] = {
 """Methods that write to the array, and what to write instead; `{x}` stands for the array."""
 
 LEAVES_PROGRAM: Final[dict[str, str]] = {
-    "item": "use `{x}` itself, which is an array without axes; of one with axes, an element",
-    "tolist": "index the array, `{x}[i]`, or return it",
     "tobytes": "return `{x}`, and convert it where the kernel is called",
     "tofile": "return `{x}`, and write it where the kernel is called",
     "dump": "return `{x}`, and write it where the kernel is called",
@@ -405,6 +404,23 @@ def _clipped(
     return _apply("clip", here, value, **given, **kwargs)
 
 
+def _number(name: str) -> Any:
+    """A method that makes Python's number of an element; `item` of an array's only one, too."""
+
+    def call(
+        here: Builder, value: Value | Weak, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        if name == "item" and value.shape and all(size == 1 for size in value.shape):
+            value = _apply("reshape", here, value, ())
+        number = None if args or kwargs else python_number(value)
+        if number is None:
+            instead = "index the array, `x[i]`, or return it"
+            raise Failure(ArrayLeavesProgram(function=f".{name}", rewrite=instead))
+        return number
+
+    return call
+
+
 def _viewed(
     here: Builder, value: Value | Weak, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
@@ -430,6 +446,8 @@ _METHODS: Final[
     "astype": _cast,
     "view": _viewed,
     "clip": _clipped,
+    "item": _number("item"),
+    "tolist": _number("tolist"),
 }
 
 NAMES: Final = (*_PROPERTIES, *_METHODS)

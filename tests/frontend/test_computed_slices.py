@@ -41,6 +41,13 @@ ACCEPTED = {
     "steps_store": (
         "y = x.copy()\nfor i in range(len(x)):\n    y[p[i]:b] += y[p[i]:b] * 0.5\nreturn y.sum()"
     ),
+    "of_a_row": "m = np.outer(x, w)\nreturn m[0, a:b].sum() + m[a:b, 0] @ w[a:b] - m[-1, :b].sum()",
+    "of_a_computed_row": "m = np.outer(x, w)\nk = p[0]\nreturn m[k, a:b].sum() + m[a:, k].sum()",
+    "of_one_of_many_rows": "m = x[:, None, None] * w[:, None] + w\nreturn m[0, p[0], a:b].sum()",
+    "stores_into_rows": (
+        "m = np.outer(x, w)\nfor i in range(len(x)):\n    m[i, a:b] = 0.5\n    m[i, p[i]:] += 2\n"
+        "    m[:b, i] *= 3\nreturn m.sum()"
+    ),
     "while": "s = 0.0\nwhile a < b:\n    s += x[a:b].sum()\n    a = a + 1\nreturn s",
 }
 REFUSED = {

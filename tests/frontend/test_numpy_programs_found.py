@@ -416,7 +416,130 @@ def main(x: f64["n"]) -> f64["n"]:
 """,
 }
 
-PROGRAMS = JUMPS | CONDITIONS | COPIES | OWNERS | ERRORS
+VIEWS = {
+    "a view that each step binds": """
+@psc.kernel
+def main(x: f64["n"], s: f64) -> f64["n"]:
+    out = np.zeros((len(x), 2))
+    y = out[0] + s
+    for i in range(len(x) - 1):
+        y = out[i]
+        out[i + 1] = y + x[i]
+    return out[:, 0]
+""",
+    "a parameter that each step binds to a view": """
+@psc.kernel
+def main(x: f64["n"], y: f64["n"]) -> f64:
+    out = np.zeros((len(x), len(y)))
+    out[0] = y
+    for i in range(len(x) - 1):
+        y = out[i]
+        out[i + 1] = y + x[i]
+    return out[-1].sum()
+""",
+    "a view that is written later in its step": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    out = np.outer(x, x)
+    y = x
+    for i in range(len(x) - 1):
+        y = out[i]
+        out[i + 1] = y + x[i]
+        out[i] = 7.0 * y
+    return out[-1] + y
+""",
+    "a view in a loop that may end": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    out = np.outer(x, x)
+    y, i = x, 0
+    while i < len(x) - 1:
+        y = out[i]
+        if y[0] > 3.0:
+            break
+        out[i + 1] = y + x[i]
+        i += 1
+    return out[-1] + y
+""",
+    "a view in a loop within a loop": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    out = np.outer(x, x)
+    y = x
+    for j in range(len(x)):
+        for i in range(len(x) - 1):
+            y = out[i]
+            out[i + 1] = 0.5 * y + x[j]
+        out[0] = out[-1]
+    return out[-1]
+""",
+}
+SHOWN = {
+    "a view that a store after the loop changes": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    out = np.outer(x, x)
+    y = x
+    for i in range(len(x) - 1):
+        y = out[i]
+        out[i + 1] = y + x[i]
+    out[:] = 3.0
+    return out[-1] + y
+""",
+    "a view that the next step reads": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    out = np.outer(x, x)
+    y = x
+    for i in range(len(x) - 1):
+        z = y + 0.0
+        y = out[i]
+        out[i + 1] = y + z
+        out[i] = 5.0
+    return out[-1] + y
+""",
+    "a view that a function reads in the next step": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    out = np.outer(x, x)
+    y = x
+    f = lambda: y
+    for i in range(len(x) - 1):
+        z = f() + 0.0
+        y = out[i]
+        out[i + 1] = y + z
+        out[i] = 5.0
+    return out[-1]
+""",
+    "a view that the loop around reads": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    out = np.outer(x, x)
+    y = x
+    s = 0.0
+    for j in range(len(x)):
+        s += y.sum()
+        for i in range(len(x) - 1):
+            y = out[i]
+            out[i + 1] = 0.5 * y + x[j]
+        out[:] = out + 1.0
+    return out[-1] + s
+""",
+    "another array that a step binds": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["n"]:
+    z, y = np.zeros(2), x[:2]
+    out = np.zeros((len(x), 2))
+    for i in range(len(x) - 1):
+        z[0] += 1.0
+        y = z
+        out[i + 1] = y + x[i]
+    z[0] = 100.0
+    return out[:, 0] + y.sum()
+""",
+}
+
+PROGRAMS = VIEWS | SHOWN | JUMPS | CONDITIONS | COPIES | OWNERS | ERRORS
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -427,6 +550,12 @@ def test_it_is_refused_or_right(name: str) -> None:
             assert found.kind in ("refused", "equal"), found
             if found.kind == "refused":
                 break
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_that_each_step_binds_is_no_view_of_the_next_step(name: str) -> None:
+    for seed in range(3):
+        assert tried(HEAD + PROGRAMS[name], seed).kind == "equal"
 
 
 @pytest.mark.parametrize("name", OWNERS)

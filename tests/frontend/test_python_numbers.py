@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from pscdsl import f32, f64
+from pscdsl import f32, f64, i64
 from pscdsl._src.xla.runtime.devices import to_numpy
 
 pytestmark = pytest.mark.quick_code
@@ -45,6 +45,32 @@ np.isfinite(a), np.logical_not(flag), np.float32(a) * x, np.float64(a) * y, np.a
 x.astype(np.float64) * a, np.sum(x) * k, np.stack([a * x, x]), (a, k, flag), a * 1j, np.round(a)
 np.sign(a), np.sqrt(a).astype(np.float32), -np.sqrt(a), np.array([a, b]) * y[:1], np.array([k, 2])
 x[k], x[:k], x.reshape(-1, k + 1 - k), [x, y][0] * (k if flag else a), x + (a if flag else b)
+float(x[0]), float(y[1]), float(x[0] > 1), x * float(y[0]), y * float(x[0]), float(np.sum(x)) * x
+int(x[1]), int(-y[2] * 9), int(y[0] > 0), x * int(x[1]), y - int(x[1])
+x.astype(np.int32) * int(flag)
+x.astype(np.int8) * int(x[1] > 2), int(np.float32(a)), int(np.sum(y)), int(x.shape[0] > k), int(a)
+round(x[1]), round(y[0] * 5), round(np.float64(2.5) * y[0] / y[0]), x * round(x[1]), round(k)
+round(b)
+round(x[1], 1), round(y[2] * 10, 1), round(flag), round(x[0] / 2), round(1.5 * x[0]), round(k, 2)
+bool(x[0]), bool(y[0] > 3), bool(np.sum(x)) & flag, x[int(x[0])]
+np.sort(y)[int(math.ceil(0.5 * a))]
+math.sqrt(x[0]), math.sqrt(np.dot(y, y)), x * math.sqrt(y[0]), math.exp(x[1]), math.log(y[0], 3)
+math.log(8, y[2]), math.log10(1000 * x[0]), int(math.log10(1000 * x[0])), math.log2(8 * x[0])
+int(math.log2(8 * x[0])), math.pow(x[1], 2), math.pow(2, y[1]), math.hypot(x[1], y[0])
+math.atan2(1, x[0])
+math.erf(y[0]), math.erfc(x[1]), math.gamma(x[0]), math.lgamma(y[0]), math.fmod(x[1], y[2])
+math.asinh(x[0]), math.acosh(x[1]), math.atanh(y[0]), math.isnan(x[0]), math.isfinite(y[0])
+math.floor(-x[1]), math.ceil(x[1]), math.trunc(-y[1] * 9), math.floor(a), math.ceil(b)
+math.trunc(k)
+math.ceil(a * len(x)), x * math.floor(x[1]), math.floor(x.shape[0] * 0.7), math.ceil(k)
+round(0.5 * len(x))
+int(math.log2(x.shape[0] + 5)), int(0.7 * x.shape[0]), math.log10(x.shape[0] * 100 - 200)
+x[0].item(), np.sum(y).item() * x, x[:1].item(), y[1].tolist(), (x > 1).sum().item()
+x * x[0].item()
+np.int32(int(x[1])) * x.astype(np.int32), abs(int(-x[1])), min(int(x[1]), 1), divmod(int(x[1]), 2)
+isinstance(int(x[1]), int), sum([float(v) for v in (x[0], x[1])]), float(x[0]) == x[0]
+complex(x[0], y[1]), complex(1, x[1]) * y, complex(a), complex(x.shape[0], b), complex(x[0])
+-int(x[1]) // 2, 2 ** float(y[0]), x ** int(x[1]), float(k) + float(x[0]), [y, -y][0] * int(y[1])
 """
 
 
@@ -58,6 +84,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @psc.kernel
 def kernel_{number}(x: f32["n"], y: f64["n"], a: float, b: float, k: int, flag: bool):
+    assert x.shape[0] > 2
     return {each}
 
 
@@ -363,3 +390,103 @@ def itself(x: f64["n"], k: int) -> f64["n"]:
 def test_a_kernel_that_calls_itself_is_refused() -> None:
     with pytest.raises(psc.CheckError, match="itself"):
         itself(Y, 1)
+
+
+@psc.kernel
+def truth_values_times_a_float(x: f64["n"], v: f64["n"], c: float) -> f64["n"]:
+    s: Any = np.zeros(3)
+    s[:] = x[0]
+    t = s > 0
+    return x + np.sum(s - t * c) + (v > 0) * c
+
+
+@psc.kernel
+def an_index_that_is_rounded(x: f64["n"], v: f64["n"], c: float) -> f64:
+    r = int(np.ceil(c * len(x)))
+    return np.sort(x)[r] + x[int(v[0])]
+
+
+@psc.kernel
+def a_condition_on_sizes_as_a_number(x: f64["n"], v: f64["n"], c: float) -> i64:
+    return int(len(x) > 1) + int(v[0] > c)
+
+
+@psc.kernel
+def a_norm(x: f64["n"], v: f64["n"], c: float) -> f64:
+    return math.sqrt(np.dot(x, x)) * round(v[0]) * float(x[0])
+
+
+@psc.kernel
+def a_fraction(x: f64["n"], v: f64["n"], c: float) -> f64["n"]:
+    i = np.floor(x).astype(int)
+    return x - i
+
+
+@psc.kernel
+def numbers_in_loops(x: f64["n"], v: f64["n"], c: float) -> tuple[int, float, f64["n"]]:
+    s: Any = 0
+    t = 0.0
+    y: Any = x.copy()
+    for u in x:
+        s += int(u)
+        t += float(u)
+        if math.sqrt(abs(u)) > 1.2:
+            s -= round(u)
+    for k in range(int(v[0])):
+        y[k] = math.floor(y[k]) + 0.5
+    while int(t) > 3:
+        t = t / 2
+    return s, t, y
+
+
+COMPUTED = (
+    *(truth_values_times_a_float, an_index_that_is_rounded, a_condition_on_sizes_as_a_number),
+    *(a_norm, a_fraction, numbers_in_loops),
+)
+
+
+@pytest.mark.parametrize("kernel", COMPUTED, ids=lambda kernel: kernel.__name__)
+def test_numbers_of_computed_scalars_are_pythons(kernel: Any) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        x, v = rng.uniform(-1, 4, 6), np.full(6, rng.uniform(0, 5.9))
+        found, wanted = kernel(x, v, 0.3), kernel.__wrapped__(x, v, 0.3)
+        pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+        for mine, theirs in pairs:
+            assert np.asarray(mine).dtype == np.asarray(theirs).dtype
+            np.testing.assert_allclose(mine, theirs, rtol=1e-14)
+
+
+@psc.kernel
+def logarithms(x: f64["n"]) -> tuple[int, int, float, float]:
+    a, b = math.log2(x[0]), math.log10(x[-1])
+    return int(a), math.floor(b), a, b
+
+
+@psc.kernel
+def binary_logarithm(x: f64["n"]) -> f64:
+    return math.log2(x[0])
+
+
+def test_logarithms_of_powers_are_exact() -> None:
+    for k in range(-300, 301, 7):
+        found = logarithms(np.array([2.0**k, float(f"1e{k}")]))
+        assert [float(each) for each in found] == [k, k, k, k]
+    slope: Any = psc.grad(binary_logarithm)(np.array([8.0]))
+    np.testing.assert_allclose(slope, [1 / (8 * math.log(2))])
+
+
+@psc.kernel
+def beyond(x: f64["n"]) -> tuple[int, int, float, float]:
+    nearest: Any = round(x[0])
+    return int(x[0]), nearest, math.sqrt(-abs(x[0])), math.log(0 * x[-1])
+
+
+@pytest.mark.parametrize(
+    ("value", "whole"), [(math.nan, 0), (math.inf, 2**63 - 1), (-1e30, -(2**63)), (-2.5, -2)]
+)
+def test_what_python_raises_for(value: float, whole: int) -> None:
+    found = beyond(np.array([value, 1.0]))
+    assert [int(each) for each in found[:2]] == [whole, whole]
+    assert math.isnan(found[2])
+    assert float(found[3]) == -math.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dtypes import BOOL, C64, F32, I32, I64, KEY, DType
+from pscdsl.typing.dtypes import BOOL, C64, F32, F64, I32, I64, KEY, DType
 
 # PSC4xx: element types that do not fit.
 
@@ -16,11 +16,12 @@ _DIGITS = 20
 class DtypesDiffer(Diagnostic, code="PSC401"):
     """Two arrays of different dtypes meet.
 
-    Arrays never promote each other, because a silent promotion changes accuracy and speed far from
-    where it happens.  Only integers beside floats, floats beside complex numbers, truth values, and
-    scalars take the dtype of what they meet, if NumPy's result has that dtype and they say the same
-    in it.  Python scalars and creation functions without a dtype adapt to what they meet anywhere
-    in the kernel; what a loop or a branch carries adapts to one dtype.
+    Floats of two precisions never promote each other, because a silent promotion changes accuracy
+    and speed far from where it happens.  Integers, truth values, and floats beside complex numbers
+    of their precision take the dtype of what they meet, if NumPy's result has that dtype: `i32`
+    beside `f32` is `f64` in NumPy, and is refused.  Python scalars and creation functions without a
+    dtype adapt to what they meet anywhere in the kernel; what a loop or a branch carries adapts to
+    one dtype.
 
     ## Example
 
@@ -64,37 +65,40 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
                 "dtype where it is made, for instance `np.zeros(n, dtype=psc.f64)`"
             )
         low, high = sorted((self.left.dtype, self.right.dtype), key=lambda d: (d.kind, d.bits))
+        if high.is_integer:  # of which neither holds the other
+            return "cast both, with `.astype(psc.i64)`"
         return f"cast one of them, for instance the {low} one with `.astype(psc.{high})`"
 
 
 class ScalarDoesNotFit(Diagnostic, code="PSC402"):
     """A scalar, or another operand without a dtype of its own, does not fit the array it meets.
 
-    A Python scalar takes the dtype of the array, but never loses what it says: a float does not
-    become an integer, and an integer stays within the range of the dtype.
+    A Python scalar takes the dtype of the array, but never loses what it says: an integer stays
+    within the range of the dtype, and where an array is only changed, as by `psc.update`, a float
+    does not become an integer.
 
     ## Example
 
     ```py
     import pscdsl as psc
-    from pscdsl import f32, i32
+    from pscdsl import i8, i32
 
 
     @psc.kernel
-    def f(x: i32["n"]) -> f32["n"]:
-        return x * 0.5
+    def f(x: i8["n"]) -> i32["n"]:
+        return x + 300
     ```
 
     ## Fix
 
     ```py
     import pscdsl as psc
-    from pscdsl import f32, i32
+    from pscdsl import i8, i32
 
 
     @psc.kernel
-    def f(x: i32["n"]) -> f32["n"]:
-        return x.astype(f32) * 0.5
+    def f(x: i8["n"]) -> i32["n"]:
+        return x.astype(i32) + 300
     ```
     """
 
@@ -129,7 +133,7 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
         if self.dtype is BOOL and "weak i" in self.scalar:
             return I32
         if not self.scalar.lstrip("-").isdigit() or len(self.scalar) > _DIGITS:
-            return F32
+            return F64 if "weak f64" in self.scalar else F32
         number = int(self.scalar)
         fitting = (each for each in (I32, I64) if each.range[0] <= number <= each.range[1])
         return next(fitting, F32)

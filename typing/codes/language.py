@@ -537,39 +537,47 @@ class LoopOverArray(Diagnostic, code="PSC122"):
 class ArrayLeavesProgram(Diagnostic, code="PSC123"):
     """An array is turned into a Python number or list.
 
-    `float(x)`, `int(x)`, `x.item()`, `x.tolist()` and the functions of `math` need the value of an
-    array while the kernel is checked.  Keep it an array: a scalar is an array without axes.
+    `float(x)`, `int(x)`, `x.item()` and the functions of `math` make one number of one number: of
+    an element, or of the result of a reduction.  `x.tolist()`, `max(x)` and `range(x)` need the
+    values of an array while the kernel is checked.
 
     ## Example
 
     ```py
+    import math
+
     import pscdsl as psc
     from pscdsl import f32
 
 
     @psc.kernel
-    def root(x: f32["n"]) -> f32:
-        return float(x.sum()) ** 0.5
+    def roots(x: f32["n"]) -> f32["n"]:
+        return math.sqrt(x)
     ```
 
     ## Fix
 
     ```py
+    import numpy as np
     import pscdsl as psc
     from pscdsl import f32
 
 
     @psc.kernel
-    def root(x: f32["n"]) -> f32:
-        return x.sum() ** 0.5
+    def roots(x: f32["n"]) -> f32["n"]:
+        return np.sqrt(x)
     ```
     """
 
     function: str
     rewrite: str
+    given: str = ""
+    """What is given in the place of one number."""
 
     def message(self) -> str:
         """By what."""
+        if self.given:
+            return f"`{self.function}` needs {self.given}"
         return f"`{self.function}` needs the value of an array, which is known only at run time"
 
     def help(self) -> str | None:

@@ -825,3 +825,9 @@ class NotAnIndex(Diagnostic, code="PSC321"):
     def message(self) -> str:
         """What it is."""
         return f"{self.what} is not an index"
+
+    def help(self) -> str | None:
+        """What makes one of it."""
+        if not self.what.startswith("an array of dtype f"):
+            return None
+        return "`int(…)` truncates a number to an index, and `.astype(int)` the numbers of an array"

@@ -624,7 +624,7 @@ class PythonNumber(Weak):
         if self.is_array:
             return str(self.type)
         name = kind[self.kind]
-        return f"a computed `{name}`" if self.adapts else f"a `{name}` of the arguments"
+        return f"a computed `{name}`"
 
     def as_array(self) -> PythonNumber:
         """The scalar that NumPy makes of the number."""
@@ -641,7 +641,7 @@ class PythonNumber(Weak):
         if dtype is own:
             return self.value
         if own.is_integer and dtype.is_integer and not self.adapts:
-            remedy = f"declare the parameter as `psc.{dtype}`, or as `psc.Static[int]`"
+            remedy = f"`psc.{dtype}(…)` casts it; declare a parameter as `psc.{dtype}`, or static"
             scalar = "an `int` that is known when the program runs"
             raise Failure(ScalarDoesNotFit(scalar=scalar, dtype=dtype, remedy=remedy))
         converted: Value = Builder.basis.convert(dtype)(self.value)
@@ -697,7 +697,8 @@ def promote(
     Arrays must agree; weak operands take the arrays' dtype.  If all are weak the result is None
     with `weak_ok`, else they meet at the default dtype of the highest kind.  With `raising`, a
     number of a higher kind raises the arrays' dtype, as it does in NumPy's ufuncs.  With
-    `widening`, arrays may also have a dtype in which one of them says the same.
+    `widening`, arrays may also have the dtype of one of them if NumPy promotes them to it, and
+    floats raise integers to f64.
     """
     here = builder_of(operands)
     strong: Value | None = None
@@ -719,12 +720,11 @@ def promote(
         values.append(operand)
     if strong is not None:
         dtype = _widest(here, values, widening) if mixed else strong.dtype
-        if raising:
-            number = _number_meeting(values) if widening and not dtype.is_inexact else None
-            if number is not None:
-                dtype = number
-            elif dtype is BOOL or dtype.is_float:
-                dtype = _raised(here, dtype, values)
+        number = _number_meeting(values) if widening and not dtype.is_inexact else None
+        if number is not None:
+            dtype = number
+        elif raising and (dtype is BOOL or dtype.is_float):
+            dtype = _raised(here, dtype, values)
     elif weak_ok:
         return None
     else:
@@ -739,19 +739,29 @@ def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
     """
     arrays = [each for each in operands if isinstance(each, Value)]
     program = here.program
-    for wide in arrays if widening else ():
-        floats = wide.dtype.is_inexact
-        if all(
-            widens(each.dtype, wide.dtype, not each.shape)
-            or (floats and each.dtype.is_integer and bool(program.sites(each)))
-            for each in arrays
-        ):
-            return wide.dtype
+    chosen = [bool(program.sites(each)) for each in arrays]
+    wide = _promoted(arrays, chosen) if widening else None
+    if wide is not None and (wide.is_inexact or not any(chosen)):
+        return wide
     met = program.met(arrays)
     if met is not None and all(each.dtype.kind <= met.kind for each in arrays):
         return met
+    if wide is not None:
+        return wide
     right = next(each for each in arrays if each.dtype is not arrays[0].dtype)
     raise _differ(here, arrays, arrays[0], right)
+
+
+def _promoted(arrays: Sequence[Value], chosen: Sequence[bool]) -> DType | None:
+    """The dtype of one array to which the others are promoted; None if there is none."""
+    for wide in arrays:
+        if all(
+            widens(each.dtype, wide.dtype)
+            or (wide.dtype.is_inexact and each.dtype.is_integer and is_chosen)
+            for each, is_chosen in zip(arrays, chosen, strict=True)
+        ):
+            return wide.dtype
+    return None
 
 
 def _differ(here: Builder, values: Sequence[object], left: Value, right: Value) -> Failure:
@@ -763,16 +773,14 @@ def _differ(here: Builder, values: Sequence[object], left: Value, right: Value) 
 
 
 def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | None:
-    """What NumPy makes of scalars of integers or truth values, and Python's floats or complexes."""
+    """What NumPy makes of integers or truth values, and Python's floats or complex numbers."""
     kind = Kind.BOOL
     for each in operands:
-        if isinstance(each, Value | Weak):
-            if each.shape or each.dtype.kind is Kind.KEY:
+        if isinstance(each, Value):
+            if each.dtype.kind is Kind.KEY:
                 return None
-            if isinstance(each, Weak):
-                kind = max(kind, each.kind)
         else:
-            kind = max(kind, kind_of(each))
+            kind = max(kind, each.kind if isinstance(each, Weak) else kind_of(each))
     return PYTHON[kind] if kind in (Kind.FLOAT, Kind.COMPLEX) else None
 
 

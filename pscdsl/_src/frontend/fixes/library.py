@@ -27,7 +27,7 @@ from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, Shape
 from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
 from pscdsl.typing.diagnostics import Edit, Fix, Span
 
-CASTS = {"float": "f32", "int": "i32", "bool": "bool", "complex": "c64"}
+CASTS = ("float", "int", "bool", "complex")
 ON_ARRAYS = {
     ("max", 1): "max",
     ("max", 2): "maximum",
@@ -44,21 +44,16 @@ USUAL = {"np": "import numpy as np", "math": "import math", "functools": "import
 def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
     """What keeps an array an array: a cast, NumPy's function, the array itself."""
     function = place.finding.function
-    attribute = place.node(ast.Attribute)
-    if attribute is not None and function in (".item", ".tolist"):
-        call = place.parent(attribute, ast.Call)
-        if call is not None and not call.args and not call.keywords:
-            yield from place.replace(call, place.tree.operand(attribute.value))
-        return
     call = place.node(ast.Call)
+    if call is not None and function in (".item", ".tolist"):
+        if isinstance(call.func, ast.Attribute) and not call.args and not call.keywords:
+            yield from place.replace(call, place.tree.operand(call.func.value))
+        return
     if call is None or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
         return
     texts = [place.tree.argument(argument) for argument in call.args]
     if function in CASTS and len(texts) == 1:
-        dtype = place.dtype(CASTS[function])
-        if dtype is not None:
-            text = f"{place.tree.receiver(call.args[0])}.astype({dtype[0]})"
-            yield from place.replace(call, text, needs=dtype[1])
+        yield from place.replace(call, f"{place.tree.receiver(call.args[0])}.astype({function})")
         return
     meant = ON_ARRAYS.get((function, len(texts)))
     if meant is None and function.startswith("math."):

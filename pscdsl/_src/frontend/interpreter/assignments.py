@@ -102,6 +102,9 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     here = frame.here(target)
     if isinstance(index, Undecided):
         index = condition(here, index)
+    parts = computed_slices.split(owner, index)
+    if parts is not None:
+        owner, index = item_of(frame, target, owner, parts[0]), parts[1]
     index = computed_slices.as_mask(here, owner, index)
     try:
         owner, index = before_mask(frame, target, owner, index)
@@ -393,6 +396,10 @@ def _update_item(
     known = load(index)
     if isinstance(known, Undecided):
         known = condition(here, known)
+    parts = computed_slices.split(owner, known)
+    if parts is not None:
+        owner, index = item_of(frame, target, owner, parts[0]), parts[1]
+        known = index
     known = computed_slices.as_mask(here, owner, known)
     owner, known = before_mask(frame, target, owner, known)
     part = None if is_mask(known) else item_of(frame, target, owner, index)

@@ -50,6 +50,7 @@ from pscdsl._src.frontend.interpreter.places import (
     parts_of,
     shared,
 )
+from pscdsl._src.frontend.interpreter.python_numbers import is_number
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.stores import (
     STORING,
@@ -548,6 +549,8 @@ def _method(
         kwargs = {key: each for key, each in kwargs.items() if key != "out"}
     bound = methods.attribute(owner.load(), name)
     result = invoke(frame, here, bound, load(args), load(kwargs))
+    if is_number(result):
+        return result
     if isinstance(target, Located):
         return write_result(here, f"numpy.{name}", target, result)
     if target is not None:

@@ -52,6 +52,22 @@ def part_of(here: Builder, owner: Located, index: Any, refusal: Failure) -> Sele
     return None if chosen is None else Part(chosen, owner.cells())
 
 
+def split(owner: Any, index: Any) -> tuple[tuple[Any, ...], Any] | None:
+    """`(k, :)` and `a:b` of an index `(k, a:b)`, where a bound is computed.
+
+    The first makes a vector of an array, as every other item is an integer.  None if it does not.
+    """
+    if not (isinstance(owner, Located) and is_tuple(index) and len(index) == owner.ndim > 1):
+        return None
+    slices = [each for each in index if is_slice(each)]
+    if len(slices) != 1 or not all(is_slice(each) or _is_bound(each) for each in index):
+        return None
+    bounds = (slices[0].start, slices[0].stop)
+    if any(each is None for each in index) or not any(map(_is_computed, bounds)):
+        return None
+    return tuple([slice(None) if is_slice(each) else each for each in index]), slices[0]
+
+
 def between(here: Builder, whole: Any, index: Any) -> Value | None:
     """The mask of the places from one bound up to another, by Python's rules.
 

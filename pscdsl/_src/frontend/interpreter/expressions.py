@@ -351,6 +351,9 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     if isinstance(index, masks.Selected) and isinstance(owner, Located):
         return computed_slices.taken(frame.here(node), owner, index)
     known = load(index)
+    parts = computed_slices.split(owner, known)
+    if parts is not None:
+        return item_of(frame, node, item_of(frame, node, owner, parts[0]), parts[1])
     if isinstance(owner, Long):
         return owner.item(known)
     if not isinstance(owner, Located):

@@ -139,6 +139,8 @@ class Rolled:
     """Whether there is another step."""
     read_later: Callable[[str], bool] = lambda name: False
     """Whether a name may be read after the loop."""
+    rebound: frozenset[str] = frozenset()
+    """Names that each step binds before it reads them."""
     line: tuple[Size, int] | None = None
     """The first item and the step, where it goes through a range of sizes."""
     carry: Carry = field(default_factory=Carry)
@@ -154,6 +156,8 @@ class Rolled:
         self.held = holders(self.session)
         self.outside = self.program.facts
         self.heads: dict[Cell, Slot] = {}
+        self.shown: dict[Cell, Frozen] = {}
+        """Cells of before the loop that names show after it."""
         self.counter = self._as_size()
         """The counter as a size; None if it is a number only."""
         self.inside = self.outside
@@ -182,7 +186,7 @@ class Rolled:
             except (Mistaken, Failure):
                 trial.forget()
                 self.expected = None
-                self.carry, self.heads = Carry(), {}
+                self.carry, self.heads, self.shown = Carry(), {}, {}
         outcome = self._learnt_from(names)
         self.session.learnt[place] = self._learnt()
         return outcome
@@ -575,8 +579,11 @@ class Rolled:
         if not slot.owned:
             self._share(before, self._snapshot(key[1]))
 
-    def _share(self, value: Any, why: Frozen) -> bool:
-        """Freeze the cells of before the loop that a value shows; whether that is new."""
+    def _share(self, value: Any, why: Frozen, name: str = "") -> bool:
+        """Freeze the cells of before the loop that a value shows; whether that is new.
+
+        What a step binds to a `name` before it reads that is shown after the loop alone.
+        """
         new = False
         for cell in held_in(self.session, value):
             slot = self.heads.get(cell) if isinstance(cell, Cell) else None
@@ -584,6 +591,10 @@ class Rolled:
                 new |= slot.owned
                 slot.owned = False
             elif self.state.existed(cell) and cell.frozen is None and cell not in self.carry.frozen:
+                if name in self.rebound and isinstance(cell, Cell):
+                    if self.read_later(name):
+                        self.shown[cell] = why
+                    continue
                 self.carry.frozen[cell] = why
                 new = True
         return new
@@ -732,7 +743,7 @@ class Rolled:
             if slot.owned:
                 slot.owned = False
                 again = True
-            again |= self._share(value, self._snapshot(name))
+            again |= self._share(value, self._snapshot(name), name if frame is self.frame else "")
         if isinstance(outcome, Return | Maybe):
             again |= self._share(outcome.value, self._snapshot("what is returned"))
         if again:
@@ -872,7 +883,7 @@ class Rolled:
         for container, items in self.carry.contents.items():
             left = [after(leaf) for leaf in items.leaves]
             container.replace(items.content(iter(left), self._snapshot("an item")))
-        for each, why in self.carry.frozen.items():
+        for each, why in (*self.carry.frozen.items(), *self.shown.items()):
             each.freeze(why)
         for key in self.carry.local:
             frame, name = key

@@ -43,6 +43,7 @@ from pscdsl._src.frontend.purity import (
     refused,
     require_closed,
 )
+from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     DOMAINS,
     PLACEHOLDER,
@@ -65,6 +66,7 @@ from pscdsl._src.frontend.values import (
     applied,
     bounds_of,
     describe,
+    is_inside,
     is_placeholder,
     is_traced,
     require_short,
@@ -72,7 +74,9 @@ from pscdsl._src.frontend.values import (
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives import elementwise
+from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.element_types import ScalarDoesNotFit
 from pscdsl.typing.codes.language import (
     LOOPS,
     ArrayLeavesProgram,
@@ -147,15 +151,24 @@ def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
     for value in values:
         for each in (value, *(value if is_sequence(value) else ())):
             if is_traced(each) or is_known_array(each):
-                raise _leaving(name, each, rewrite, rewrite)
+                raise _leaving(name, each, rewrite)
 
 
-def _leaving(name: str, array: Any, rewrite: str, of_sizes: str) -> Failure:
+def _leaving(name: str, array: Any, rewrite: str) -> Failure:
     """The refusal to ask for the value of an array, or of a number that has no dtype yet."""
     if isinstance(array, Weak) and not array.ndim:
-        what = f"the number that `{name}` is given"
-        return Failure(NotStatic(what=what, rewrite=of_sizes))
+        return Failure(NotStatic(what=f"the number that `{name}` is given"))
     return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
+
+
+def _needs_number(name: str, x: Any, rewrite: str) -> Failure:
+    """The refusal of what is not one number, or of one that is complex or too large."""
+    given = f"one number, and is given an array ({describe(x)})"
+    if is_traced(x) and not x.ndim:
+        unsigned = x.dtype.is_unsigned
+        given = f"a {'signed' if unsigned else 'real'} number, and is given {x.type}"
+        rewrite = "`x.astype(np.int64)`" if unsigned else "`x.real`"
+    return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite, given=given))
 
 
 def _len(here: Any, obj: Any, /) -> Any:
@@ -428,9 +441,6 @@ def _abs(here: Any, x: Any, /) -> Any:
     raise refused("`abs`", x)
 
 
-_ROUNDED = "`n // 2` rounds down to a size, `(n + 1) // 2` up; `np.round(n / 2)` is a number"
-
-
 MAX_DIGITS = 10_000
 """Rounding to more digits, before the point or behind it, takes as long as they are many."""
 
@@ -446,25 +456,29 @@ _rounded.__qualname__ = "round"  # what messages call it
 
 
 def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
+    if isinstance(number, Number) and ndigits is None:
+        return _integer(here, "rint", number)
+    scalar = python_numbers.real_number(number)
+    if scalar is not None and ndigits is None:
+        return python_numbers.integer_of(here, "rint", scalar)
+    if isinstance(number, Dim) and ndigits is None:
+        return number
+    rewrite = "`np.round(x, digits)`"
+    if isinstance(number, Number) or python_numbers.is_number(number):
+        # Python rounds the exact number to digits, and NumPy rounds a product.
+        raise Failure(NotStatic(what=f"{describe(number)} in decimal digits", rewrite=rewrite))
+    if is_traced(number) and scalar is not None and number.dtype is not BOOL:
+        return invoke(frame_of(here), here, _numpy("round"), (number, ndigits), {})
     if is_traced(number) or is_known_array(number):
-        raise _leaving("round", number, "`np.round(x, digits)`", _ROUNDED)
+        raise _needs_number("round", number, rewrite)
     raise refused("`round`", number, ndigits)
 
 
-_OF_SIZES = {
-    "int": "`n // 2` of a size is one; `np.trunc(…)` gives the number, which is no size",
-    "float": "multiply it by 1.0",
-    "bool": "compare sizes, as in `x.shape[0] > 2`",
-    "complex": "`number + 0j` is a complex number",
-}
-"""What to write where a number depends on sizes."""
-
-
-def _leaves(name: str, dtype: str, x: Any) -> Failure:
+def _leaves(name: str, x: Any) -> Failure:
     """The refusal to make a number of Python's of something."""
     if is_traced(x) or is_known_array(x):
-        rewrite = f"`x.astype(psc.{dtype})` keeps it an array"
-        return _leaving(name, x, rewrite, _OF_SIZES[name])
+        rewrite = f"take an element, `x[i]`, or all of them: `x.astype({name})`"
+        return _needs_number(name, x, rewrite)
     return refused(f"`{name}`", x)
 
 
@@ -473,14 +487,18 @@ def _int(here: Any, x: Any = 0, /) -> Any:
         return by_python("int", int, (x,))
     if isinstance(x, Dim):
         return x
-    if isinstance(x, PythonNumber) and x.kind <= Kind.INT:
-        return python_numbers.whole(PythonNumber.of(x.value, [x]))
+    if isinstance(x, Undecided):
+        return python_numbers.whole(python_numbers.real_number(condition(here, x)))
     if isinstance(x, Quotient):
         found = x.truncated()
-        if found is None:
-            raise Failure(NotStatic(what=f"the sign of {x.numerator}"))
-        return found
-    raise _leaves("int", "i32", x)
+        if found is not None:
+            return found
+    if isinstance(x, Number):
+        return _integer(here, "trunc", x)
+    number = python_numbers.real_number(x)
+    if number is not None:
+        return python_numbers.integer_of(here, "trunc", number)
+    raise _leaves("int", x)
 
 
 def _float(here: Any, x: Any = 0, /) -> Any:
@@ -488,28 +506,35 @@ def _float(here: Any, x: Any = 0, /) -> Any:
         return by_python("float", float, (x,))
     if isinstance(x, Dim):
         return operators.binary(frame_of(here), _NO_NODE, "Mult", x, 1.0)
-    if isinstance(x, PythonNumber) and x.kind <= Kind.FLOAT:
-        return python_numbers.as_float(x)
-    if isinstance(x, Quotient):
+    if isinstance(x, Number) and x.kind is Kind.FLOAT:
         return x
-    raise _leaves("float", "f32", x)
+    if isinstance(x, Undecided):
+        x = condition(here, x)
+    number = python_numbers.real_number(x)
+    if number is not None:
+        return python_numbers.as_float(number)
+    raise _leaves("float", x)
 
 
 def _bool(here: Any, x: Any = False, /) -> Any:
     if is_scalar(x):
         return bool(x)
-    if isinstance(x, PythonNumber):
-        return python_numbers.truth(here, x)
+    number = python_numbers.real_number(x)
+    if number is not None:
+        return python_numbers.truth(here, number)
     if is_traced(x) or is_known_array(x):
-        raise _leaves("bool", "bool_", x)
+        raise _leaves("bool", x)
     return operators.static_truth(x, operators.decider(frame_of(here)))
 
 
 def _complex(here: Any, real: Any = 0, imag: Any = 0) -> Any:
-    """A number of two that are known; with a size among them it is weak."""
-    for each in (real, imag):
+    """A number of two; of those that are known with a size among them it is weak."""
+    parts = (real, imag)
+    if any(python_numbers.real_number(each) is not None for each in parts):
+        return python_numbers.complex_of(here, *parts)
+    for each in parts:
         if not isinstance(each, Dim | int | float | complex):
-            raise _leaves("complex", "c64", each)
+            raise _leaves("complex", each)
     frame = frame_of(here)
     turned = operators.binary(frame, _NO_NODE, "Mult", imag, 1j)
     return operators.binary(frame, _NO_NODE, "Add", real, turned)
@@ -687,15 +712,19 @@ def _v(here: Any, *elements: Any) -> Any:
     return VectorValue(elements)
 
 
-NUMPY_NAMES = {
+OTHER_NAMES = {
     **{"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"},
     **{"atan2": "arctan2", "fabs": "absolute"},
+    **{f"a{name}": f"arc{name}" for name in ("sinh", "cosh", "tanh")},
+    **{name: f"pscdsl.special.{name}" for name in ("erf", "erfc", "gamma")},
+    "lgamma": "pscdsl.special.gammaln",
 }
+"""What functions of `math` are called in NumPy, or here."""
 
 
 def _math(name: str) -> Rule:
     """Functions of numbers that are known; of a size, NumPy's function of the same name."""
-    ours = NUMPY_NAMES.get(name, name)
+    ours = OTHER_NAMES.get(name, name)
 
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
         known = f"numpy.{ours}" in MEANINGS
@@ -711,9 +740,15 @@ def _math(name: str) -> Rule:
                 return x
             if isinstance(x, Dim | Number):
                 require_program(here, f"`math.{name}` of a size")
+            if isinstance(x, Number) and name in ("floor", "ceil", "trunc"):
+                return _integer(here, name, x)
             if isinstance(x, Dim | Number) and name in DOMAINS and known:
                 bounds = _within_domain(here, name, x)
-                return Number.of(_numpy(ours).apply(here, (x,), {}), bounds)
+                result = _numpy(ours).apply(here, (x,), {})
+                if name in ("log2", "log10"):
+                    given = x if isinstance(x, Number) else here.weak(x)
+                    result = python_numbers.logarithm(name, given, result)
+                return Number.of(result, bounds)
             if isinstance(x, Dim) and name == "isqrt":
                 return _root_of_size(here, x)
         raise refused(f"`math.{name}`", *args, *kwargs.values())
@@ -741,36 +776,68 @@ def _within_domain(here: Any, name: str, x: Dim | Number) -> Find:
 
 def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -> None:
     for argument in args:
-        if (is_traced(argument) and not isinstance(argument, Number)) or is_known_array(argument):
-            raise Failure(ArrayLeavesProgram(function=name, rewrite=rewrite or ""))
+        is_array = is_traced(argument) and python_numbers.real_number(argument) is None
+        if is_array or is_known_array(argument):
+            raise _needs_number(name, argument, rewrite or "")
 
 
 def _root_of_size(here: Any, size: Dim) -> Number:
     """`math.isqrt`: exact, as the root of an integer below 2**52 is in f64."""
     if not here.facts.proves(Fact("<=", 0, size)):
         raise Failure(NotStatic(what=f"the sign of {size}"))
-
-    def at(dtype: DType) -> Value:
-        here = builder.program.current
-        (root,) = here.bind(elementwise.sqrt, (here.size(size, F64),))
-        (whole,) = here.bind(elementwise.floor, (root,))
-        (found,) = here.bind(elementwise.Convert(dtype), (whole,))
-        return found
-
-    builder: Builder = here
     given = bounds_of(here.facts, size)
     assert given is not None
+
+    def root(number: Value) -> Value:
+        found: Value = elementwise.floor(elementwise.sqrt(number))
+        return found
 
     def bounds(tight: bool) -> Bounds:
         low, high = given(tight)
         return Bounds(math.isqrt(max(0, math.floor(low))), math.isqrt(math.ceil(high)))
 
-    return Number.of(Weak(builder, Kind.INT, (), at), bounds)
+    return _rounded_number(here, here.weak(size), root, bounds)
+
+
+_ROUNDINGS: dict[str, tuple[Callable[[Value], Value], Callable[[float], float]]] = {
+    "floor": (elementwise.floor, math.floor),
+    "ceil": (elementwise.ceil, math.ceil),
+    "trunc": (lambda x: x, math.trunc),  # as the conversion to integers does
+    "rint": (elementwise.round_even, round),
+}
+"""What rounds floats, and numbers of Python's."""
+
+
+def _integer(here: Any, rounding: str, x: Number) -> Any:
+    """The integer that Python rounds a number to that is made of sizes."""
+    require_program(here, "an integer made of sizes")
+    if x.kind is Kind.INT:
+        return x
+    if x.kind is not Kind.FLOAT:
+        return python_numbers.whole(PythonNumber(x.at(BOOL), adapts=True))
+    apply, real = _ROUNDINGS[rounding]
+
+    def bounds(tight: bool) -> Bounds:
+        return Bounds(*(end if math.isinf(end) else real(end) for end in x.bounds(tight)))
+
+    return _rounded_number(here, x, apply, bounds)
+
+
+def _rounded_number(here: Any, x: Weak, rounded: Callable[[Value], Value], bounds: Find) -> Number:
+    """An integer that is computed of a number made of sizes, in f64."""
+
+    def at(dtype: DType) -> Value:
+        narrow = dtype.is_integer and dtype.bits < 32  # larger ones hold sizes
+        if narrow and not is_inside(bounds(True), Bounds(*dtype.range)):
+            raise Failure(ScalarDoesNotFit(scalar="a number made of sizes", dtype=dtype))
+        return cast(rounded(x.at(F64)), dtype)
+
+    return Number.of(Weak(here, Kind.INT, (), at), bounds)
 
 
 def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:
     if is_traced(iterable) or is_known_array(iterable):
-        raise _leaving("math.prod", iterable, "`np.prod(x, axis=0)`", "")
+        raise _leaving("math.prod", iterable, "`np.prod(x, axis=0)`")
     total, frame = start, frame_of(here)
     for each in items_of(iterable):
         total = operators.binary(frame, _NO_NODE, "Mult", total, each)

@@ -1,7 +1,8 @@
 """Numbers of Python's that are known when the program runs: what Python's operators make of them.
 
 Arithmetic is done in f64 and i64.  Where Python raises, because it divides by zero, or a function
-is not defined, the result is that of NumPy: NaN or an infinity, and 0 for an integer.
+is not defined, the result is that of NumPy: NaN or an infinity, and 0 for an integer.  Such are
+numbers that a kernel is given, and those that `float`, `int`, `round` and `math` make of scalars.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pscdsl._src.frontend.purity import refused
 from pscdsl._src.frontend.values import Number
 from pscdsl._src.ir.builder import PythonNumber, Value, Weak, promote
 from pscdsl._src.language.meanings import MEANINGS
-from pscdsl.numpy.shorthand import cast
+from pscdsl._src.primitives import elementwise
+from pscdsl._src.primitives.custom_derivatives import StopGradient
+from pscdsl.numpy.calling import python_number
+from pscdsl.numpy.shorthand import cast, filled, where
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import F64, I64, PYTHON, Kind
+from pscdsl.typing.dtypes import F64, I64, PYTHON, DType, Kind
 
 _KNOWN: Final = (bool, int, float, complex, Dim, Number)
 _INTEGERS: Final = (int, Dim)
@@ -65,6 +70,20 @@ def is_of(value: PythonNumber, name: str, classes: Mapping[str, type]) -> bool |
 _CLASSES: Final = {Kind.BOOL: bool, Kind.INT: int, Kind.FLOAT: float, Kind.COMPLEX: complex}
 
 
+def real_number(value: Any) -> PythonNumber | None:
+    """The number that Python makes of a computed scalar; None if it is none, or complex."""
+    number = python_number(value)
+    return None if number is None or number.kind is Kind.COMPLEX else number
+
+
+def integer_of(here: Any, rounding: str, value: PythonNumber) -> Any:
+    """The integer that a function of NumPy's rounds a real number to, of 64 bits at most."""
+    if value.kind < Kind.FLOAT:
+        return whole(value)
+    rounded = value.value if rounding == "trunc" else _numpy(rounding, here, value).value
+    return PythonNumber(cast(rounded, I64))
+
+
 def whole(value: Any) -> Any:
     """The integer that Python computes with in the place of a truth value."""
     if isinstance(value, PythonNumber) and value.kind is Kind.BOOL:
@@ -75,6 +94,19 @@ def whole(value: Any) -> Any:
 def as_float(value: PythonNumber) -> PythonNumber:
     """`float(value)` of a real number."""
     return PythonNumber.of(value.at(F64), [value])
+
+
+def complex_of(here: Any, *parts: Any) -> PythonNumber:
+    """`complex(real, imag)` of numbers, some of them computed scalars."""
+    numbers: list[Value] = []
+    for part in parts:
+        number = real_number(part)
+        if number is None:
+            if not isinstance(part, int | float | Dim):
+                raise refused("`complex`", *parts)
+            number = here.weak(part)
+        numbers.append(number.at(F64))
+    return PythonNumber(elementwise.make_complex(*numbers))
 
 
 def truth(here: Any, value: PythonNumber) -> Any:
@@ -129,22 +161,63 @@ def furthest(here: Any, name: str, items: Sequence[Any]) -> Any:
     return found
 
 
-def of_math(here: Any, name: str, numpys: str, args: Sequence[Any]) -> Any:
-    """A function of `math` that NumPy has, too; None if it is another one, or given others."""
-    if name not in _SAME and not (name == "log" and len(args) == 1):
+def of_math(here: Any, name: str, function: str, args: Sequence[Any]) -> Any:
+    """A function of `math` that NumPy or SciPy has, too; None if it is another one.
+
+    It is None, too, if all arguments are known, or if one is no real number.
+    """
+    found = [_scalar(each) for each in args]
+    if not are_numbers(found) or Kind.COMPLEX in map(kind_of, found):
         return None
-    if not are_numbers(args) or Kind.COMPLEX in map(kind_of, args):
+    rounding = _ROUNDING.get(name)
+    if rounding is not None and len(found) == 1:
+        return integer_of(here, rounding, found[0])
+    numbers = [as_float(each) if isinstance(each, PythonNumber) else each for each in found]
+    if name == "log" and len(numbers) == 2:
+        first, second = (_numpy("log", here, each) for each in numbers)
+        return _numpy("divide", here, first, second)
+    if len(numbers) != _SAME.get(name):
         return None
-    numbers = [as_float(each) if isinstance(each, PythonNumber) else each for each in args]
-    return _numpy(numpys, here, *numbers)
+    result = _numpy(function, here, *numbers)
+    return logarithm(name, numbers[0], result) if name in _BASES else result
 
 
-_SAME: Final = frozenset(
-    "sqrt cbrt exp exp2 expm1 log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh "
-    "asinh acosh atanh hypot pow copysign fabs degrees radians isnan isinf isfinite".split()
-)
+def _scalar(value: Any) -> Any:
+    """A computed scalar as Python's number; a number made of sizes, and all else, as it is."""
+    number = None if isinstance(value, Number) else real_number(value)
+    return value if number is None else number
+
+
+def logarithm(name: str, x: Weak, result: Weak) -> Weak:
+    """A logarithm to base 2 or 10, which is exact for powers as Python's is."""
+
+    def at(dtype: DType) -> Value:
+        number, power = x.at(dtype), result.at(dtype)
+        nearest = elementwise.round_even(power)
+        exact = elementwise.equal(elementwise.power(_BASES[name], nearest), number)
+        rest = where(exact, elementwise.subtract(nearest, power), filled(power, 0.0))
+        found: Value = elementwise.add(power, StopGradient()(rest))
+        return found
+
+    if isinstance(result, PythonNumber):
+        return PythonNumber.of(at(F64), [result])
+    return Weak(result.builder, result.kind, (), at)
+
+
+_BASES: Final = {"log2": 2.0, "log10": 10.0}
+_ROUNDING: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}
+_SAME: Final = {
+    **dict.fromkeys(
+        "sqrt cbrt exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh "
+        "asinh acosh atanh fabs degrees radians isnan isinf isfinite erf erfc gamma "
+        "lgamma".split(),
+        1,
+    ),
+    **dict.fromkeys("atan2 hypot pow copysign fmod".split(), 2),
+}
+"""Functions that mean the same of floats, with the number of their arguments."""
 
 
 def _numpy(name: str, here: Any, *args: Any) -> Any:
-    meaning: Any = MEANINGS[f"numpy.{name}"]
+    meaning: Any = MEANINGS[name if "." in name else f"numpy.{name}"]
     return meaning.apply(here, args, {})

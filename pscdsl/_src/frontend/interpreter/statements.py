@@ -97,9 +97,23 @@ class Widened(Exception):
         self.fact = fact
 
 
+def raises(body: Sequence[ast.stmt]) -> ast.Raise | None:
+    """The `raise` of a block that does nothing else but name what it is given."""
+    *before, last = body or [ast.Pass()]
+    plain = all(isinstance(each, ast.Assign | ast.AnnAssign) for each in before)
+    names = all(isinstance(each, ast.Name) for each in (x for y in before for x in _stored(y)))
+    return last if isinstance(last, ast.Raise) and plain and names else None
+
+
+def _stored(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.Assign):
+        return statement.targets
+    return [statement.target] if isinstance(statement, ast.AnnAssign) else []
+
+
 def is_guard(node: ast.If) -> bool:
-    """Whether an `if` does nothing but raise."""
-    return len(node.body) == 1 and isinstance(node.body[0], ast.Raise) and not node.orelse
+    """Whether an `if` does nothing but raise, on one of two ways."""
+    return raises(node.body) is not None or raises(node.orelse) is not None
 
 
 def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr | None) -> None:
@@ -109,7 +123,9 @@ def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr |
     if isinstance(value, Poison):
         return
     _admit_empty(frame, test)
-    _static_only(frame, test, value, "`assert`")
+    if is_traced(value):
+        check = f"assert {_line(frame, test)}"
+        raise _of_values(frame, test, value, "`assert`", check)
     value = operators.static_truth(value, operators.decider(frame))
     _require(frame, node, value, text if isinstance(text, str) else "")
 
@@ -123,15 +139,21 @@ def _message(frame: Frame, msg: ast.expr) -> Any:
 
 
 def check_guard(frame: Frame, node: ast.If) -> bool:
-    """`if fact: raise …`: a precondition; whether the `raise` is reached for all sizes."""
-    value = read(frame, node.test)
+    """`if fact: raise …`: a precondition; whether the body is run, and not the `else`."""
+    test, otherwise = node.test, raises(node.body) is None
+    value = read(frame, test)
     if isinstance(value, Poison):
-        return False
-    _static_only(frame, node.test, value, "`if … raise`")
+        return otherwise
+    if is_traced(value):
+        end = raises(node.orelse if otherwise else node.body)
+        assert end is not None
+        condition = f"not ({_line(frame, test)})" if otherwise else _line(frame, test)
+        check = f"if {condition}: {_line(frame, end)}"
+        raise _of_values(frame, test, value, "`if … raise`", check)
     truth = operators.static_truth(value, operators.decider(frame))
     if isinstance(truth, Undecided):
-        _require(frame, node, truth.negated(), "")
-        return False
+        _require(frame, node, truth if otherwise else truth.negated(), "")
+        return otherwise
     return truth
 
 
@@ -157,16 +179,38 @@ def _admit_empty(frame: Frame, test: ast.expr) -> None:
             raise Widened(fact)
 
 
-def _static_only(frame: Frame, test: ast.expr, value: Any, construct: str) -> None:
-    if is_traced(value):
-        raise Failure(
-            BranchOnArray(
-                construct=construct,
-                found=describe(value),
-                rewrite="check values outside, before the call",
-                span=frame.span(test),
-            )
-        )
+def _line(frame: Frame, node: ast.AST) -> str:
+    """The text of a node in one line."""
+    return " ".join(frame.source.text_of(node).split())
+
+
+def _of_values(frame: Frame, test: ast.expr, value: Any, construct: str, check: str) -> Failure:
+    """The refusal of a check of what is computed, with the check that the caller can make."""
+    if _of_arguments(frame, test):
+        assert frame.closure is not None
+        rewrite = f"make the check before the call of `{frame.closure.name}`: `{check}`"
+    else:
+        condition = _line(frame, test)
+        rewrite = f"return `{condition}` with the result, and raise where the kernel is called"
+    finding = BranchOnArray(
+        construct=construct,
+        found=describe(value),
+        rewrite=f"a compiled program raises nothing; {rewrite}",
+        span=frame.span(test),
+    )
+    return Failure(finding)
+
+
+def _of_arguments(frame: Frame, test: ast.expr) -> bool:
+    """Whether the local names of an expression are a kernel's parameters, bound once."""
+    if frame.closure is None or frame.closure is not frame.session.root:
+        return False
+    function = frame.closure.node
+    parameters = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    names = [each for each in ast.walk(function) if isinstance(each, ast.Name)]
+    bound = {each.id for each in names if not isinstance(each.ctx, ast.Load)}
+    used = {each.id for each in ast.walk(test) if isinstance(each, ast.Name)}
+    return not used & bound and not used & set(frame.names) - parameters
 
 
 _IN_BRANCH: Final = "a check of sizes in a branch that is taken when the program runs"
@@ -364,7 +408,7 @@ def _if(
     frame: Frame, node: ast.If, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
 ) -> Outcome:
     if is_guard(node):
-        return run(frame, body) if check_guard(frame, node) else None
+        return run(frame, body if check_guard(frame, node) else orelse)
     value = read(frame, test)
     if frame.program is not None and is_condition(value):
         predicate = predicate_of(frame.here(test), value, "`if`")
@@ -536,7 +580,8 @@ def _rolled(
             enter,
             partial(run, frame, body),
             source.count,
-            read_later=partial(_is_read_outside, frame, node),
+            read_later=partial(_is_read_later, frame, node),
+            rebound=_rebound(frame, body, target),
             line=source.line,
         )
         return loop.run(_bound_in(frame, body, target))
@@ -558,17 +603,56 @@ def _bound_in(frame: Frame, body: Sequence[ast.stmt], target: ast.expr | None = 
     return list(found)
 
 
-def _is_read_outside(frame: Frame, loop: ast.stmt, name: str) -> bool:
-    """Whether a name is read outside of a loop, by whatever the function does."""
+def _is_read_later(frame: Frame, loop: ast.For | ast.While, name: str) -> bool:
+    """Whether a name may be read after a loop: behind it, in a loop around it, in a function."""
     function = None if frame.closure is None else frame.closure.node
     if function is None:
         return True
-    inside = {id(node) for node in ast.walk(loop)}
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    inside = {id(node) for statement in loop.body for node in ast.walk(statement)}
+    around = [
+        node.lineno
         for node in ast.walk(function)
-        if id(node) not in inside
-    )
+        if isinstance(node, ast.For | ast.While) and any(each is loop for each in ast.walk(node))
+    ]
+    begin = min((loop.lineno, *around))
+    reads = [node for node in _names(function, name) if id(node) not in inside]
+    return _is_captured(function, name) or any(node.lineno >= begin for node in reads)
+
+
+def _is_captured(function: FunctionNode, name: str) -> bool:
+    """Whether a function within a function reads a name."""
+    nested = [node for node in ast.walk(function) if isinstance(node, FunctionNode)]
+    return any(node is not function and _names(node, name) for node in nested)
+
+
+def _names(tree: ast.AST, name: str) -> list[ast.Name]:
+    """Where a name is read."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    return [node for node in found if not isinstance(node.ctx, ast.Store)]
+
+
+def _rebound(frame: Frame, body: Sequence[ast.stmt], tested: ast.expr) -> frozenset[str]:
+    """The names that a step binds before anything reads them."""
+    function = None if frame.closure is None else frame.closure.node
+    if function is None:
+        return frozenset()
+    found: set[str] = set()
+    read = _used(tested)
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            read |= _used(statement.value)
+            found |= {each.id for each in statement.targets if isinstance(each, ast.Name)} - read
+        elif isinstance(statement, ast.Expr | ast.AugAssign):
+            read |= _used(statement)
+        else:
+            break
+        for target in _stored(statement):
+            read |= _used(target)
+    return frozenset([name for name in found if not _is_captured(function, name)])
+
+
+def _used(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def _unrolled(
@@ -681,7 +765,8 @@ def _rolled_while(
             partial(run, frame, steps),
             None,
             tests,
-            read_later=partial(_is_read_outside, frame, node),
+            read_later=partial(_is_read_later, frame, node),
+            rebound=_rebound(frame, steps, test),
         )
         return made.run(_bound_in(frame, steps))
 

@@ -61,7 +61,10 @@ def run_try(
     known = len(frame.session.findings)
     outcome = run(frame, body)
     if handlers and len(frame.session.findings) == known:
-        _require(frame, (each for each in map(_value, body) if not _is_safe(frame, each)))
+        for statement in body:
+            if not _is_safe(frame, _value(statement)):
+                rewrite = _of_matrices(frame, body, handlers) or _REWRITE
+                raise _may_raise(frame, _value(statement), rewrite)
     if outcome is None and orelse:
         outcome = run(frame, orelse)
     if not finalbody:
@@ -74,8 +77,8 @@ def run_try(
     return outcome
 
 
-def _refused(what: str, *labels: Label) -> Failure:
-    found = Unsupported(what=what, rewrite=_REWRITE)
+def _refused(what: str, *labels: Label, rewrite: str = _REWRITE) -> Failure:
+    found = Unsupported(what=what, rewrite=rewrite)
     return Failure(found.labelled(*labels) if labels else found)
 
 
@@ -99,7 +102,36 @@ def _require_known(frame: Frame, handler: ast.ExceptHandler) -> None:
 def _require(frame: Frame, raising: Iterator[ast.AST]) -> None:
     """A Failure for the first part that may raise."""
     for each in raising:
-        raise _refused("`try` whose body may raise", Label(frame.span(each), "this may"))
+        raise _may_raise(frame, each)
+
+
+def _may_raise(frame: Frame, node: ast.AST, rewrite: str = _REWRITE) -> Failure:
+    label = Label(frame.span(node), "this may")
+    return _refused("`try` whose body may raise", label, rewrite=rewrite)
+
+
+def _of_matrices(
+    frame: Frame, body: list[ast.stmt], handlers: list[ast.ExceptHandler]
+) -> str | None:
+    """What says the same of one function of a matrix that is NaN here where it raises in NumPy."""
+    call = _value(body[0])
+    if len(body) != 1 or not isinstance(call, ast.Call):
+        return None
+    function = frame.session.ledger.value(call.func)
+    if not isinstance(function, Meaning) or not function.name.startswith("numpy.linalg."):
+        return None
+    text = frame.source.text_of
+    name, module = text(call.func), text(call.func).partition(".linalg")[0]
+    stored = body[0].targets[0] if isinstance(body[0], ast.Assign) else ast.Name("found")
+    result = stored.id if isinstance(stored, ast.Name) else "found"
+    steps = [f"`{name}` is NaN where it raises in NumPy: `{result} = {text(call)}`"]
+    other = handlers[0].body
+    if len(handlers) == 1 and len(other) == 1 and isinstance(other[0], ast.Return | ast.Assign):
+        value = _value(other[0])
+        steps.append(f"`{module}.where({module}.isnan({result}).any(), {text(value)}, {result})`")
+    else:
+        steps.append(f"return `{module}.isnan({result}).any()` too, and raise after the call")
+    return ", and ".join(steps)
 
 
 def _is_plain(statement: ast.stmt) -> bool:
