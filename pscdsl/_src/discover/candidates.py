@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
+from pscdsl._src.discover.calls import UNKNOWN, fits
 from pscdsl._src.discover.usage import Usage
 from pscdsl._src.frontend.annotations import renamed
 from pscdsl._src.frontend.values import Applicable
@@ -394,6 +397,8 @@ MATRICES = frozenset("A B H M P Q R W X Y Z".split())
 """Names that are matrices more often than not."""
 NO_DEFAULT = object()
 MAX_ITEMS = 8
+MAX_VALUES = 3
+"""Integers that calls pass with which a static parameter is tried."""
 
 
 @dataclass(frozen=True)
@@ -421,16 +426,55 @@ FUNCTION = StaticSpec("Callable", (AnyFunction(),))
 
 
 def alternatives(
-    name: str, usage: Usage, hint: Hint, default: Any = NO_DEFAULT, position: int = 0
+    name: str,
+    usage: Usage,
+    hint: Hint,
+    default: Any = NO_DEFAULT,
+    position: int = 0,
+    passed: Sequence[Any] = (),
 ) -> tuple[Alternative, ...]:
-    """What a parameter may be, the likeliest first; never empty; `position` is its place."""
-    found = [*_alternatives(name, usage, hint, default, position)]
+    """What a parameter may be, the likeliest first; never empty; `position` is its place.
+
+    It is what fits the arguments that are `passed` for it, if anything does.
+    """
+    values = [each for each in map(_as_array, passed) if each is not UNKNOWN]
+    found = [*_alternatives(name, usage, hint, default, position, values)]
     kept: dict[Spec, Alternative] = {}
     for each in found:
         if usage.static and not _is_integer(each.spec):  # it is used as a size
             each = replace(each, cost=each.cost + 6)
         kept.setdefault(each.spec, each)
-    return tuple(kept.values())
+    given = [each for each in values if each is not None or default is not None]
+    none = [each for each in kept.values() if each.kind == "none"]
+    fitting = [
+        each
+        for each in kept.values()
+        if each.kind != "none" and all(fits(each.spec, value) for value in given)
+    ]
+    return (*none, *fitting) if fitting else tuple(kept.values())
+
+
+def _as_array(value: Any) -> Any:
+    """An argument; a list of numbers as the array that NumPy makes of it."""
+    if isinstance(value, list):
+        try:
+            array = np.asarray(value)
+        except (ValueError, TypeError):
+            return UNKNOWN
+        return array if array.dtype.kind in "biufc" else UNKNOWN
+    return value
+
+
+def _of_arguments(name: str, values: Sequence[Any]) -> Iterator[Alternative]:
+    """The arrays that arguments are."""
+    for value in values:
+        if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
+            kind = np.asarray(value).dtype.kind
+            dtype = {"b": BOOL, "i": INT, "u": "UInt", "c": COMPLEX}.get(kind, FLOAT)
+            dims = tuple(fresh(name, axis) for axis in range(np.ndim(value)))
+            if type(value) is int:
+                yield Alternative("array", array(FLOAT), 0)
+            yield Alternative("array", array(dtype, *dims), 0)
 
 
 def _is_integer(spec: Spec) -> bool:
@@ -438,22 +482,24 @@ def _is_integer(spec: Spec) -> bool:
 
 
 def _alternatives(
-    name: str, usage: Usage, hint: Hint, default: Any, position: int
+    name: str, usage: Usage, hint: Hint, default: Any, position: int, passed: Sequence[Any]
 ) -> Iterator[Alternative]:
     if usage.called or hint.kind == "callable" or isinstance(default, Applicable):
         yield Alternative("function", FUNCTION, 0)
     if default is None:
         yield Alternative("none", NoneSpec(), 0)
-    static = list(_static(usage, hint, default, position))
+    static = list(_static(usage, hint, default, position, passed))
     if hint.kind in ("int", "bool", "str") or usage.static or usage.strings or usage.flag:
         yield from static
         static = []
     elif default is not NO_DEFAULT and isinstance(default, bool | int | str):
         yield from static
         static = []
-    items = usage.items or [Usage() for _ in range(literal_length(default))]
+    lengths = [literal_length(default), *map(literal_length, passed)]
+    items = usage.items or [Usage() for _ in range(max(lengths))]
     if 0 < len(items) <= MAX_ITEMS and not usage.exactly:
         yield from _tuples(name, items)
+    yield from _of_arguments(name, passed)
     yield from _arrays(name, usage, hint, default)
     if usage.looped:
         yield from _repeated(name)
@@ -465,9 +511,13 @@ def literal_length(default: Any) -> int:
     return len(default) if is_tuple(default) else 0
 
 
-def _static(usage: Usage, hint: Hint, default: Any, position: int) -> Iterator[Alternative]:
+def _static(
+    usage: Usage, hint: Hint, default: Any, position: int, passed: Sequence[Any]
+) -> Iterator[Alternative]:
     """Values known while checking: the default, what is compared with, or a small number."""
-    strings = list(dict.fromkeys([*usage.strings, *hint.strings]))
+    given = [value for value in passed if isinstance(value, str)]
+    integers = [value for value in passed if type(value) is int][:MAX_VALUES]
+    strings = list(dict.fromkeys([*given, *usage.strings, *hint.strings]))
     if isinstance(default, str):
         strings = list(dict.fromkeys([default, *strings]))
     if strings:
@@ -475,16 +525,15 @@ def _static(usage: Usage, hint: Hint, default: Any, position: int) -> Iterator[A
     elif isinstance(default, bool):
         yield Alternative("static", StaticSpec("bool", (default, not default)), 0)
     elif isinstance(default, int):
-        samples = dict.fromkeys((default, 0, 1, 2, 3, 4))
+        samples = dict.fromkeys((default, *integers, 0, 1, 2, 3, 4))
         yield Alternative("static", StaticSpec("int", tuple(samples)), 0)
     elif default is None or default is NO_DEFAULT:
         # Parameters differ, also from what the function says, so that results tell them apart.
         first = 2 + position % 3
         while first in usage.numbers:
             first += 3
-        integer = Alternative(
-            "static", StaticSpec("int", tuple(dict.fromkeys((first, 0, 1, 2, 3, 4)))), 1
-        )
+        samples = dict.fromkeys((*integers, first, 0, 1, 2, 3, 4))
+        integer = Alternative("static", StaticSpec("int", tuple(samples)), 1)
         boolean = Alternative("static", StaticSpec("bool", (False, True)), 1)
         if hint.kind == "bool" or (usage.flag and hint.kind != "int" and not usage.static):
             integer, boolean = boolean, integer
@@ -518,7 +567,8 @@ def _repeated(name: str) -> Iterator[Alternative]:
 def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
     dtype = BOOL if usage.mask else INT if usage.index else hint.dtype or FLOAT
     others = [each for each in (FLOAT, INT, BOOL, COMPLEX) if each != dtype]
-    for cost, rank in enumerate(_ranks(name, usage, hint, default)):
+    ranks = _ranks(name, usage, hint, default)
+    for cost, rank in enumerate(ranks):
         dims = tuple(fresh(name, axis) for axis in range(rank))
         yield Alternative("array", array(dtype, *dims), cost)
         for other in others:

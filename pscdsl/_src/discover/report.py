@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from pscdsl._src.checker.report.machine_readable import finding_object
 from pscdsl._src.checker.report.terminal import render_one
 from pscdsl._src.discover.candidates import Candidate, Hint, owner
+from pscdsl._src.discover.search import is_open
 from pscdsl._src.discover.usage import FunctionStatement, Usage
-from pscdsl._src.discover.widening import BATCH, is_open
+from pscdsl._src.discover.widening import BATCH
 from pscdsl._src.frontend.text.display import (
     Sources,
     printable,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import heapq
 import re
+import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from pscdsl._src.discover.candidates import (
     map_arrays,
     owner,
 )
+from pscdsl._src.discover.calls import Call, admits
 from pscdsl._src.discover.usage import FunctionStatement
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.functions import Closure
@@ -37,6 +39,7 @@ from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span, plainly
 from pscdsl.typing.dims import Dim, DimSyntaxError, Size, as_terms, parse, variable
+from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
@@ -60,6 +63,10 @@ MAX_STEPS = 10_000
 """Statements that one trial may be, loops unrolled and helpers inlined."""
 MAX_CHOICES = 128
 """Choices of dtypes, ranks and static values that a signature is verified with."""
+MAX_SECONDS = 5.0
+"""Of the trials of one function."""
+NUMBERS = (0, 1, 2, 3, 4)
+"""What `psc.Static[int]` is tried with."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +89,12 @@ class Trial:
 class Trials:
     """The trials of one function."""
 
-    def __init__(self, closure: Closure) -> None:
+    def __init__(
+        self, closure: Closure, calls: Sequence[Call] = (), deadline: float = float("inf")
+    ) -> None:
         self.closure = closure
+        self.calls = calls
+        self.deadline = min(deadline, time.thread_time() + MAX_SECONDS)
         self.count = 0
         self.work = 0
         self.nodes = sum(1 for _ in ast.walk(closure.node))
@@ -93,7 +104,7 @@ class Trials:
     @property
     def exhausted(self) -> bool:
         """Whether no more work is to be done for this function."""
-        return self.work > MAX_WORK
+        return self.work > MAX_WORK or time.thread_time() > self.deadline
 
     def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
         """The function as a kernel with the candidate's signature."""
@@ -152,9 +163,66 @@ class Trials:
                 definition.steps = 0
         return accepted > 0
 
+    def refused(self, candidate: Candidate) -> list[Call]:
+        """The known calls that the candidate refuses."""
+        definition = self.definition(candidate)
+
+        def every_value(name: str, spec: StaticSpec) -> bool:
+            return is_open(spec, candidate, name)
+
+        return [
+            each
+            for each in self.calls
+            if each.arguments is not None
+            and not admits(definition, each, self.closure.defaults, every_value)
+        ]
+
+    def takes_calls(self, candidate: Candidate) -> bool:
+        """Whether the known calls are admitted, and no number is one of a few for no reason."""
+        return not self.refused(candidate) and not self.literal(candidate)
+
+    def literal(self, candidate: Candidate) -> list[str]:
+        """The parameters of which only numbers are taken that nothing speaks for."""
+        found: list[str] = []
+        for name, spec in candidate.specs:
+            if isinstance(spec, StaticSpec) and spec.kind == "int":
+                passed = [c.arguments[name] for c in self.calls if name in (c.arguments or ())]
+                values = [value for value in (*passed, self.closure.defaults.get(name))]
+                if not any(type(value) is int for value in values):
+                    good = [v for v in NUMBERS if self._takes(candidate, name, v)]
+                    if len(good) < 2 or good != list(range(good[0], len(NUMBERS))):
+                        found.append(name)
+        return found
+
+    def _takes(self, candidate: Candidate, name: str, value: int) -> bool:
+        specs = tuple(
+            (n, replace(s, samples=(value,)) if n == name and isinstance(s, StaticSpec) else s)
+            for n, s in candidate.specs
+        )
+        return self.run(replace(candidate, specs=specs)).program is not None
+
     def _internal(self, what: str) -> tuple[Diagnostic, ...]:
         span = self.closure.source.span(self.closure.node).head(3)
         return (InternalError(what=f"function `{self.closure.name}`: {what}", span=span),)
+
+
+def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
+    """Whether a static parameter takes every value of its type that its preconditions admit."""
+    samples = {StaticType(each) for each in spec.samples or ()}
+    if spec.kind == "bool":
+        return samples >= {StaticType(False), StaticType(True)}
+    if spec.kind != "int":
+        return False
+    bounds = [
+        fact.explicit_lower_bound() for fact in candidate.facts if fact.names() == frozenset({name})
+    ]
+    least = max((bound[1] for bound in bounds if bound is not None), default=0)
+    return samples >= {StaticType(value) for value in NUMBERS if value >= least}
+
+
+def usual_dtype(dtypes: DTypeClass) -> DType:
+    """The member of a class of dtypes that NumPy makes by default."""
+    return max(dtypes.usual_first()[:2], key=lambda each: each.bits)
 
 
 def first_choice(signature: Signature, rank: int = 1) -> Choice:
@@ -177,7 +245,7 @@ def first_choice(signature: Signature, rank: int = 1) -> Choice:
             elif isinstance(part, OptionalSpec):
                 given[where] = True
     return Choice(
-        dtypes=tuple((name, each.usual_first()[0]) for name, each in dtypes.items()),
+        dtypes=tuple((name, usual_dtype(each)) for name, each in dtypes.items()),
         ranks=tuple(groups.items()),
         lengths=tuple(lengths.items()),
         given=tuple(given.items()),
@@ -445,6 +513,7 @@ def search(
     branches: Branches,
     limit: int = MAX_TRIALS,
     preconditions: bool = True,
+    calls: bool = True,
 ) -> Search:
     """The cheapest candidate that is accepted, or the trials that failed."""
     found = Search()
@@ -458,10 +527,17 @@ def search(
     while queue and len(found.failed) < limit and not trials.exhausted:
         _, _, candidate = heapq.heappop(queue)
         trial = trials.run(candidate)
-        if trial.program is not None:
+        if trial.program is not None and (not calls or trials.takes_calls(candidate)):
             found.accepted, found.trial = candidate, trial
             return found
         found.failed.append((candidate, trial))
+        if trial.program is not None:
+            for name, _ in candidate.specs:
+                for successor in _other_kinds(candidate, name, options[name]):
+                    if successor not in seen:
+                        seen.add(successor)
+                        heapq.heappush(queue, (successor.cost, next(order), successor))
+            continue
         blocking = [error for error in trial.errors if firmness(error)]
         found.blocked = tuple(each for each in blocking if not branches.hold(each))
         if found.blocked:
@@ -512,7 +588,7 @@ def _successors(
             yield from _other_kinds(candidate, name, options[name], first)
         if first.code.startswith("PSC4"):
             words = f"{first.message()} {first.label()}"
-            if any(dtype in words for dtype in ("f64", "c128", "i32")):
+            if any(dtype in words for dtype in ("f64", "c128", "i32", "f32")):
                 wide = retyped(candidate, FLOAT, "f64", cost=2)
                 yield retyped(wide, COMPLEX, "c128")
 
@@ -580,18 +656,22 @@ def _consistent(candidate: Candidate) -> bool:
 
 
 def _other_kinds(
-    candidate: Candidate, name: str, options: Sequence[Alternative], finding: Diagnostic
+    candidate: Candidate,
+    name: str,
+    options: Sequence[Alternative],
+    finding: Diagnostic | None = None,
 ) -> Iterator[Candidate]:
     """The next thing of each kind that a parameter may be."""
+    code = "" if finding is None else finding.code
     index = [each for each, _ in candidate.specs].index(name)
     position = candidate.positions[index]
     current = options[position]
     wanted = {"array", "none", "declared"}
-    if finding.code in _WANTS_STATIC or current.kind == "static":
+    if not code or code in _WANTS_STATIC or current.kind == "static":
         wanted.add("static")
-    if finding.code in _WANTS_TUPLE or current.kind == "tuple":
+    if not code or code in _WANTS_TUPLE or current.kind == "tuple":
         wanted.add("tuple")
-    if finding.code.startswith("PSC4") or finding.code in ("PSC321", "PSC314", "PSC110"):
+    if not code or code.startswith("PSC4") or code in ("PSC321", "PSC314", "PSC110"):
         wanted.add("dtype")
     for other, option in enumerate(options):
         if other == position or option.kind not in wanted:
@@ -602,7 +682,7 @@ def _other_kinds(
             continue
         wanted.discard(option.kind) if option.kind != "dtype" and other > position else None
         step = max(option.cost - current.cost, 0)
-        if option.kind == "static" and finding.code in _WANTS_STATIC:
+        if option.kind == "static" and code in _WANTS_STATIC:
             step = 0
         yield candidate.with_spec(name, option.spec, other, 2 + step)
 

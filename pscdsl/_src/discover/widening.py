@@ -16,13 +16,16 @@ from pscdsl._src.discover.candidates import (
     map_arrays,
 )
 from pscdsl._src.discover.search import (
+    NUMBERS,
     Blame,
     Branches,
     Trials,
     firmness,
     first_choice,
+    is_open,
     retyped,
     search,
+    usual_dtype,
 )
 from pscdsl._src.language.writes import own_type
 from pscdsl.typing.array_types import ArrayType, NoneType, StaticType, TupleType, Type
@@ -73,7 +76,7 @@ def _classes(candidate: Candidate) -> dict[DType, DTypeClass]:
         for _, part in walk_paths(spec, name):
             if isinstance(part, ArraySpec) and isinstance(part.dtype, DTypeClass):
                 if len(part.dtype.members) > 1:
-                    found[part.dtype.usual_first()[0]] = part.dtype
+                    found[usual_dtype(part.dtype)] = part.dtype
     return found
 
 
@@ -115,10 +118,6 @@ def _with_name(spec: Spec, name: str, value: int) -> Spec:
 # Static parameters: which of their values a function takes.
 
 
-NUMBERS = (0, 1, 2, 3, 4)
-"""What `psc.Static[int]` is tried with."""
-
-
 def fixed(candidate: Candidate) -> Candidate:
     """Only the first of each parameter's static values."""
     return _with_samples(candidate, {n: (s.samples or ())[:1] for n, s in _static(candidate)})
@@ -141,7 +140,7 @@ def _with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) 
 
 def first_dtypes(candidate: Candidate) -> Candidate:
     """The usual dtype in place of each class."""
-    for old, new in ((FLOAT, "f32"), (INT, "i32"), (BOOL, "bool"), (COMPLEX, "c64")):
+    for old, new in ((FLOAT, "f64"), (INT, "i64"), (BOOL, "bool"), (COMPLEX, "c128")):
         candidate = retyped(candidate, old, new)
     return candidate
 
@@ -192,20 +191,6 @@ def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterat
                     yield Refused(name, value, blocking[0])
 
 
-def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
-    """Whether a static parameter takes every value of its type that its preconditions admit."""
-    samples = {StaticType(each) for each in spec.samples or ()}
-    if spec.kind == "bool":
-        return samples >= {StaticType(False), StaticType(True)}
-    if spec.kind != "int":
-        return False
-    bounds = [
-        fact.explicit_lower_bound() for fact in candidate.facts if fact.names() == frozenset({name})
-    ]
-    least = max((bound[1] for bound in bounds if bound is not None), default=0)
-    return samples >= {StaticType(value) for value in NUMBERS if value >= least}
-
-
 # Other ranks: signatures of the same function in which one array has another number of axes.
 
 
@@ -237,7 +222,7 @@ def other_ranks(
             tried += 1
             pinned = {n: (_fresh(options[n], s),) for n, s in accepted.specs}
             options_here = {**pinned, name: (option,)}
-            found = search(trials, options_here, blame, branches, MAX_STEPS, preconditions=False)
+            found = search(trials, options_here, blame, branches, MAX_STEPS, False, False)
             if found.accepted is not None:
                 yield found.accepted
 
@@ -259,11 +244,13 @@ def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
     if not trials.accepts(first_dtypes(fixed(accepted))):
         return None
     candidate = opened(trials, _as_it_asserts(trials, accepted))
-    candidate = _batched(trials, candidate)
-    for each in _dtypes(candidate):
+    fitting: Candidate | None = None
+    for each in _dtypes(_batched(trials, candidate)):
         if trials.accepts(each):
-            return each
-    return None
+            if not trials.refused(each):
+                return each
+            fitting = fitting or each
+    return fitting
 
 
 def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
@@ -287,6 +274,8 @@ def _batched(trials: Trials, candidate: Candidate) -> Candidate:
     quick = first_dtypes(fixed(candidate))
     for each in _groupings(candidate):
         grouped = replace(quick, specs=_grouped(quick, each))
+        if trials.refused(replace(candidate, specs=_grouped(candidate, each))):
+            continue
         if trials.accepts(grouped) and declared_result(trials, grouped) is not None:
             return replace(candidate, specs=_grouped(candidate, each))
     return candidate
@@ -352,10 +341,10 @@ def _dtypes(candidate: Candidate) -> Iterator[Candidate]:
         if isinstance(part, ArraySpec) and isinstance(part.dtype, DTypeClass)
     }
     if INT in classes:
-        for dtype in ("i32", "i64"):
+        for dtype in ("i64", "i32"):
             yield retyped(candidate, INT, dtype)
     if FLOAT in classes:
-        for dtype in ("f32", "f64"):
+        for dtype in ("f64", "f32"):
             narrow = retyped(candidate, FLOAT, dtype)
             yield narrow
             if INT in classes:
