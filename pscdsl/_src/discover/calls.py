@@ -16,7 +16,7 @@ import time
 import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -108,6 +108,12 @@ class Call:
     def known(self) -> bool:
         """Whether all of its arguments are known."""
         return self.arguments is not None and not any(map(_unknown, self.arguments.values()))
+
+    def with_arrays(self) -> Call:
+        """The call with arrays in place of lists of numbers."""
+        if self.arguments is None:
+            return self
+        return replace(self, arguments={n: as_array(v) for n, v in self.arguments.items()})
 
 
 class _Stop(Exception):
@@ -266,6 +272,17 @@ def _passed(
     """The arguments of a call by parameter, without what is left to defaults."""
     positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     return {**dict(zip(positional[bound:], args, strict=False)), **kwargs}
+
+
+def as_array(value: Any) -> Any:
+    """An argument; a list of numbers as the array that NumPy makes of it."""
+    if isinstance(value, list):
+        try:
+            array = np.asarray(value)
+        except (ValueError, TypeError):
+            return UNKNOWN
+        return array if array.dtype.kind in "biufc" else UNKNOWN
+    return value
 
 
 def _unknown(value: Any) -> bool:

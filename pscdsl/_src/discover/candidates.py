@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.discover.calls import UNKNOWN, fits
+from pscdsl._src.discover.calls import UNKNOWN, as_array, fits
 from pscdsl._src.discover.usage import Usage
 from pscdsl._src.frontend.annotations import renamed
 from pscdsl._src.frontend.values import Applicable
@@ -236,6 +236,22 @@ def generalised(size: Size, value: int, name: str) -> Size:
     return size if total == size else total
 
 
+def with_coefficient(size: Size, value: int, name: Size) -> Size:
+    """A size with another one in place of a number that multiplies in it; itself without one."""
+    if isinstance(size, int):
+        return name if size == value else size
+    terms = as_terms(size)
+    if all(coefficient != value for _, coefficient in terms):
+        return size
+    total: Size = 0
+    for monomial, coefficient in terms:
+        product: Size = name if coefficient == value else coefficient
+        for factor in monomial:
+            product = product * _factor(factor)
+        total = total + product
+    return total
+
+
 # What a parameter may be, in the order in which it is tried: all evidence taken together.
 
 
@@ -437,7 +453,7 @@ def alternatives(
 
     It is what fits the arguments that are `passed` for it, if anything does.
     """
-    values = [each for each in map(_as_array, passed) if each is not UNKNOWN]
+    values = [each for each in map(as_array, passed) if each is not UNKNOWN]
     found = [*_alternatives(name, usage, hint, default, position, values)]
     kept: dict[Spec, Alternative] = {}
     for each in found:
@@ -452,17 +468,6 @@ def alternatives(
         if each.kind != "none" and all(fits(each.spec, value) for value in given)
     ]
     return (*none, *fitting) if fitting else tuple(kept.values())
-
-
-def _as_array(value: Any) -> Any:
-    """An argument; a list of numbers as the array that NumPy makes of it."""
-    if isinstance(value, list):
-        try:
-            array = np.asarray(value)
-        except (ValueError, TypeError):
-            return UNKNOWN
-        return array if array.dtype.kind in "biufc" else UNKNOWN
-    return value
 
 
 def _of_arguments(name: str, values: Sequence[Any]) -> Iterator[Alternative]:
@@ -503,7 +508,8 @@ def _alternatives(
     yield from _arrays(name, usage, hint, default)
     if usage.looped:
         yield from _repeated(name)
-    yield from static
+    if hint.kind not in ("scalar", "array") and not isinstance(default, float | complex):
+        yield from static
 
 
 def literal_length(default: Any) -> int:

@@ -7,20 +7,23 @@ import heapq
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from itertools import chain, count, islice, product
+from itertools import chain, combinations, count, islice, product
 
 from pscdsl._src.discover.candidates import (
+    BOOL,
     COMPLEX,
     FLOAT,
+    INT,
     Alternative,
     Candidate,
     array,
     generalised,
     map_arrays,
     owner,
+    with_coefficient,
 )
 from pscdsl._src.discover.calls import Call, admits
 from pscdsl._src.discover.usage import FunctionStatement
@@ -31,6 +34,7 @@ from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact, sufficient_bound
+from pscdsl.typing.codes.control import LoopLengthsDiffer
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.purity import Mutation
@@ -38,7 +42,7 @@ from pscdsl.typing.codes.shapes import ImpossibleReshape, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span, plainly
-from pscdsl.typing.dims import Dim, DimSyntaxError, Size, as_terms, parse, variable
+from pscdsl.typing.dims import Dim, DimSyntaxError, Size, as_terms, names, parse, variable
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -90,10 +94,16 @@ class Trials:
     """The trials of one function."""
 
     def __init__(
-        self, closure: Closure, calls: Sequence[Call] = (), deadline: float = float("inf")
+        self,
+        closure: Closure,
+        calls: Sequence[Call] = (),
+        deadline: float = float("inf"),
+        sizes: Collection[str] = (),
     ) -> None:
         self.closure = closure
         self.calls = calls
+        self.sizes = sizes
+        """The parameters that the function uses as sizes or axes."""
         self.deadline = min(deadline, time.thread_time() + MAX_SECONDS)
         self.count = 0
         self.work = 0
@@ -144,8 +154,11 @@ class Trials:
         """Whether every choice of a candidate is a program, or excluded by a precondition."""
         definition = self.definition(candidate, result)
         choices = definition.signature.choices()
-        if choices is None or definition.signature.combinations() > MAX_CHOICES:
+        if choices is None:
             return False
+        if definition.signature.combinations() > MAX_CHOICES:
+            alone = [*_apart(candidate)]
+            return len(alone) > 1 and all(self.accepts(each, result) for each in alone)
         accepted = 0
         for choice in choices:
             if self.exhausted:
@@ -163,8 +176,8 @@ class Trials:
                 definition.steps = 0
         return accepted > 0
 
-    def refused(self, candidate: Candidate) -> list[Call]:
-        """The known calls that the candidate refuses."""
+    def refused(self, candidate: Candidate, *, lists: bool = False) -> list[Call]:
+        """The known calls that the candidate refuses; lists count as arrays, unless `lists`."""
         definition = self.definition(candidate)
 
         def every_value(name: str, spec: StaticSpec) -> bool:
@@ -174,36 +187,53 @@ class Trials:
             each
             for each in self.calls
             if each.arguments is not None
-            and not admits(definition, each, self.closure.defaults, every_value)
+            and not admits(
+                definition,
+                each if lists else each.with_arrays(),
+                self.closure.defaults,
+                every_value,
+            )
         ]
-
-    def takes_calls(self, candidate: Candidate) -> bool:
-        """Whether the known calls are admitted, and no number is one of a few for no reason."""
-        return not self.refused(candidate) and not self.literal(candidate)
-
-    def literal(self, candidate: Candidate) -> list[str]:
-        """The parameters of which only numbers are taken that nothing speaks for."""
-        found: list[str] = []
-        for name, spec in candidate.specs:
-            if isinstance(spec, StaticSpec) and spec.kind == "int":
-                passed = [c.arguments[name] for c in self.calls if name in (c.arguments or ())]
-                values = [value for value in (*passed, self.closure.defaults.get(name))]
-                if not any(type(value) is int for value in values):
-                    good = [v for v in NUMBERS if self._takes(candidate, name, v)]
-                    if len(good) < 2 or good != list(range(good[0], len(NUMBERS))):
-                        found.append(name)
-        return found
-
-    def _takes(self, candidate: Candidate, name: str, value: int) -> bool:
-        specs = tuple(
-            (n, replace(s, samples=(value,)) if n == name and isinstance(s, StaticSpec) else s)
-            for n, s in candidate.specs
-        )
-        return self.run(replace(candidate, specs=specs)).program is not None
 
     def _internal(self, what: str) -> tuple[Diagnostic, ...]:
         span = self.closure.source.span(self.closure.node).head(3)
         return (InternalError(what=f"function `{self.closure.name}`: {what}", span=span),)
+
+
+def fixed(candidate: Candidate) -> Candidate:
+    """Only the first of each parameter's static values."""
+    return with_samples(candidate, {n: (s.samples or ())[:1] for n, s in statics(candidate)})
+
+
+def statics(candidate: Candidate) -> Iterator[tuple[str, StaticSpec]]:
+    for name, spec in candidate.specs:
+        if isinstance(spec, StaticSpec) and spec.kind != "Callable":
+            yield name, spec
+
+
+def with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) -> Candidate:
+    specs: list[tuple[str, Spec]] = []
+    for name, spec in candidate.specs:
+        if isinstance(spec, StaticSpec) and name in samples:
+            spec = replace(spec, samples=samples[name])
+        specs.append((name, spec))
+    return replace(candidate, specs=tuple(specs))
+
+
+def first_dtypes(candidate: Candidate) -> Candidate:
+    """The usual dtype in place of each class."""
+    for old, new in ((FLOAT, "f64"), (INT, "i64"), (BOOL, "bool"), (COMPLEX, "c128")):
+        candidate = retyped(candidate, old, new)
+    return candidate
+
+
+def _apart(candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate with its first static values, and with all values of one of them."""
+    yield fixed(candidate)
+    quick = first_dtypes(fixed(candidate))
+    for name, spec in statics(candidate):
+        if len(spec.samples or ()) > 1:
+            yield with_samples(quick, {name: spec.samples or ()})
 
 
 def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
@@ -441,6 +471,9 @@ def demands(finding: Diagnostic) -> Iterator[Fact]:
 
 
 def _equalities(finding: Diagnostic) -> Iterator[Fact]:
+    if isinstance(finding, LoopLengthsDiffer):
+        lengths = [size for text in finding.lengths if (size := _size(text)) is not None]
+        yield from (Fact("==", lengths[0], other) for other in lengths[1:])
     for text in (finding.label(), finding.message()):
         for found in _IS_NOT.finditer(text):
             left, right = _size(found[1]), _size(found[2])
@@ -513,9 +546,9 @@ def search(
     branches: Branches,
     limit: int = MAX_TRIALS,
     preconditions: bool = True,
-    calls: bool = True,
+    suits: Callable[[Candidate], bool] = lambda candidate: True,
 ) -> Search:
-    """The cheapest candidate that is accepted, or the trials that failed."""
+    """The cheapest candidate that is accepted and that suits, or the trials that failed."""
     found = Search()
     start = Candidate(
         tuple((name, each[0].spec) for name, each in options.items()), (), (0,) * len(options)
@@ -527,7 +560,7 @@ def search(
     while queue and len(found.failed) < limit and not trials.exhausted:
         _, _, candidate = heapq.heappop(queue)
         trial = trials.run(candidate)
-        if trial.program is not None and (not calls or trials.takes_calls(candidate)):
+        if trial.program is not None and suits(candidate):
             found.accepted, found.trial = candidate, trial
             return found
         found.failed.append((candidate, trial))
@@ -565,11 +598,13 @@ def _successors(
         yield replace(candidate, stored=candidate.stored | stored)
         return
     guesses = [error for error in errors if firmness(error) is Firmness.GUESS]
+    yield from _all_bounds(candidate, guesses)
     for first in (guesses or list(errors))[:1]:
         for fact in demands(first):
             several = [*_in_terms_of_statics(candidate, fact)]
             if not fact.names() <= candidate.named():  # it is about the counter of a loop
                 several = []
+            several = [each for each in several if not _leaves_nothing(candidate, each)]
             for each in several:
                 changed = candidate.requiring(each)
                 if changed is not None and _consistent(changed):
@@ -591,6 +626,28 @@ def _successors(
             if any(dtype in words for dtype in ("f64", "c128", "i32", "f32")):
                 wide = retyped(candidate, FLOAT, "f64", cost=2)
                 yield retyped(wide, COMPLEX, "c128")
+
+
+def _leaves_nothing(candidate: Candidate, fact: Fact) -> bool:
+    """Whether a demand bounds an array by a parameter from above: so loops have no step."""
+    statics = candidate.statics()
+    return (
+        fact.relation != "=="
+        and isinstance(fact.left, Dim)
+        and not names(fact.left) & statics
+        and (isinstance(fact.right, int) or names(fact.right) <= statics)
+    )
+
+
+def _all_bounds(candidate: Candidate, errors: Sequence[Diagnostic]) -> Iterator[Candidate]:
+    """The candidate with the bounds of sizes that several errors ask for."""
+    changed, count = candidate, 0
+    for error in errors:
+        fact = next(demands(error), None)
+        if fact is not None and fact.relation == "<=" and fact.names() <= candidate.named():
+            changed, count = changed.requiring(fact) or changed, count + 1
+    if count > 1 and _consistent(changed):
+        yield replace(changed, cost=candidate.cost + 1)
 
 
 def _with_one_size(
@@ -641,13 +698,20 @@ def _of_counters(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fac
 
 def _in_terms_of_statics(candidate: Candidate, fact: Fact) -> Iterator[Fact]:
     """A demand with a static integer in place of the number that it has in this trial."""
+    values: dict[str, int] = {}
     for name, spec in candidate.specs:
         value = spec.samples[0] if isinstance(spec, StaticSpec) and spec.samples else None
         if type(value) is not int or abs(value) < 2:
             continue
+        values[name] = value
         left, right = (generalised(s, value, name) for s in (fact.left, fact.right))
         if left is not fact.left or right is not fact.right:
             yield Fact(fact.relation, left, right)
+    for one, other in combinations(values.items(), 2):  # `x.reshape(a, b)` asks for a * b
+        both = variable(one[0]) * variable(other[0])
+        right = with_coefficient(fact.right, one[1] * other[1], both)
+        if right is not fact.right and fact.relation == "==":
+            yield Fact("==", fact.left, right)
     yield fact
 
 

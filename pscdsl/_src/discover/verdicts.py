@@ -56,6 +56,7 @@ from pscdsl._src.discover.widening import (
     opened,
     other_ranks,
     refused_values,
+    suits,
     widened,
 )
 from pscdsl._src.frontend.definitions import Definition
@@ -146,9 +147,11 @@ def examine(
         for position, (name, usage) in enumerate(used.items())
     }
     blame = Blame(source, function, tuple(used))
-    trials = Trials(closure, calls, deadline)
+    trials = Trials(closure, calls, deadline, [name for name, each in used.items() if each.static])
     seen = _Seen(module, function, trials, used, hints, options, blame, Branches(source, function))
-    found = search(trials, options, blame, seen.branches)
+    found = search(
+        trials, options, blame, seen.branches, suits=lambda each: suits(trials, each)
+    )
     final = None if found.accepted is None else _with_absent(seen, found.accepted)
     if found.accepted is None or found.trial is None or final is None:
         status, findings = _obstacle(found, seen)
@@ -166,7 +169,7 @@ def examine(
         also=tuple(each for each in also if each != text.signature)[:MAX_ALSO],
         findings=tuple(warnings),
         trials=trials.count,
-        violated=tuple(trials.refused(final)),
+        violated=tuple(trials.refused(final, lists=True)),
     )
 
 
@@ -259,10 +262,13 @@ def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...
     return _status(ordered), tuple(ordered)
 
 
-def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int]:
-    """How far a trial went before its first error, and how close it was to the evidence."""
+def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int, int]:
+    """How far a trial went before its first error, and how close it was to the evidence.
+
+    An error that is left where preconditions are granted is the one that matters.
+    """
     line = min((place(error)[0] for error in trial.errors), default=0)
-    return line, -candidate.cost, -len(set(candidate.sizes()))
+    return line, len(candidate.facts), -candidate.cost, -len(set(candidate.sizes()))
 
 
 def _status(findings: Sequence[Diagnostic]) -> Status:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pscdsl._src.discover.candidates import (
-    BOOL,
-    COMPLEX,
     FLOAT,
     INT,
     Alternative,
@@ -22,14 +20,19 @@ from pscdsl._src.discover.search import (
     Trials,
     firmness,
     first_choice,
+    first_dtypes,
+    fixed,
     is_open,
     retyped,
     search,
+    statics,
     usual_dtype,
+    with_samples,
 )
 from pscdsl._src.language.writes import own_type
 from pscdsl.typing.array_types import ArrayType, NoneType, StaticType, TupleType, Type
 from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.shapes_of_arguments import AssertionFails
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import DType
@@ -118,49 +121,59 @@ def _with_name(spec: Spec, name: str, value: int) -> Spec:
 # Static parameters: which of their values a function takes.
 
 
-def fixed(candidate: Candidate) -> Candidate:
-    """Only the first of each parameter's static values."""
-    return _with_samples(candidate, {n: (s.samples or ())[:1] for n, s in _static(candidate)})
-
-
-def _static(candidate: Candidate) -> Iterator[tuple[str, StaticSpec]]:
-    for name, spec in candidate.specs:
-        if isinstance(spec, StaticSpec) and spec.kind != "Callable":
-            yield name, spec
-
-
-def _with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) -> Candidate:
-    specs: list[tuple[str, Spec]] = []
-    for name, spec in candidate.specs:
-        if isinstance(spec, StaticSpec) and name in samples:
-            spec = replace(spec, samples=samples[name])
-        specs.append((name, spec))
-    return replace(candidate, specs=tuple(specs))
-
-
-def first_dtypes(candidate: Candidate) -> Candidate:
-    """The usual dtype in place of each class."""
-    for old, new in ((FLOAT, "f64"), (INT, "i64"), (BOOL, "bool"), (COMPLEX, "c128")):
-        candidate = retyped(candidate, old, new)
-    return candidate
-
-
 def opened(trials: Trials, candidate: Candidate) -> Candidate:
     """A candidate with all values of each static parameter that are accepted beside defaults."""
     quick = first_dtypes(fixed(candidate))
     taken: dict[str, tuple[object, ...]] = {}
     facts: list[Fact] = []
-    for name, spec in _static(candidate):
+    for name, spec in statics(candidate):
         samples = spec.samples or ()
-        good = [v for v in samples if trials.accepts(_with_samples(quick, {name: (v,)}))]
+        good = [v for v in samples if trials.accepts(with_samples(quick, {name: (v,)}))]
         taken[name] = tuple(good) or samples[:1]
         numbers = [v for v in NUMBERS if v in good]
         if spec.kind == "int" and numbers and numbers == list(range(numbers[0], 5)):
             if numbers[0]:
                 facts.append(Fact("<=", numbers[0], variable(name)))
-    several = _with_samples(replace(candidate, facts=(*facts, *candidate.facts)), taken)
-    one = _with_samples(candidate, {n: s[:1] for n, s in taken.items()})
+    several = with_samples(replace(candidate, facts=(*facts, *candidate.facts)), taken)
+    one = with_samples(candidate, {n: s[:1] for n, s in taken.items()})
     return several if trials.accepts(first_dtypes(several)) else one
+
+
+def suits(trials: Trials, candidate: Candidate) -> bool:
+    """Whether a candidate takes the known calls, and no number that only makes it work.
+
+    A static parameter takes every number from a bound on, or those that calls or a default of a
+    size pass, or those that the function itself admits.
+    """
+    if trials.refused(candidate):
+        return False
+    numbers = [name for name, spec in statics(candidate) if spec.kind == "int"]
+    unproven = [name for name in numbers if not _spoken_for(trials, name)]
+    if not unproven:
+        return True
+    final = opened(trials, candidate)
+    kept = dict(statics(final))
+    for name in unproven:
+        good = [v for v in NUMBERS if v in (kept[name].samples or ())]
+        rest = [v for v in NUMBERS if v not in good and (not good or v > good[0])]
+        if not good or not all(_asserted(trials, candidate, name, value) for value in rest):
+            return False
+    return True
+
+
+def _spoken_for(trials: Trials, name: str) -> bool:
+    """Whether a call or a default passes an integer where the function needs one."""
+    passed = [each.arguments.get(name) for each in trials.calls if each.arguments is not None]
+    if name in trials.sizes:
+        passed.append(trials.closure.defaults.get(name))
+    return any(type(value) is int for value in passed)
+
+
+def _asserted(trials: Trials, candidate: Candidate, name: str, value: int) -> bool:
+    """Whether the function itself refuses a number."""
+    quick = first_dtypes(fixed(candidate))
+    errors = trials.run(with_samples(quick, {name: (value,)})).errors
+    return bool(errors) and all(isinstance(error, AssertionFails) for error in errors)
 
 
 @dataclass(frozen=True)
@@ -178,14 +191,14 @@ class Refused:
 def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[Refused]:
     """The static values with which the function meets an obstacle that no signature avoids."""
     quick = first_dtypes(fixed(tried))
-    kept = dict(_static(final))
-    for name, spec in _static(tried):
+    kept = dict(statics(final))
+    for name, spec in statics(tried):
         if name not in kept or is_open(kept[name], final, name):
             continue
         fitting = {StaticType(each) for each in kept[name].samples or ()}
         for value in spec.samples or ():
             if StaticType(value) not in fitting:
-                errors = trials.run(_with_samples(quick, {name: (value,)})).errors
+                errors = trials.run(with_samples(quick, {name: (value,)})).errors
                 blocking = [error for error in errors if firmness(error)]
                 if blocking:
                     yield Refused(name, value, blocking[0])
@@ -222,7 +235,7 @@ def other_ranks(
             tried += 1
             pinned = {n: (_fresh(options[n], s),) for n, s in accepted.specs}
             options_here = {**pinned, name: (option,)}
-            found = search(trials, options_here, blame, branches, MAX_STEPS, False, False)
+            found = search(trials, options_here, blame, branches, MAX_STEPS, preconditions=False)
             if found.accepted is not None:
                 yield found.accepted
 
