@@ -15,7 +15,7 @@ from pscdsl._src.frontend.text.source import FunctionStatement, Source
 from pscdsl._src.support.paths import Refused, inside, real
 from pscdsl.typing.diagnostics import Failure
 
-COMPILERS = frozenset({"njit", "jit", "guvectorize"})
+COMPILERS = frozenset({"njit", "jit"})
 """Decorators that compile a function without changing what it means."""
 MAX_FILES = 2_000
 MAX_CALLERS = 12
@@ -33,7 +33,7 @@ class PlainProject(Project):
 
 def plain(source: Source) -> Source:
     """The same module without what compilers see in it; every node at its place."""
-    if not re.search(r"\b(?:njit|jit|guvectorize|prange)\b", source.text):
+    if not re.search(r"\b(?:njit|jit|prange)\b", source.text):
         return source
     tree = copy.deepcopy(source.tree)
     imported = set(_imported(tree))
@@ -55,6 +55,16 @@ def is_compiler(decorator: ast.expr, imported: set[str]) -> bool:
     """Whether a decorator is `@njit`, `@numba.jit(nopython=True)` or their like."""
     head = decorator.func if isinstance(decorator, ast.Call) else decorator
     return _last(head, imported) in COMPILERS
+
+
+def layout(decorator: ast.expr, imported: set[str]) -> list[tuple[str, ...]] | None:
+    """The sizes that `@guvectorize(…, "(n),()->(n)")` gives to parameters; None for others."""
+    if not isinstance(decorator, ast.Call) or _last(decorator.func, imported) != "guvectorize":
+        return None
+    texts = [n.value for n in decorator.args if isinstance(n, ast.Constant)]
+    text = next((each for each in texts if isinstance(each, str) and "->" in each), "")
+    groups = re.findall(r"\(([\w\s,]*)\)", text)
+    return [tuple(re.findall(r"\w+", each)) for each in groups]
 
 
 def is_prange(node: ast.expr, imported: set[str]) -> bool:
@@ -97,9 +107,9 @@ class Place:
     nested: bool = False
 
 
-def places(module: StaticModule) -> Iterator[Place]:
+def places(source: Source) -> Iterator[Place]:
     """The functions of a module in order, without methods of instances and overloads."""
-    yield from _below(module.source.tree.body, "", ())
+    yield from _below(source.tree.body, "", ())
 
 
 def _below(
@@ -160,7 +170,7 @@ def _bound(node: FunctionStatement) -> set[str]:
     return found
 
 
-# The files of a project in which functions may be called.
+# The files of a project in which functions may be called, and where they are named.
 
 
 def neighbours(files: Files) -> tuple[str, ...]:
@@ -201,3 +211,63 @@ def module_of(project: Project, path: str) -> StaticModule | None:
         return project.at(path)
     except Failure:
         return None
+
+
+@dataclass(frozen=True)
+class Use:
+    """Where a function is named."""
+
+    path: str
+    line: int
+    called: bool
+    """Whether it is called there, and not passed on."""
+    around: tuple[FunctionStatement, ...]
+    """The functions in which that stands."""
+    method: bool
+    """Whether the outermost of them is a method."""
+
+
+def uses(source: Source, name: str, own: bool, stem: str) -> Iterator[Use]:
+    """Where a module names a function; `own` if it is the function's module, called `stem`.
+
+    It may be another function of that name: this is not to miss one.
+    """
+    names = {name} if own else set(_aliases(source.tree, name))
+    modules = own or re.search(rf"\b{re.escape(stem)}\b", source.text) is not None
+    called: set[int] = set()
+
+    def visit(
+        node: ast.AST, around: tuple[FunctionStatement, ...], method: bool
+    ) -> Iterator[Use]:
+        if isinstance(node, ast.Call):
+            called.add(id(node.func))
+        if isinstance(node, ast.Name):
+            named = isinstance(node.ctx, ast.Load) and node.id in names
+            if named and not any(node.id in _bound(each) for each in around):
+                yield Use(source.path, node.lineno, id(node) in called, around, method)
+        elif isinstance(node, ast.Attribute) and node.attr == name and modules:
+            if not _is_library(node.value):
+                yield Use(source.path, node.lineno, id(node) in called, around, method)
+        inside = (*around, node) if isinstance(node, FunctionStatement) else around
+        method = method or (isinstance(node, ast.ClassDef) and not around)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, inside, method)
+
+    if names or modules:
+        yield from visit(source.tree, (), False)
+
+
+def _aliases(tree: ast.Module, name: str) -> Iterator[str]:
+    """The names by which a module may have imported a function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.name in (name, "*"):
+                    yield alias.asname or name
+
+
+def _is_library(node: ast.expr) -> bool:
+    """Whether an expression is a module of NumPy by the names that all give it."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in ("np", "numpy", "math")

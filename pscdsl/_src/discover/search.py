@@ -7,7 +7,7 @@ import heapq
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain, combinations, count, islice, product
@@ -176,7 +176,9 @@ class Trials:
                 definition.steps = 0
         return accepted > 0
 
-    def refused(self, candidate: Candidate, *, lists: bool = False) -> list[Call]:
+    def refused(
+        self, candidate: Candidate, calls: Sequence[Call] | None = None, *, lists: bool = False
+    ) -> list[Call]:
         """The known calls that the candidate refuses; lists count as arrays, unless `lists`."""
         definition = self.definition(candidate)
 
@@ -185,7 +187,7 @@ class Trials:
 
         return [
             each
-            for each in self.calls
+            for each in (self.calls if calls is None else calls)
             if each.arguments is not None
             and not admits(
                 definition,
@@ -547,12 +549,15 @@ def search(
     limit: int = MAX_TRIALS,
     preconditions: bool = True,
     suits: Callable[[Candidate], bool] = lambda candidate: True,
+    same: Iterable[Fact] = (),
 ) -> Search:
     """The cheapest candidate that is accepted and that suits, or the trials that failed."""
     found = Search()
     start = Candidate(
         tuple((name, each[0].spec) for name, each in options.items()), (), (0,) * len(options)
     )
+    for fact in same:
+        start = start.requiring(fact) or start
     order = count()
     steps = Progress(branches.function)
     queue = [(0, next(order), start)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -21,13 +21,16 @@ from pscdsl._src.discover.candidates import (
     alternatives,
     annotation_hint,
     docstring_hints,
+    fresh,
 )
 from pscdsl._src.discover.calls import UNKNOWN, Call, Calls
 from pscdsl._src.discover.plain import (
     Place,
     PlainProject,
     callers,
+    compilers_of,
     is_static,
+    layout,
     module_of,
     neighbours,
     places,
@@ -66,9 +69,11 @@ from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.interpreter.expressions import closure as as_closure
 from pscdsl._src.frontend.modules.scope import StaticModule, decorated
 from pscdsl._src.frontend.text.source import Source
+from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.projects import SearchEnded
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.dims import Size
 from pscdsl.typing.signatures import NoneSpec, OptionalSpec
 
 # The verdict on one function.
@@ -86,6 +91,8 @@ SHARE = 6
 LEAST_SECONDS = 0.2
 MAX_CALLS = 4
 """Calls of other kinds of arguments that a signature is to take."""
+MAX_CHECKED = 64
+"""Calls that it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,8 @@ class Verdict:
     trials: int = 0
     violated: tuple[Call, ...] = ()
     """Calls that the definition refuses."""
+    followed: frozenset[tuple[str, int]] = frozenset()
+    """The paths and lines of calls whose arguments were all known."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +138,12 @@ def examine(
     closure: Closure,
     calls: Sequence[Call] = (),
     deadline: float = float("inf"),
+    shapes: Sequence[tuple[str, ...]] = (),
 ) -> Verdict:
-    """Find the signature of a function, or what stands in the way of any."""
+    """Find the signature of a function, or what stands in the way of any.
+
+    `shapes` has the sizes of its parameters where a decorator says them.
+    """
     source = module.source
     span = source.span(function)
     word = "async def " if isinstance(function, ast.AsyncFunctionDef) else "def "
@@ -141,7 +154,9 @@ def examine(
         ordered = tuple(sorted(refused, key=place))
         return replace(verdict, status="obstacle", findings=ordered)
     hints = _hints(function)
-    calls = distinct(calls)
+    hints.update({name: Hint("array", dims) for name, dims in zip(used, shapes, strict=False)})
+    followed = _followed(calls)
+    every, calls = distinct(calls), distinct(calls, MAX_CALLS)
     options = {
         name: _options(module, function, closure, name, usage, hints[name], position, calls)
         for position, (name, usage) in enumerate(used.items())
@@ -150,7 +165,12 @@ def examine(
     trials = Trials(closure, calls, deadline, [name for name, each in used.items() if each.static])
     seen = _Seen(module, function, trials, used, hints, options, blame, Branches(source, function))
     found = search(
-        trials, options, blame, seen.branches, suits=lambda each: suits(trials, each)
+        trials,
+        options,
+        blame,
+        seen.branches,
+        suits=lambda each: suits(trials, each),
+        same=_same_sizes(used, shapes),
     )
     final = None if found.accepted is None else _with_absent(seen, found.accepted)
     if found.accepted is None or found.trial is None or final is None:
@@ -169,18 +189,35 @@ def examine(
         also=tuple(each for each in also if each != text.signature)[:MAX_ALSO],
         findings=tuple(warnings),
         trials=trials.count,
-        violated=tuple(trials.refused(final, lists=True)),
+        violated=tuple(trials.refused(final, every[:MAX_CHECKED], lists=True)),
+        followed=frozenset() if len(every) > MAX_CHECKED else followed,
     )
 
 
-def distinct(calls: Sequence[Call]) -> list[Call]:
+def _same_sizes(used: Iterable[str], shapes: Sequence[tuple[str, ...]]) -> Iterator[Fact]:
+    """The sizes that a decorator says to be the same."""
+    first: dict[str, Size] = {}
+    for name, dims in zip(used, shapes, strict=False):
+        for axis, dim in enumerate(dims):
+            size = fresh(name, axis)
+            if first.setdefault(dim, size) is not size:
+                yield Fact("==", first[dim], size)
+
+
+def _followed(calls: Sequence[Call]) -> frozenset[tuple[str, int]]:
+    """Where all arguments are known of every call."""
+    known = {(each.path, each.line) for each in calls if each.known}
+    return frozenset(known - {(each.path, each.line) for each in calls if not each.known})
+
+
+def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
     """The calls with other arguments than those before them, the best known first."""
     found: dict[str, Call] = {}
     for each in calls:
         if each.arguments is not None:
             kinds = [f"{name} {_kind(value)}" for name, value in each.arguments.items()]
             found.setdefault(" ".join(kinds), each)
-    return sorted(found.values(), key=lambda each: not each.known)[:MAX_CALLS]
+    return sorted(found.values(), key=lambda each: not each.known)[:most]
 
 
 def _kind(value: object) -> str:
@@ -370,7 +407,7 @@ def _discover_file(files: Files, path: str, every: Sequence[str]) -> Discovery:
         module = project.at(path)
     except Failure as failure:
         return Discovery(problems=failure.diagnostics, files=1)
-    names = list(dict.fromkeys(each.node.name for each in places(module)))
+    names = list(dict.fromkeys(each.node.name for each in places(module.source)))
     others = callers(files, path, names, every)
     found = (module_of(project, other) for other in others)
     called_in = [each for each in found if each is not None]
@@ -389,7 +426,7 @@ def discover_module(
     verdicts: list[Verdict] = []
     kernels = 0
     end = time.thread_time() + seconds
-    every = [*places(module)]
+    every = [*places(module.source)]
     calls = Calls((module.source.path, each.node.lineno) for each in every)
     for other in called_in:
         calls.follow(other)
@@ -431,8 +468,11 @@ def _verdict(
     try:
         frame = module.frame()
         value: object = as_closure(frame, node, node.name)
+        imported, shapes = compilers_of(module.source), None
         for decorator in reversed(node.decorator_list):
-            if not (isinstance(decorator, ast.Name) and decorator.id == "staticmethod"):
+            if (found := layout(decorator, imported)) is not None:
+                shapes = found
+            elif not (isinstance(decorator, ast.Name) and decorator.id == "staticmethod"):
                 value = decorated(frame, decorator, value)
         if isinstance(value, Definition | WritingKernel):
             return None
@@ -441,7 +481,8 @@ def _verdict(
             name = module.source.text_of(decorator)
             unread = UnknownFunction(function=name, span=module.source.span(decorator))
             return replace(unknown, findings=(unread,))
-        return replace(examine(module, node, value, calls, deadline), name=place.name)
+        verdict = examine(module, node, value, calls, deadline, shapes or ())
+        return replace(verdict, name=place.name)
     except Failure as failure:
         return replace(unknown, findings=failure.at(span.head(3)).diagnostics)
     except Exception as error:  # one function of ours to mend; the others are told all the same
