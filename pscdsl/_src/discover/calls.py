@@ -109,6 +109,11 @@ class Call:
         """Whether all of its arguments are known."""
         return self.arguments is not None and not any(map(_unknown, self.arguments.values()))
 
+    def without_unknown(self) -> Call:
+        """The call with arguments that are known or not known as a whole."""
+        arguments = {n: UNKNOWN if _unknown(v) else v for n, v in (self.arguments or {}).items()}
+        return replace(self, arguments=arguments)
+
     def with_arrays(self) -> Call:
         """The call with arrays in place of lists of numbers."""
         if self.arguments is None:
@@ -285,9 +290,10 @@ def as_array(value: Any) -> Any:
     return value
 
 
-def _unknown(value: Any) -> bool:
+def _unknown(value: Any, depth: int = 0) -> bool:
+    """Whether something of a value is not known; so is what lists hold that hold themselves."""
     if isinstance(value, list | tuple):
-        return any(map(_unknown, value))
+        return depth > MAX_DEPTH or any(_unknown(each, depth + 1) for each in value)
     return value is UNKNOWN
 
 

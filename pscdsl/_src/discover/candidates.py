@@ -509,7 +509,8 @@ def _alternatives(
     if usage.looped:
         yield from _repeated(name)
     if hint.kind not in ("scalar", "array") and not isinstance(default, float | complex):
-        yield from static
+        for each in static:  # a number of the program first
+            yield replace(each, cost=each.cost + 4)
 
 
 def literal_length(default: Any) -> int:

@@ -751,8 +751,6 @@ def _other_kinds(
             continue
         wanted.discard(option.kind) if option.kind != "dtype" and other > position else None
         step = max(option.cost - current.cost, 0)
-        if option.kind == "static" and code in _WANTS_STATIC:
-            step = 0
         yield candidate.with_spec(name, option.spec, other, 2 + step)
 
 

@@ -215,6 +215,8 @@ def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
     found: dict[str, Call] = {}
     for each in calls:
         if each.arguments is not None:
+            if not each.known:
+                each = each.without_unknown()
             kinds = [f"{name} {_kind(value)}" for name, value in each.arguments.items()]
             found.setdefault(" ".join(kinds), each)
     return sorted(found.values(), key=lambda each: not each.known)[:most]
