@@ -13,6 +13,7 @@ import pytest
 from pscdsl._src.cli import main
 from pscdsl._src.discover import verdicts
 from pscdsl._src.discover.verdicts import Verdict, discover_source
+from pscdsl._src.frontend.modules.files import files_below
 
 HEAD = "import numpy as np\n\n\n"
 RELAX = """
@@ -181,9 +182,7 @@ def test_calls_in_tests_count_and_are_not_broken(
     )
     assert main(["discover", "blending.py"]) == 0
     assert "w: Float)" in capsys.readouterr().out
-    test.write_text(
-        test.read_text(encoding="utf-8").replace("0.5)", "load())"), encoding="utf-8"
-    )
+    test.write_text(test.read_text(encoding="utf-8").replace("0.5)", "load())"), encoding="utf-8")
     assert main(["discover", "--fix", "blending.py"]) == 0
     message = "`blend` is not written: tests/test_blending.py:6 calls it with what is not known"
     assert message in capsys.readouterr().err
@@ -307,7 +306,7 @@ def test_what_was_given_up_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     path = tmp_path / "program.py"
     path.write_text(f"{HEAD}{RELAX}\n\n{BLEND}", encoding="utf-8")
     monkeypatch.setattr(verdicts, "MAX_SECONDS", 0.0)
-    (discovery,) = verdicts.discovered(verdicts.files_below([path])).values()
+    (discovery,) = verdicts.discovered(files_below([path])).values()
     assert [each.status for each in discovery.verdicts] == ["unknown", "unknown"]
     assert {each.findings[0].code for each in discovery.verdicts} == {"PSC947"}
 

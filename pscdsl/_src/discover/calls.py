@@ -21,19 +21,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from pscdsl._src.calls import boundary
-from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.functions import Closure, bind
 from pscdsl._src.frontend.modules.scope import ModuleValue, StaticModule, import_alias, member
 from pscdsl._src.frontend.text.source import FunctionStatement
 from pscdsl._src.frontend.values import External, KnownModule
 from pscdsl._src.language.meanings import MEANINGS
-from pscdsl.typing.array_types import StaticType, Type
-from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import DType
-from pscdsl.typing.signatures import Parameter, Signature, Spec, StaticSpec
-from pscdsl.typing.unify import Match, match
 
 MAX_STEPS = 20_000
 """Statements and expressions that are followed for one module."""
@@ -107,11 +100,11 @@ class Call:
     @property
     def known(self) -> bool:
         """Whether all of its arguments are known."""
-        return self.arguments is not None and not any(map(_unknown, self.arguments.values()))
+        return self.arguments is not None and not any(map(is_unknown, self.arguments.values()))
 
     def without_unknown(self) -> Call:
         """The call with arguments that are known or not known as a whole."""
-        arguments = {n: UNKNOWN if _unknown(v) else v for n, v in (self.arguments or {}).items()}
+        arguments = {n: UNKNOWN if is_unknown(v) else v for n, v in (self.arguments or {}).items()}
         return replace(self, arguments=arguments)
 
     def with_arrays(self) -> Call:
@@ -290,10 +283,10 @@ def as_array(value: Any) -> Any:
     return value
 
 
-def _unknown(value: Any, depth: int = 0) -> bool:
+def is_unknown(value: Any, depth: int = 0) -> bool:
     """Whether something of a value is not known; so is what lists hold that hold themselves."""
     if isinstance(value, list | tuple):
-        return depth > MAX_DEPTH or any(_unknown(each, depth + 1) for each in value)
+        return depth > MAX_DEPTH or any(is_unknown(each, depth + 1) for each in value)
     return value is UNKNOWN
 
 
@@ -364,7 +357,7 @@ _METHODS: Final[Mapping[type, frozenset[str]]] = {
     int: frozenset(("real", "imag", "conjugate")),
     complex: frozenset(("real", "imag", "conjugate")),
 }
-_PLAIN = bool | int | float | complex | str | tuple | type(None)
+_PLAIN: Final = (bool, int, float, complex, str, tuple, type(None))
 
 
 @dataclass(frozen=True)
@@ -555,7 +548,7 @@ class _Walk:
 
     def known(self, value: Any) -> Any:
         """A value of the front end as one of ours."""
-        if isinstance(value, KnownModule | ModuleValue | _PLAIN):
+        if isinstance(value, (KnownModule, ModuleValue, *_PLAIN)):
             return value
         if isinstance(value, External) and value.name == "numpy.random":
             return KnownModule("numpy.random")
@@ -585,8 +578,8 @@ class _Walk:
                 owner.attributes[target.attr] = value
         elif isinstance(target, ast.Subscript):
             owner, index = self.value(target.value), self.value(target.slice)
-            if isinstance(owner, np.ndarray | list | dict) and not _unknown(index):
-                if not (isinstance(owner, np.ndarray) and _unknown(value)):
+            if isinstance(owner, np.ndarray | list | dict) and not is_unknown(index):
+                if not (isinstance(owner, np.ndarray) and is_unknown(value)):
                     self.tried(operator.setitem, owner, index, value)
 
     def lookup(self, name: str) -> Any:
@@ -635,7 +628,7 @@ class _Walk:
             return self.operated(operator.getitem, owner, index) if whole else UNKNOWN
         if isinstance(node, ast.Slice):
             parts = [p and self.value(p) for p in (node.lower, node.upper, node.step)]
-            return UNKNOWN if _unknown(parts) else slice(*parts)
+            return UNKNOWN if is_unknown(parts) else slice(*parts)
         if isinstance(node, ast.Compare):
             return self.compared(node)
         if isinstance(node, ast.IfExp):
@@ -737,16 +730,14 @@ class _Walk:
                 function, () if args is UNKNOWN else args, keywords, place, spread
             )
         args = [each.function if isinstance(each, _Pure) else each for each in _items(args) or ()]
-        keywords = {
-            k: v.function if isinstance(v, _Pure) else v for k, v in keywords.items()
-        }
+        keywords = {k: v.function if isinstance(v, _Pure) else v for k, v in keywords.items()}
         if isinstance(function, Class) and not spread:
             return self.instance(function, args, keywords)
         if not isinstance(function, _Pure) or spread:
             return UNKNOWN
         if function.function in _MOVING:  # a list may hold what is not known
             return self.tried(function.function, *args, **keywords)
-        if _unknown([*args, *keywords.values()]):
+        if is_unknown([*args, *keywords.values()]):
             return UNKNOWN
         if not _affordable([*args, *keywords.values(), getattr(function.function, "__self__", 0)]):
             return UNKNOWN
@@ -771,7 +762,7 @@ class _Walk:
         if any(isinstance(each, Object | Class | Function | _Pure) for each in operands):
             return UNKNOWN
         whole = operands if operation is not operator.getitem else operands[1:]
-        if _unknown(list(whole)) or any(each is UNKNOWN for each in operands):
+        if is_unknown(list(whole)) or any(each is UNKNOWN for each in operands):
             return UNKNOWN
         elementwise = not isinstance(operands[0], list | tuple | str)
         elementwise = elementwise and operation not in (operator.matmul, operator.pow)
@@ -830,7 +821,7 @@ def _weight(value: Any) -> int:
     if isinstance(value, bool | type(None) | str):
         return len(value) if isinstance(value, str) else 1
     if isinstance(value, int | float | np.integer | np.floating):
-        return int(min(abs(value), 2.0**40)) if value == value else 1
+        return int(min(abs(float(value)), 2.0**40)) if value == value else 1
     if isinstance(value, np.ndarray):
         return value.size
     if isinstance(value, tuple) and all(isinstance(each, int) for each in value):
@@ -862,81 +853,3 @@ def _is_main(node: ast.expr) -> bool:
 
 def _static(node: FunctionStatement) -> bool:
     return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
-
-
-
-# Whether a signature admits the arguments of a call, as a kernel decides it when it is called.
-
-
-def admits(
-    definition: Definition,
-    call: Call,
-    defaults: Mapping[str, Any],
-    every_value: Callable[[str, StaticSpec], bool],
-) -> bool:
-    """Return whether a kernel takes what is known of the arguments of a call.
-
-    `every_value` says which static parameters take every value of their type.
-    """
-    signature = definition.signature
-    values = {**_constants(defaults), **(call.arguments or {})}
-    parameters = tuple(
-        [p for p in signature.parameters if not _unknown(values.get(p.name, UNKNOWN))]
-    )
-    fit = _fit(parameters, values, every_value)
-    if fit is None:
-        return False
-    if len(parameters) < len(signature.parameters):
-        return True
-    try:
-        program = definition.instance(fit.choice)
-    except (Excluded, Failure, RecursionError):
-        return False
-    sizes = {name: size for name, size in fit.sizes.items() if isinstance(size, int)}
-    return all(size in sizes for size in program.dims) and program.facts.admits(sizes)
-
-
-def fits(spec: Spec, value: Any) -> bool:
-    """Return whether a value may be given where a type is declared, whatever its sizes are."""
-    return _fit((Parameter("x", spec),), {"x": value}, lambda name, spec: True) is not None
-
-
-def _constants(defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults that Python has as well."""
-    return {name: value for name, value in defaults.items() if isinstance(value, _PLAIN)}
-
-
-def _fit(
-    parameters: Sequence[Parameter],
-    values: Mapping[str, Any],
-    every_value: Callable[[str, StaticSpec], bool],
-) -> Match | None:
-    """How some parameters fit their arguments; None if they do not."""
-    types: dict[str, Type] = {}
-    classes: dict[str, DType] = {}
-    try:
-        for _ in range(2):  # scalars adapt to arrays, also to those that come later
-            for each in parameters:
-                types[each.name] = boundary.argument(
-                    each.spec, values[each.name], [], _no_class, classes, lambda cls, spec: None
-                )
-                if isinstance(each.spec, StaticSpec) and not _is_among(
-                    each.spec, types[each.name], every_value(each.name, each.spec)
-                ):
-                    return None
-        return match(Signature("f", tuple(parameters), None), types, Assumptions())
-    except (Failure, boundary.NotAnArgument, RecursionError, OverflowError):
-        return None
-
-
-def _no_class(*_: Any) -> None:
-    """Nothing is called, so no class need be known."""
-
-
-def _is_among(spec: StaticSpec, given: Type, every_value: bool) -> bool:
-    """Whether a static parameter takes a value."""
-    if isinstance(given, StaticType) and spec.kind == "Callable":
-        return isinstance(given.value, Function)
-    if not isinstance(given, StaticType) or type(given.value).__name__ != spec.kind:
-        return False
-    return every_value or given in {StaticType(each) for each in spec.samples or ()}

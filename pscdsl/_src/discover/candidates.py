@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.discover.calls import UNKNOWN, as_array, fits
+from pscdsl._src.discover.calls import UNKNOWN, as_array
+from pscdsl._src.discover.fitting import fits
 from pscdsl._src.discover.usage import Usage
 from pscdsl._src.frontend.annotations import renamed
 from pscdsl._src.frontend.values import Applicable

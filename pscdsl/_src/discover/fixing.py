@@ -160,9 +160,7 @@ def _misuse(
     return None
 
 
-def _uses(
-    files: Files, every: Sequence[str], path: str, name: str
-) -> Iterator[tuple[Source, Use]]:
+def _uses(files: Files, every: Sequence[str], path: str, name: str) -> Iterator[tuple[Source, Use]]:
     """Where the files of a project name a function of one of them."""
     stem = os.path.splitext(os.path.basename(path))[0]
     for other in every:
@@ -194,10 +192,7 @@ def _can_be_written(source: Source, verdict: Verdict) -> bool:
     if node is None or isinstance(node, ast.AsyncFunctionDef):
         return False
     imported = compilers_of(source)
-    if not all(
-        _is_static(each) or is_compiler(each, imported)
-        for each in node.decorator_list
-    ):
+    if not all(_is_static(each) or is_compiler(each, imported) for each in node.decorator_list):
         return False
     first = node.body[-1 if _documented(node) else 0]
     return first.lineno > _head(source, node)[1]
@@ -234,7 +229,8 @@ def with_definitions(source: Source, content: str, verdicts: Sequence[Verdict]) 
 def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement]:
     """The decorator, the annotations and the preconditions of one function."""
     node, written = _function(source, verdict), verdict.written
-    assert node is not None and written is not None
+    assert node is not None
+    assert written is not None
     yield _inserted(text, node.lineno, 1, f"{_margin(source, node)}{written.decorator}\n")
     imported = compilers_of(source)
     for decorator in node.decorator_list:

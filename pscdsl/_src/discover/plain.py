@@ -143,9 +143,7 @@ def _is_overload(node: FunctionStatement) -> bool:
     )
 
 
-def _captured(
-    node: FunctionStatement, around: tuple[FunctionStatement, ...]
-) -> Iterator[str]:
+def _captured(node: FunctionStatement, around: tuple[FunctionStatement, ...]) -> Iterator[str]:
     own = _bound(node)
     outside = set[str]().union(*map(_bound, around))
     for inner in ast.walk(node):
@@ -236,9 +234,7 @@ def uses(source: Source, name: str, own: bool, stem: str) -> Iterator[Use]:
     modules = own or re.search(rf"\b{re.escape(stem)}\b", source.text) is not None
     called: set[int] = set()
 
-    def visit(
-        node: ast.AST, around: tuple[FunctionStatement, ...], method: bool
-    ) -> Iterator[Use]:
+    def visit(node: ast.AST, around: tuple[FunctionStatement, ...], method: bool) -> Iterator[Use]:
         if isinstance(node, ast.Call):
             called.add(id(node.func))
         if isinstance(node, ast.Name):

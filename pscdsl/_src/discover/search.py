@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain, combinations, count, islice, product
 
+from pscdsl._src.discover.calls import Call
 from pscdsl._src.discover.candidates import (
     BOOL,
     COMPLEX,
@@ -25,7 +26,7 @@ from pscdsl._src.discover.candidates import (
     owner,
     with_coefficient,
 )
-from pscdsl._src.discover.calls import Call, admits
+from pscdsl._src.discover.fitting import admits
 from pscdsl._src.discover.usage import FunctionStatement
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.functions import Closure

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from pscdsl._src.checker.check import deep_stack
+from pscdsl._src.discover.calls import UNKNOWN, Call, Calls
 from pscdsl._src.discover.candidates import (
     FUNCTION,
     NO_DEFAULT,
@@ -23,7 +24,6 @@ from pscdsl._src.discover.candidates import (
     docstring_hints,
     fresh,
 )
-from pscdsl._src.discover.calls import UNKNOWN, Call, Calls
 from pscdsl._src.discover.plain import (
     Place,
     PlainProject,
@@ -45,6 +45,8 @@ from pscdsl._src.discover.search import (
     Trial,
     Trials,
     firmness,
+    first_dtypes,
+    fixed,
     place,
     search,
     standing,
@@ -53,8 +55,6 @@ from pscdsl._src.discover.usage import FunctionStatement, Usage, declared, unfit
 from pscdsl._src.discover.widening import (
     Refused,
     declared_result,
-    first_dtypes,
-    fixed,
     has_group,
     opened,
     other_ranks,
@@ -63,10 +63,10 @@ from pscdsl._src.discover.widening import (
     widened,
 )
 from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.expressions import closure as as_closure
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.modules.files import Files, files_below
-from pscdsl._src.frontend.interpreter.expressions import closure as as_closure
 from pscdsl._src.frontend.modules.scope import StaticModule, decorated
 from pscdsl._src.frontend.text.source import Source
 from pscdsl.typing.assumptions import Fact
@@ -215,10 +215,9 @@ def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
     found: dict[str, Call] = {}
     for each in calls:
         if each.arguments is not None:
-            if not each.known:
-                each = each.without_unknown()
-            kinds = [f"{name} {_kind(value)}" for name, value in each.arguments.items()]
-            found.setdefault(" ".join(kinds), each)
+            call = each if each.known else each.without_unknown()
+            kinds = [f"{n} {_kind(value)}" for n, value in (call.arguments or {}).items()]
+            found.setdefault(" ".join(kinds), call)
     return sorted(found.values(), key=lambda each: not each.known)[:most]
 
 
@@ -288,13 +287,15 @@ def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate
 def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...]]:
     """What stands in the way: what no signature avoids, or the best that was found."""
     trials = seen.trials
+    span = seen.module.source.span(seen.function).head(3)
+    ended = SearchEnded(function=seen.function.name, trials=trials.count, span=span)
     if not found.failed:
-        span = seen.module.source.span(seen.function).head(3)
-        ended = SearchEnded(function=seen.function.name, trials=trials.count, span=span)
         return "unknown", (ended,)
     firm = standing([found.blocked] if found.blocked else [t.errors for _, t in found.failed])
     if firm:
         return _status(firm), tuple(firm)
+    if trials.exhausted:
+        return "unknown", (ended,)
     best, _ = max(found.failed, key=lambda each: _progress(*each))
     errors = trials.run(named(best, seen.usages, seen.hints)).errors
     ordered = sorted(errors, key=lambda d: (-firmness(d), place(d)))
