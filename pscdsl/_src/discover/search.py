@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain, combinations, count, islice, product
+from typing import Any
 
 from pscdsl._src.discover.calls import Call
 from pscdsl._src.discover.candidates import (
@@ -108,6 +109,9 @@ class Trials:
         self.deadline = min(deadline, time.thread_time() + MAX_SECONDS)
         self.count = 0
         self.work = 0
+        self._definitions: dict[Any, Definition] = {}
+        self._trials: dict[Definition, Trial] = {}
+        self._accepted: dict[Definition, bool] = {}
         self.nodes = sum(1 for _ in ast.walk(closure.node))
         spec = closure.node.args
         self.keyword_only = frozenset(parameter.arg for parameter in spec.kwonlyargs)
@@ -118,7 +122,13 @@ class Trials:
         return self.work > MAX_WORK or time.thread_time() > self.deadline
 
     def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
-        """The function as a kernel with the candidate's signature."""
+        """The function as a kernel with the candidate's signature, elaborated once for each."""
+        key = candidate.specs, candidate.facts, candidate.writes, result
+        if key not in self._definitions:
+            self._definitions[key] = self._defined(candidate, result)
+        return self._definitions[key]
+
+    def _defined(self, candidate: Candidate, result: Spec | None) -> Definition:
         signature = candidate.signature(self.closure.name, self.keyword_only, result)
         definition = Definition(self.closure, signature, candidate.facts)
         definition.writes = candidate.writes
@@ -128,7 +138,9 @@ class Trials:
     def run(self, candidate: Candidate) -> Trial:
         """The first choice of a candidate."""
         definition = self.definition(candidate)
-        return self.one(definition, first_choice(definition.signature))
+        if definition not in self._trials:
+            self._trials[definition] = self.one(definition, first_choice(definition.signature))
+        return self._trials[definition]
 
     def one(self, definition: Definition, choice: Choice) -> Trial:
         """One choice of a signature."""
@@ -154,6 +166,14 @@ class Trials:
     def accepts(self, candidate: Candidate, result: Spec | None = None) -> bool:
         """Whether every choice of a candidate is a program, or excluded by a precondition."""
         definition = self.definition(candidate, result)
+        if definition not in self._accepted:
+            accepted = self._accepts(candidate, definition, result)
+            if self.exhausted:
+                return accepted
+            self._accepted[definition] = accepted
+        return self._accepted[definition]
+
+    def _accepts(self, candidate: Candidate, definition: Definition, result: Spec | None) -> bool:
         choices = definition.signature.choices()
         if choices is None:
             return False
