@@ -540,6 +540,8 @@ def _size(text: str) -> Size | None:
 
 MAX_TRIALS = 64
 """Candidates that are tried for one function."""
+MAX_STALE = 24
+"""Trials after the one that came furthest in the function."""
 MAX_LOOPS = 8
 """Loops with counters of the same names that a demand may be about."""
 MAX_TRIALS_BLOCKED = 8
@@ -581,15 +583,19 @@ def search(
         start = start.requiring(fact) or start
     order = count()
     steps = Progress(branches.function)
+    furthest, last = -1, 0
     queue = [(0, next(order), start)]
     seen = {start}
-    while queue and len(found.failed) < limit and not trials.exhausted:
+    while queue and len(found.failed) < min(limit, last + MAX_STALE) and not trials.exhausted:
         _, _, candidate = heapq.heappop(queue)
         trial = trials.run(candidate)
         if trial.program is not None and suits(candidate):
             found.accepted, found.trial = candidate, trial
             return found
         found.failed.append((candidate, trial))
+        ahead = steps.before(trial.errors)
+        if ahead > furthest:
+            furthest, last = ahead, len(found.failed)
         if trial.program is not None:
             for name, _ in candidate.specs:
                 for successor in _other_kinds(candidate, name, options[name]):
@@ -606,7 +612,6 @@ def search(
         for successor in _successors(candidate, trial, options, blame):
             if successor not in seen and (preconditions or not successor.facts):
                 seen.add(successor)
-                ahead = steps.before(trial.errors)
                 heapq.heappush(queue, (successor.cost - ahead, next(order), successor))
     return found
 
