@@ -132,6 +132,20 @@ class _Leave(Exception):
         self.node = node
 
 
+def _function(
+    node: FunctionStatement,
+    module: StaticModule,
+    outer: MutableMapping[str, Any],
+    bound: tuple[Any, ...] = (),
+) -> Any:
+    """A function as it is called; nothing is known of what other decorators make of it."""
+    plain = all(
+        ast.unparse(each).startswith(("staticmethod", "pytest.mark"))
+        for each in node.decorator_list
+    )
+    return Function(node, module, outer, bound) if plain else UNKNOWN
+
+
 class Calls:
     """The calls of some functions in the modules that are followed."""
 
@@ -142,6 +156,10 @@ class Calls:
         self._depth = 0
         self._deadline = time.thread_time() + MAX_SECONDS
         self._unsure = 0
+        self.whole = True
+        """Whether all that may be called in the modules was followed."""
+        self.forks = 0
+        """In how many branches this is of which others may be taken."""
         self._running: set[Key] = set()
 
     def follow(self, module: StaticModule) -> None:
@@ -154,7 +172,13 @@ class Calls:
                 elif isinstance(node, ast.ClassDef):
                     self._test_class(Class(node, module))
         except _Stop:
-            return
+            self.whole = False
+
+    def followed(self, function: Key) -> frozenset[tuple[str, int]]:
+        """Where a function is called, and all arguments of every call there are known."""
+        calls = self.calls[function] if self.whole else []
+        known = {(each.path, each.line) for each in calls if each.known}
+        return frozenset(known - {(each.path, each.line) for each in calls if not each.known})
 
     def environment(self, module: StaticModule) -> dict[str, Any]:
         """What the names of a module stand for once its statements have run."""
@@ -232,6 +256,7 @@ class Calls:
             passed = _passed(node, args, kwargs, len(function.bound)) if not unsure else None
             self.calls[key].append(Call(*place, passed))
         if given is None or self._depth >= MAX_DEPTH or key in self._running:
+            self.whole = self.whole and given is None
             return UNKNOWN
         if any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(node)):
             return UNKNOWN
@@ -248,6 +273,10 @@ class Calls:
             self._depth -= 1
             self._running.discard(key)
         return None
+
+    def changed(self) -> None:
+        """Note that something is changed that outlives a branch."""
+        self.whole = self.whole and not self.forks
 
     def unsure(self, count: int) -> None:
         """Begin or end a part of which not all steps are seen."""
@@ -410,7 +439,8 @@ class _Walk:
         elif isinstance(node, ast.While):
             self.while_loop(node)
         elif isinstance(node, FunctionStatement):
-            self.names[node.name] = Function(node, self.module, ChainMap(self.names, self.outer))
+            outer = ChainMap(self.names, self.outer)
+            self.names[node.name] = _function(node, self.module, outer)
         elif isinstance(node, ast.ClassDef):
             self.names[node.name] = Class(node, self.module)
         elif isinstance(node, ast.With):
@@ -418,7 +448,11 @@ class _Walk:
                 self.value(item.context_expr)
                 if item.optional_vars is not None:
                     self.assign(item.optional_vars, UNKNOWN)
-            self.block(node.body)
+            try:
+                self.block(node.body)
+            except _Leave as left:  # `with pytest.raises(…)` goes on
+                if not isinstance(left.node, ast.Raise):
+                    raise
         elif isinstance(node, ast.Try):
             self.attempt(node)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -431,9 +465,12 @@ class _Walk:
                 if isinstance(inner, ast.expr):
                     self.value(inner)
             raise _Leave(node)
-        elif isinstance(node, ast.Delete | ast.Global | ast.Nonlocal | ast.Pass):
-            pass
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            self.calls.whole = False
         else:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                    self.names[inner.id] = UNKNOWN
             for inner in ast.iter_child_nodes(node):
                 if isinstance(inner, ast.expr):
                     self.value(inner)
@@ -451,11 +488,14 @@ class _Walk:
         ends: list[dict[str, Any]] = []
         for body in (node.body, node.orelse):
             self.restore(before)
+            self.calls.forks += 1
             try:
                 self.block(body)
                 ends.append(dict(self.names))
             except (_Return, _Leave) as left:
                 leaving.append(left)
+            finally:
+                self.calls.forks -= 1
         if not ends:
             raise _Return(UNKNOWN) if isinstance(leaving[0], _Return) else leaving[0]
         self.restore(ends[0])
@@ -574,11 +614,14 @@ class _Walk:
                 self.assign(inner, items[index] if plain and items is not None else UNKNOWN)
         elif isinstance(target, ast.Attribute):
             owner = self.value(target.value)
+            self.calls.changed()
             if isinstance(owner, Object):
                 owner.attributes[target.attr] = value
         elif isinstance(target, ast.Subscript):
             owner, index = self.value(target.value), self.value(target.slice)
             if isinstance(owner, np.ndarray | list | dict) and not is_unknown(index):
+                if not isinstance(owner, np.ndarray):
+                    self.calls.changed()
                 if not (isinstance(owner, np.ndarray) and is_unknown(value)):
                     self.tried(operator.setitem, owner, index, value)
 
@@ -589,8 +632,7 @@ class _Walk:
             return self.outer[name]
         for _, statement in self.module.bindings().get(name, ()):
             if isinstance(statement, FunctionStatement):  # it may be called before it is reached
-                environment = self.calls.environment(self.module)
-                return Function(statement, self.module, environment)
+                return _function(statement, self.module, self.calls.environment(self.module))
             if isinstance(statement, ast.ClassDef):
                 return Class(statement, self.module)
             return UNKNOWN
@@ -645,8 +687,12 @@ class _Walk:
                 if truth is isinstance(node.op, ast.Or):
                     return result
             return result
-        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
             return self.comprehension(node)
+        if isinstance(node, ast.NamedExpr):
+            value = self.value(node.value)
+            self.assign(node.target, value)
+            return value
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.expr) and not isinstance(node, ast.Lambda):
                 self.value(inner)
@@ -664,22 +710,32 @@ class _Walk:
                 return UNKNOWN
         return kind(found)
 
-    def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
+    def comprehension(
+        self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+    ) -> Any:
         first = node.generators[0]
         items = _items(self.value(first.iter))
         inner = _Walk(self.calls, self.module, ChainMap(self.names, self.outer), {})
-        if items is None or len(node.generators) > 1 or first.ifs or len(items) > MAX_TURNS:
-            self.calls.unsure(1)
-            for each in node.generators:
-                inner.assign(each.target, UNKNOWN)
-            inner.value(node.elt)
-            self.calls.unsure(-1)
-            return UNKNOWN
-        found: list[Any] = []
-        for item in items:
-            inner.assign(first.target, item)
-            found.append(inner.value(node.elt))
-        return found
+        plain = len(node.generators) == 1 and not first.ifs
+        if (
+            isinstance(node, ast.ListComp | ast.GeneratorExp)
+            and plain
+            and items is not None
+            and len(items) <= MAX_TURNS
+        ):
+            found: list[Any] = []
+            for item in items:
+                inner.assign(first.target, item)
+                found.append(inner.value(node.elt))
+            return found
+        self.calls.unsure(1)
+        for each in node.generators:
+            inner.assign(each.target, UNKNOWN)
+        parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+        for part in parts:
+            inner.value(part)
+        self.calls.unsure(-1)
+        return UNKNOWN
 
     def compared(self, node: ast.Compare) -> Any:
         left = self.value(node.left)
@@ -695,7 +751,7 @@ class _Walk:
     def attribute(self, owner: Any, name: str) -> Any:
         if isinstance(owner, KnownModule):
             if owner.name == "math":
-                real = getattr(math, name, UNKNOWN)
+                real = UNKNOWN if name in _COSTLY else getattr(math, name, UNKNOWN)
                 return _Pure(real) if callable(real) else real
             return _of_numpy(owner.name, name)
         if isinstance(owner, ModuleValue):
@@ -711,7 +767,7 @@ class _Walk:
             if node is None:
                 return UNKNOWN
             bound = (owner,) if isinstance(owner, Object) and not _static(node) else ()
-            return Function(node, cls.module, self.calls.environment(cls.module), bound)
+            return _function(node, cls.module, self.calls.environment(cls.module), bound)
         for kind, methods in _METHODS.items():
             if isinstance(owner, kind) and name in methods:
                 value = getattr(owner, name, UNKNOWN)
@@ -737,6 +793,8 @@ class _Walk:
             return UNKNOWN
         if function.function in _MOVING:  # a list may hold what is not known
             return self.tried(function.function, *args, **keywords)
+        if isinstance(getattr(function.function, "__self__", None), list | dict):
+            self.calls.changed()
         if is_unknown([*args, *keywords.values()]):
             return UNKNOWN
         if not _affordable([*args, *keywords.values(), getattr(function.function, "__self__", 0)]):
@@ -779,7 +837,17 @@ class _Walk:
             return UNKNOWN
 
 
+_COSTLY: Final = frozenset({"comb", "factorial", "perm"})
 _MOVING: Final = frozenset({zip, enumerate, list, tuple, len})
+
+
+def _generator(*_: Any) -> np.random.Generator:
+    """A generator with a seed of its own, so that what is found does not change."""
+    return np.random.default_rng(0)
+
+
+def _random_state(*_: Any) -> np.random.RandomState:
+    return np.random.RandomState(0)
 
 
 def _of_numpy(module: str, name: str) -> Any:
@@ -787,7 +855,9 @@ def _of_numpy(module: str, name: str) -> Any:
     if module == "numpy" and name == "random":
         return KnownModule("numpy.random")
     if module == "numpy.random":
-        return _Pure(getattr(np.random, name)) if name in _RANDOM else UNKNOWN
+        if name in ("default_rng", "RandomState"):
+            return _Pure(_generator if name == "default_rng" else _random_state)
+        return _Pure(getattr(_random_state(), name)) if name in _RANDOM else UNKNOWN
     if module == "numpy" and name in ("linalg", "fft"):
         return KnownModule(f"numpy.{name}")
     if module not in ("numpy", "numpy.linalg", "numpy.fft"):

@@ -406,10 +406,11 @@ def _kinds(node: ast.expr | None) -> Iterator[HintKind]:
 Kind = Literal["array", "dtype", "static", "none", "tuple", "function", "declared"]
 
 SCALARS = frozenset(
-    "alpha beta dt dx dy eps epsilon gamma h lam lambda_ lr mu rate scale sigma step t tau temp "
-    "temperature threshold tol x0 y0".split()
+    "alpha beta delta dt dx dy dz eps epsilon f0 factor fc fs gamma h height lam lambda_ length lr "
+    "mu offset radius rate ratio scale sigma sr step strike t t0 tau temp temperature threshold "
+    "tol tolerance width x0 y0".split()
 )
-"""Names that are scalars more often than not."""
+"""Names, or last words of names, that are scalars more often than not."""
 MATRICES = frozenset("A B H M P Q R W X Y Z".split())
 """Names that are matrices more often than not."""
 NO_DEFAULT = object()
@@ -601,7 +602,9 @@ def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
         usual = [2, 1, 3]
     elif usage.product:
         usual = [1, 2, 3]
-    elif (name in SCALARS or name.startswith("float")) and hint.kind == "":
+    elif (name.rsplit("_", 1)[-1] in SCALARS or name in SCALARS or name.startswith("float")) and (
+        hint.kind == ""
+    ):
         usual = [0, 1, 2, 3]
     elif name in MATRICES:
         usual = [2, 1, 3, 0]

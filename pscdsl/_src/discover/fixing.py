@@ -32,6 +32,7 @@ from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.text.source import Source
 from pscdsl.typing.diagnostics import Failure, Severity, Span
 
+TOO_MANY = "may be used in more files than are looked at"
 MAX_ATTEMPTS = 20
 """How often the files are checked, with fewer functions each time."""
 
@@ -78,7 +79,11 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
         chosen[path] = [each for each in found if _can_be_written(sources[path], each)]
     left: list[Left] = []
     with deep_stack():
-        every = neighbours(files)
+        around = neighbours(files)
+        every = around.paths
+        if not around.whole:
+            chosen = {path: [] for path in chosen}
+            left += [Left(each, each.path, each.line, TOO_MANY) for each in _psc(verdicts)]
         before = check_each(files, files.given)
         for _ in range(MAX_ATTEMPTS):
             left += _without_misused(files, every, chosen)
@@ -118,6 +123,10 @@ def _no_worse(before: CheckResult, after: CheckResult) -> bool:
 
 def _errors(result: CheckResult) -> int:
     return sum(each.severity is Severity.ERROR for each in result.diagnostics)
+
+
+def _psc(verdicts: Mapping[str, Sequence[Verdict]]) -> Iterator[Verdict]:
+    return (each for found in verdicts.values() for each in found if each.status == "psc")
 
 
 def _without_misused(

@@ -6,6 +6,7 @@ import ast
 import copy
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,9 @@ from pscdsl.typing.diagnostics import Failure
 
 COMPILERS = frozenset({"njit", "jit"})
 """Decorators that compile a function without changing what it means."""
-MAX_FILES = 2_000
+MAX_FILES = 5_000
+MAX_SECONDS = 2.0
+"""Of processor time, to list them."""
 MAX_CALLERS = 12
 """Files that are followed for the calls in them."""
 
@@ -171,20 +174,30 @@ def _bound(node: FunctionStatement) -> set[str]:
 # The files of a project in which functions may be called, and where they are named.
 
 
-def neighbours(files: Files) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Neighbours:
+    """The Python files below the folders of a check."""
+
+    paths: tuple[str, ...]
+    whole: bool
+    """Whether these are all."""
+
+
+def neighbours(files: Files) -> Neighbours:
     """The Python files below the folders of a check, as many as may be looked at."""
     found: dict[str, None] = dict.fromkeys(files.given)
+    end = time.thread_time() + MAX_SECONDS
     for bound in files.bounds:
         try:
             for path in python_files([bound], lambda _: False):
-                end = real(path)
-                if end is not None and path.endswith(".py") and inside(end, bound):
-                    found[end] = None
-                if len(found) > MAX_FILES:
-                    return tuple(found)
+                resolved = real(path)
+                if resolved is not None and path.endswith(".py") and inside(resolved, bound):
+                    found[resolved] = None
+                if len(found) > MAX_FILES or time.thread_time() > end:
+                    return Neighbours(tuple(found), False)
         except Refused:
-            continue
-    return tuple(found)
+            return Neighbours(tuple(found), False)
+    return Neighbours(tuple(found), True)
 
 
 def callers(files: Files, path: str, names: Sequence[str], every: Sequence[str]) -> list[str]:

@@ -155,7 +155,6 @@ def examine(
         return replace(verdict, status="obstacle", findings=ordered)
     hints = _hints(function)
     hints.update({name: Hint("array", dims) for name, dims in zip(used, shapes, strict=False)})
-    followed = _followed(calls)
     every, calls = distinct(calls), distinct(calls, MAX_CALLS)
     options = {
         name: _options(module, function, closure, name, usage, hints[name], position, calls)
@@ -190,7 +189,6 @@ def examine(
         findings=tuple(warnings),
         trials=trials.count,
         violated=tuple(trials.refused(final, every[:MAX_CHECKED], lists=True)),
-        followed=frozenset() if len(every) > MAX_CHECKED else followed,
     )
 
 
@@ -202,12 +200,6 @@ def _same_sizes(used: Iterable[str], shapes: Sequence[tuple[str, ...]]) -> Itera
             size = fresh(name, axis)
             if first.setdefault(dim, size) is not size:
                 yield Fact("==", first[dim], size)
-
-
-def _followed(calls: Sequence[Call]) -> frozenset[tuple[str, int]]:
-    """Where all arguments are known of every call."""
-    known = {(each.path, each.line) for each in calls if each.known}
-    return frozenset(known - {(each.path, each.line) for each in calls if not each.known})
 
 
 def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
@@ -389,7 +381,7 @@ def discover_paths(paths: Sequence[Path | str]) -> Discovery:
 def discovered(files: Files) -> dict[str, Discovery]:
     """The functions of each file."""
     with deep_stack():
-        every = neighbours(files)
+        every = neighbours(files).paths
         return {path: _discover_file(files, path, every) for path in files.given}
 
 
@@ -438,6 +430,9 @@ def discover_module(
         now = time.thread_time()
         share = max(SHARE * (end - now) / (len(every) - index), LEAST_SECONDS)
         verdict = _verdict(module, each, found, min(end, now + share))
+        if verdict is not None and len(distinct(found)) <= MAX_CHECKED:
+            key = module.source.path, each.node.lineno
+            verdict = replace(verdict, followed=calls.followed(key))
         if verdict is None:
             kernels += 1
         else:
