@@ -100,6 +100,8 @@ def test_the_signature_is_the_one_that_calls_satisfy(
         "import pytest\n\n\n@pytest.mark.parametrize('w', [0.5, 1.0])\ndef test_w(w):\n"
         "    blend(np.ones(2), np.ones(2), w)",
         "a = [blend(np.ones(2), np.ones(2), w) for w in [0.1, 0.2]]",
+        'def documented():\n    """Blend.\n\n    >>> x = np.ones(2)\n'
+        '    >>> blend(x, x, 0.5)\n    array([1., 1.])\n    """',
     ],
 )
 def test_calls_are_followed_to_their_arguments(call: str) -> None:

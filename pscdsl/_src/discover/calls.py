@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import doctest
 import math
 import operator
 import time
@@ -30,13 +31,15 @@ from pscdsl.typing.diagnostics import Failure
 
 MAX_STEPS = 20_000
 """Statements and expressions that are followed for one module."""
-MAX_SECONDS = 1.5
+MAX_SECONDS = 3.0
 MAX_DEPTH = 8
 """How deep calls are followed in each other."""
 MAX_TURNS = 200
 """Steps of a loop; what comes after them is not seen."""
 MAX_ITEMS = 1_000_000
 """Elements of an array, and operations for one."""
+MAX_EXAMPLES = 40
+"""Lines of an example in a docstring."""
 MAX_CASES = 4
 """Rows of `pytest.mark.parametrize` that are tried."""
 
@@ -171,8 +174,30 @@ class Calls:
                     self._entry(Function(node, module, environment), node)
                 elif isinstance(node, ast.ClassDef):
                     self._test_class(Class(node, module))
+            if ">>>" in module.source.text:
+                for node in ast.walk(module.source.tree):
+                    if isinstance(node, FunctionStatement | ast.ClassDef | ast.Module):
+                        self._examples(node, module)
         except _Stop:
             self.whole = False
+
+    def _examples(
+        self, node: FunctionStatement | ast.ClassDef | ast.Module, module: StaticModule
+    ) -> None:
+        """Follow the examples of a docstring."""
+        first = node.body[0] if node.body else None
+        if not isinstance(first, ast.Expr) or ">>>" not in (ast.get_docstring(node) or ""):
+            return
+        text = first.value.value if isinstance(first.value, ast.Constant) else ""
+        walk = _Walk(self, module, self.environment(module), {})
+        try:
+            examples = doctest.DocTestParser().get_examples(str(text))
+            for example in examples[:MAX_EXAMPLES]:
+                tree = ast.parse(example.source)
+                ast.increment_lineno(tree, first.lineno + example.lineno - 1)
+                walk.block(tree.body)
+        except (ValueError, SyntaxError, _Return, _Leave):
+            return
 
     def followed(self, function: Key) -> frozenset[tuple[str, int]]:
         """Where a function is called, and all arguments of every call there are known."""

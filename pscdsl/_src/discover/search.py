@@ -768,8 +768,9 @@ def _other_kinds(
         wanted.add("tuple")
     if not code or code.startswith("PSC4") or code in ("PSC321", "PSC314", "PSC110"):
         wanted.add("dtype")
+    higher = _next_higher(current.spec, options)
     for other, option in enumerate(options):
-        if other == position or option.kind not in wanted:
+        if other == position or (option.kind not in wanted and other != higher):
             continue
         if option.kind == "dtype" and not _same_rank(option.spec, current.spec):
             continue
@@ -778,6 +779,15 @@ def _other_kinds(
         wanted.discard(option.kind) if option.kind != "dtype" and other > position else None
         step = max(option.cost - current.cost, 0)
         yield candidate.with_spec(name, option.spec, other, 2 + step)
+
+
+def _next_higher(current: Spec, options: Sequence[Alternative]) -> int | None:
+    """The first alternative that is an array with more axes than one."""
+    for index, option in enumerate(options):
+        if option.kind == "array" and isinstance(option.spec, ArraySpec):
+            if isinstance(current, ArraySpec) and len(option.spec.dims) > len(current.dims):
+                return index
+    return None
 
 
 def _same_rank(one: Spec, other: Spec) -> bool:
