@@ -175,9 +175,9 @@ class Calls:
                 elif isinstance(node, ast.ClassDef):
                     self._test_class(Class(node, module))
             if ">>>" in module.source.text:
-                for node in ast.walk(module.source.tree):
-                    if isinstance(node, FunctionStatement | ast.ClassDef | ast.Module):
-                        self._examples(node, module)
+                for part in ast.walk(module.source.tree):
+                    if isinstance(part, FunctionStatement | ast.ClassDef | ast.Module):
+                        self._examples(part, module)
         except _Stop:
             self.whole = False
 
