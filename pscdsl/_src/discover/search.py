@@ -161,7 +161,7 @@ class Trials:
         except Exception as error:
             return Trial(None, self._internal(f"{type(error).__name__}: {error}"))
         finally:
-            self.work += definition.steps - before + self.nodes
+            self._count(definition, before)
 
     def accepts(self, candidate: Candidate, result: Spec | None = None) -> bool:
         """Whether every choice of a candidate is a program, or excluded by a precondition."""
@@ -184,6 +184,7 @@ class Trials:
         for choice in choices:
             if self.exhausted:
                 return False
+            before = definition.steps
             try:
                 definition.instance(choice)
                 accepted += 1
@@ -193,9 +194,13 @@ class Trials:
                 return False
             finally:
                 self.count += 1
-                self.work += definition.steps + self.nodes
-                definition.steps = 0
+                self._count(definition, before)
         return accepted > 0
+
+    def _count(self, definition: Definition, before: int) -> None:
+        """Count the work of one choice; none if it had been elaborated."""
+        if definition.steps > before:
+            self.work += definition.steps - before + self.nodes
 
     def refused(
         self, candidate: Candidate, calls: Sequence[Call] | None = None, *, lists: bool = False

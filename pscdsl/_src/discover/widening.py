@@ -58,6 +58,8 @@ BATCH = Variadic("batch")
 
 def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
     """A result type with which every choice of the candidate is accepted; None if there is none."""
+    if trials.exhausted:
+        return None
     definition = trials.definition(candidate)
     program = trials.one(definition, first_choice(definition.signature)).program
     own = None if program is None else own_type(program.result, len(candidate.writes))
