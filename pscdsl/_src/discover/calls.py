@@ -31,7 +31,7 @@ from pscdsl.typing.diagnostics import Failure
 
 MAX_STEPS = 20_000
 """Statements and expressions that are followed for one module."""
-MAX_SECONDS = 3.0
+MAX_SECONDS = 2.0
 MAX_DEPTH = 8
 """How deep calls are followed in each other."""
 MAX_TURNS = 200

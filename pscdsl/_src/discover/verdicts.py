@@ -85,9 +85,9 @@ MAX_ALSO = 4
 MAX_OPTIONAL = 3
 """Parameters that are `None` by default for which another type is looked for."""
 MAX_TRIALS_OPTIONAL = 16
-MAX_SECONDS = 7.0
+MAX_SECONDS = 6.0
 """Of processor time, for the functions of one file."""
-SHARE = 6
+SHARE = 3
 LEAST_SECONDS = 0.2
 MAX_CALLS = 4
 """Calls of other kinds of arguments that a signature is to take."""
