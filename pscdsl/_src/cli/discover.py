@@ -41,6 +41,8 @@ def _write(files: Files, may_change: Set[str], found: Mapping[str, Discovery]) -
     """Write what is found into the files."""
     verdicts = {path: each.verdicts for path, each in found.items() if path in may_change}
     fixed = fix(files, verdicts)
+    for left in fixed.left:
+        say(f"pscdsl: {left}", error=True)
     saved = [path for path, new in fixed.contents.items() if save(path, files.data(path), new)]
     count = sum(1 for path in saved for each in fixed.written if each == path)
     functions = "1 function" if count == 1 else f"{count} functions"

@@ -8,6 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
+from pscdsl._src.discover.calls import UNKNOWN, as_array
+from pscdsl._src.discover.fitting import fits
 from pscdsl._src.discover.usage import Usage
 from pscdsl._src.frontend.annotations import renamed
 from pscdsl._src.frontend.values import Applicable
@@ -233,6 +237,22 @@ def generalised(size: Size, value: int, name: str) -> Size:
     return size if total == size else total
 
 
+def with_coefficient(size: Size, value: int, name: Size) -> Size:
+    """A size with another one in place of a number that multiplies in it; itself without one."""
+    if isinstance(size, int):
+        return name if size == value else size
+    terms = as_terms(size)
+    if all(coefficient != value for _, coefficient in terms):
+        return size
+    total: Size = 0
+    for monomial, coefficient in terms:
+        product: Size = name if coefficient == value else coefficient
+        for factor in monomial:
+            product = product * _factor(factor)
+        total = total + product
+    return total
+
+
 # What a parameter may be, in the order in which it is tried: all evidence taken together.
 
 
@@ -386,14 +406,17 @@ def _kinds(node: ast.expr | None) -> Iterator[HintKind]:
 Kind = Literal["array", "dtype", "static", "none", "tuple", "function", "declared"]
 
 SCALARS = frozenset(
-    "alpha beta dt dx dy eps epsilon gamma h lam lambda_ lr mu rate scale sigma step t tau temp "
-    "temperature threshold tol x0 y0".split()
+    "alpha beta delta dt dx dy dz eps epsilon f0 factor fc fs gamma h height lam lambda_ length lr "
+    "mu offset radius rate ratio scale sigma sr step strike t t0 tau temp temperature threshold "
+    "tol tolerance width x0 y0".split()
 )
-"""Names that are scalars more often than not."""
+"""Names, or last words of names, that are scalars more often than not."""
 MATRICES = frozenset("A B H M P Q R W X Y Z".split())
 """Names that are matrices more often than not."""
 NO_DEFAULT = object()
 MAX_ITEMS = 8
+MAX_VALUES = 3
+"""Integers that calls pass with which a static parameter is tried."""
 
 
 @dataclass(frozen=True)
@@ -421,16 +444,44 @@ FUNCTION = StaticSpec("Callable", (AnyFunction(),))
 
 
 def alternatives(
-    name: str, usage: Usage, hint: Hint, default: Any = NO_DEFAULT, position: int = 0
+    name: str,
+    usage: Usage,
+    hint: Hint,
+    default: Any = NO_DEFAULT,
+    position: int = 0,
+    passed: Sequence[Any] = (),
 ) -> tuple[Alternative, ...]:
-    """What a parameter may be, the likeliest first; never empty; `position` is its place."""
-    found = [*_alternatives(name, usage, hint, default, position)]
+    """What a parameter may be, the likeliest first; never empty; `position` is its place.
+
+    It is what fits the arguments that are `passed` for it, if anything does.
+    """
+    values = [each for each in map(as_array, passed) if each is not UNKNOWN]
+    found = [*_alternatives(name, usage, hint, default, position, values)]
     kept: dict[Spec, Alternative] = {}
     for each in found:
         if usage.static and not _is_integer(each.spec):  # it is used as a size
             each = replace(each, cost=each.cost + 6)
         kept.setdefault(each.spec, each)
-    return tuple(kept.values())
+    given = [each for each in values if each is not None or default is not None]
+    none = [each for each in kept.values() if each.kind == "none"]
+    fitting = [
+        each
+        for each in kept.values()
+        if each.kind != "none" and all(fits(each.spec, value) for value in given)
+    ]
+    return (*none, *fitting) if fitting else tuple(kept.values())
+
+
+def _of_arguments(name: str, values: Sequence[Any]) -> Iterator[Alternative]:
+    """The arrays that arguments are."""
+    for value in values:
+        if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
+            kind = np.asarray(value).dtype.kind
+            dtype = {"b": BOOL, "i": INT, "u": "UInt", "c": COMPLEX}.get(kind, FLOAT)
+            dims = tuple(fresh(name, axis) for axis in range(np.ndim(value)))
+            if type(value) is int:
+                yield Alternative("array", array(FLOAT), 0)
+            yield Alternative("array", array(dtype, *dims), 0)
 
 
 def _is_integer(spec: Spec) -> bool:
@@ -438,26 +489,30 @@ def _is_integer(spec: Spec) -> bool:
 
 
 def _alternatives(
-    name: str, usage: Usage, hint: Hint, default: Any, position: int
+    name: str, usage: Usage, hint: Hint, default: Any, position: int, passed: Sequence[Any]
 ) -> Iterator[Alternative]:
     if usage.called or hint.kind == "callable" or isinstance(default, Applicable):
         yield Alternative("function", FUNCTION, 0)
     if default is None:
         yield Alternative("none", NoneSpec(), 0)
-    static = list(_static(usage, hint, default, position))
+    static = list(_static(usage, hint, default, position, passed))
     if hint.kind in ("int", "bool", "str") or usage.static or usage.strings or usage.flag:
         yield from static
         static = []
     elif default is not NO_DEFAULT and isinstance(default, bool | int | str):
         yield from static
         static = []
-    items = usage.items or [Usage() for _ in range(literal_length(default))]
+    lengths = [literal_length(default), *map(literal_length, passed)]
+    items = usage.items or [Usage() for _ in range(max(lengths))]
     if 0 < len(items) <= MAX_ITEMS and not usage.exactly:
         yield from _tuples(name, items)
+    yield from _of_arguments(name, passed)
     yield from _arrays(name, usage, hint, default)
     if usage.looped:
         yield from _repeated(name)
-    yield from static
+    if hint.kind not in ("scalar", "array") and not isinstance(default, float | complex):
+        for each in static:  # a number of the program first
+            yield replace(each, cost=each.cost + 4)
 
 
 def literal_length(default: Any) -> int:
@@ -465,9 +520,13 @@ def literal_length(default: Any) -> int:
     return len(default) if is_tuple(default) else 0
 
 
-def _static(usage: Usage, hint: Hint, default: Any, position: int) -> Iterator[Alternative]:
+def _static(
+    usage: Usage, hint: Hint, default: Any, position: int, passed: Sequence[Any]
+) -> Iterator[Alternative]:
     """Values known while checking: the default, what is compared with, or a small number."""
-    strings = list(dict.fromkeys([*usage.strings, *hint.strings]))
+    given = [value for value in passed if isinstance(value, str)]
+    integers = [value for value in passed if type(value) is int][:MAX_VALUES]
+    strings = list(dict.fromkeys([*given, *usage.strings, *hint.strings]))
     if isinstance(default, str):
         strings = list(dict.fromkeys([default, *strings]))
     if strings:
@@ -475,16 +534,15 @@ def _static(usage: Usage, hint: Hint, default: Any, position: int) -> Iterator[A
     elif isinstance(default, bool):
         yield Alternative("static", StaticSpec("bool", (default, not default)), 0)
     elif isinstance(default, int):
-        samples = dict.fromkeys((default, 0, 1, 2, 3, 4))
+        samples = dict.fromkeys((default, *integers, 0, 1, 2, 3, 4))
         yield Alternative("static", StaticSpec("int", tuple(samples)), 0)
     elif default is None or default is NO_DEFAULT:
         # Parameters differ, also from what the function says, so that results tell them apart.
         first = 2 + position % 3
         while first in usage.numbers:
             first += 3
-        integer = Alternative(
-            "static", StaticSpec("int", tuple(dict.fromkeys((first, 0, 1, 2, 3, 4)))), 1
-        )
+        samples = dict.fromkeys((*integers, first, 0, 1, 2, 3, 4))
+        integer = Alternative("static", StaticSpec("int", tuple(samples)), 1)
         boolean = Alternative("static", StaticSpec("bool", (False, True)), 1)
         if hint.kind == "bool" or (usage.flag and hint.kind != "int" and not usage.static):
             integer, boolean = boolean, integer
@@ -518,7 +576,8 @@ def _repeated(name: str) -> Iterator[Alternative]:
 def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alternative]:
     dtype = BOOL if usage.mask else INT if usage.index else hint.dtype or FLOAT
     others = [each for each in (FLOAT, INT, BOOL, COMPLEX) if each != dtype]
-    for cost, rank in enumerate(_ranks(name, usage, hint, default)):
+    ranks = _ranks(name, usage, hint, default)
+    for cost, rank in enumerate(ranks):
         dims = tuple(fresh(name, axis) for axis in range(rank))
         yield Alternative("array", array(dtype, *dims), cost)
         for other in others:
@@ -543,7 +602,9 @@ def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
         usual = [2, 1, 3]
     elif usage.product:
         usual = [1, 2, 3]
-    elif (name in SCALARS or name.startswith("float")) and hint.kind == "":
+    elif (name.rsplit("_", 1)[-1] in SCALARS or name in SCALARS or name.startswith("float")) and (
+        hint.kind == ""
+    ):
         usual = [0, 1, 2, 3]
     elif name in MATRICES:
         usual = [2, 1, 3, 0]

@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pscdsl._src.checker.check import CheckResult, deep_stack
 from pscdsl._src.checker.fixing import check_each
+from pscdsl._src.discover.plain import (
+    Use,
+    compilers_of,
+    is_compiler,
+    is_prange,
+    neighbours,
+    places,
+    uses,
+)
 from pscdsl._src.discover.usage import FunctionStatement
 from pscdsl._src.discover.verdicts import Verdict
 from pscdsl._src.frontend.fixes.place import Encoded, Replacement, Text, replaced
@@ -22,6 +32,7 @@ from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.text.source import Source
 from pscdsl.typing.diagnostics import Failure, Severity, Span
 
+TOO_MANY = "may be used in more files than are looked at"
 MAX_ATTEMPTS = 20
 """How often the files are checked, with fewer functions each time."""
 
@@ -34,12 +45,28 @@ class Fixed:
     """The files that changed, by real path."""
     written: tuple[str, ...] = ()
     """The path of each function that was written."""
+    left: tuple[Left, ...] = ()
+    """The functions that were not, because of where they are used."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """A function that is not written, and the use that prevents it."""
+
+    verdict: Verdict
+    path: str
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"`{self.verdict.name}` is not written: {self.path}:{self.line} {self.why}"
 
 
 def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
     """Write the functions that are kernels into their files, as far as all of it is accepted.
 
-    `verdicts` has them by the real paths of the files that may change.
+    `verdicts` has them by the real paths of the files that may change.  A function is written only
+    if every use of it in the project is a call that the definition is known to take.
     """
     encoded: dict[str, Encoded] = {}
     sources: dict[str, Source] = {}
@@ -50,9 +77,16 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
             continue
         encoded[path], sources[path] = content, files.source(path)
         chosen[path] = [each for each in found if _can_be_written(sources[path], each)]
+    left: list[Left] = []
     with deep_stack():
+        around = neighbours(files)
+        every = around.paths
+        if not around.whole:
+            chosen = {path: [] for path in chosen}
+            left += [Left(each, each.path, each.line, TOO_MANY) for each in _psc(verdicts)]
         before = check_each(files, files.given)
         for _ in range(MAX_ATTEMPTS):
+            left += _without_misused(files, every, chosen)
             contents: dict[str, bytes] = {}
             for path, each in chosen.items():
                 if each:
@@ -69,10 +103,11 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
                 for path, names in wrong.items():
                     chosen[path] = [each for each in chosen[path] if each.name not in names]
             elif all(_no_worse(before[path], after[path]) for path in after):
-                return Fixed(contents, tuple([path for path, of in chosen.items() for _ in of]))
+                written = tuple([path for path, of in chosen.items() for _ in of])
+                return Fixed(contents, written, tuple(left))
             else:  # what was a kernel before is none beside these
                 chosen = {path: [] for path in chosen}
-    return Fixed({})
+    return Fixed({}, (), tuple(left))
 
 
 def _wrong(result: CheckResult, verdicts: Sequence[Verdict]) -> set[str]:
@@ -90,23 +125,98 @@ def _errors(result: CheckResult) -> int:
     return sum(each.severity is Severity.ERROR for each in result.diagnostics)
 
 
+def _psc(verdicts: Mapping[str, Sequence[Verdict]]) -> Iterator[Verdict]:
+    return (each for found in verdicts.values() for each in found if each.status == "psc")
+
+
+def _without_misused(
+    files: Files, every: Sequence[str], chosen: dict[str, list[Verdict]]
+) -> Iterator[Left]:
+    """Take from the chosen functions those that are used in ways that may not fit."""
+    again = True
+    while again:
+        again = False
+        kernels = {
+            (files.source(path).path, each.line) for path, of in chosen.items() for each in of
+        }
+        for path, verdicts in chosen.items():
+            for each in verdicts:
+                left = _misuse(files, every, path, each, kernels)
+                if left is not None:
+                    chosen[path] = [other for other in chosen[path] if other is not each]
+                    again = True
+                    yield left
+
+
+def _misuse(
+    files: Files, every: Sequence[str], path: str, verdict: Verdict, kernels: set[tuple[str, int]]
+) -> Left | None:
+    """A use of a function that its definition may not take; None if there is none."""
+    for call in verdict.violated:
+        return Left(verdict, call.path, call.line, "calls it in a way that the definition refuses")
+    for source, use in _uses(files, every, path, verdict.name.rpartition(".")[2]):
+        if {(source.path, each.lineno) for each in use.around} & kernels:
+            continue  # the check sees it
+        imported = compilers_of(source)
+        decorators = [d for each in use.around for d in each.decorator_list]
+        if any(is_compiler(each, imported) for each in decorators):
+            return Left(verdict, use.path, use.line, "uses it in a function that is compiled")
+        if not use.called:
+            return Left(verdict, use.path, use.line, "passes it on")
+        if (use.path, use.line) not in verdict.followed:
+            if not use.around or not _is_unused(files, every, use):
+                return Left(verdict, use.path, use.line, "calls it with what is not known here")
+    return None
+
+
+def _uses(files: Files, every: Sequence[str], path: str, name: str) -> Iterator[tuple[Source, Use]]:
+    """Where the files of a project name a function of one of them."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    for other in every:
+        if name not in files.searched(other):
+            continue
+        try:
+            source = files.source(other)
+        except Failure:
+            continue
+        for use in uses(source, name, other == path, stem):
+            yield source, use
+
+
+def _is_unused(files: Files, every: Sequence[str], use: Use) -> bool:
+    """Whether a use stands in a function that takes arguments and that nothing calls."""
+    function = use.around[0]
+    required = len(function.args.posonlyargs) + len(function.args.args)
+    if required <= len(function.args.defaults) or function.name.startswith("test") or use.method:
+        return False
+    path = next((each for each in every if files.source(each).path == use.path), "")
+    return not any(True for _ in _uses(files, every, path, function.name))
+
+
 def _can_be_written(source: Source, verdict: Verdict) -> bool:
-    """Whether a function is one of its name, without decorators, and its body on its own lines."""
+    """Whether a function stands in no other, without decorators, its body on lines of its own."""
     if verdict.status != "psc" or verdict.written is None:
         return False
-    nodes = _functions(source, verdict.name)
-    if len(nodes) != 1 or nodes[0].decorator_list or isinstance(nodes[0], ast.AsyncFunctionDef):
+    node = _function(source, verdict)
+    if node is None or isinstance(node, ast.AsyncFunctionDef):
         return False
-    first = nodes[0].body[-1 if _documented(nodes[0]) else 0]
-    return first.lineno > _head(source, nodes[0])[1]
+    imported = compilers_of(source)
+    if not all(_is_static(each) or is_compiler(each, imported) for each in node.decorator_list):
+        return False
+    first = node.body[-1 if _documented(node) else 0]
+    return first.lineno > _head(source, node)[1]
 
 
-def _functions(source: Source, name: str) -> list[FunctionStatement]:
-    return [
-        node
-        for node in ast.walk(source.tree)
-        if isinstance(node, FunctionStatement) and node.name == name
-    ]
+def _function(source: Source, verdict: Verdict) -> FunctionStatement | None:
+    """The statement of a function; None if it stands in another one, or its name has others."""
+    every = [each for each in places(source) if each.name == verdict.name]
+    if len(every) != 1 or every[0].nested or every[0].node.lineno != verdict.line:
+        return None
+    return every[0].node
+
+
+def _is_static(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Name) and decorator.id == "staticmethod"
 
 
 def _documented(node: FunctionStatement) -> bool:
@@ -127,10 +237,18 @@ def with_definitions(source: Source, content: str, verdicts: Sequence[Verdict]) 
 
 def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement]:
     """The decorator, the annotations and the preconditions of one function."""
-    (node,) = _functions(source, verdict.name)
-    written = verdict.written
+    node, written = _function(source, verdict), verdict.written
+    assert node is not None
     assert written is not None
-    yield _inserted(text, node.lineno, 1, f"{written.decorator}\n")
+    yield _inserted(text, node.lineno, 1, f"{_margin(source, node)}{written.decorator}\n")
+    imported = compilers_of(source)
+    for decorator in node.decorator_list:
+        if not _is_static(decorator):
+            start = text.offset(decorator.lineno, 1)
+            yield Replacement(start, text.offset((decorator.end_lineno or 0) + 1, 1), "")
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name | ast.Attribute) and is_prange(inner, imported):
+            yield Replacement(*_range(text, source.span(inner)), "range")
     spec = node.args
     positional = [*spec.posonlyargs, *spec.args]
     absent: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
@@ -150,9 +268,15 @@ def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement
         yield _inserted(text, *_head(source, node)[0], f" -> {written.returns}")
     last = node.body[0].end_lineno if _documented(node) else _head(source, node)[1]
     assert last is not None
-    margin = " " * node.body[-1].col_offset
+    margin = _margin(source, node.body[-1])
     for each in written.preconditions:
         yield _inserted(text, last + 1, 1, f"{margin}{each}\n")
+
+
+def _margin(source: Source, node: ast.stmt) -> str:
+    """What stands before a statement on its line."""
+    line = source.lines[node.lineno - 1]
+    return line[: len(line) - len(line.lstrip())]
 
 
 def _inserted(text: Text, line: int, column: int, new: str) -> Replacement:

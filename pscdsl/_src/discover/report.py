@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from pscdsl._src.checker.report.machine_readable import finding_object
 from pscdsl._src.checker.report.terminal import render_one
 from pscdsl._src.discover.candidates import Candidate, Hint, owner
+from pscdsl._src.discover.search import is_open
 from pscdsl._src.discover.usage import FunctionStatement, Usage
-from pscdsl._src.discover.widening import BATCH, is_open
+from pscdsl._src.discover.widening import BATCH
 from pscdsl._src.frontend.text.display import (
     Sources,
     printable,
@@ -327,6 +328,7 @@ def _function(verdict: Verdict) -> dict[str, object]:
             }
             for each in verdict.refused
         ],
+        "refused_calls": [{"path": c.path, "line": c.line} for c in verdict.violated],
         "obstacles": findings if written is None else [],
         "warnings": [] if written is None else findings,
     }
@@ -341,6 +343,8 @@ _TITLES = {
     "obstacle": "is not PSC",
     "unknown": "cannot be judged",
 }
+MOST_CALLS = 4
+"""Calls that are listed with the definition that refuses them."""
 _COLOURS = {"psc": "32", "helper": "32", "obstacle": "31", "unknown": "33"}
 
 
@@ -363,6 +367,8 @@ def _verdict(verdict: Verdict, sources: Sources, colour: bool) -> Iterator[str]:
         yield from (f"    {printable(word)}" for word in verdict.written.definition.split("\n"))
         for each in verdict.also:
             yield printable(f"    # also {each}")
+        for call in verdict.violated[:MOST_CALLS]:
+            yield printable(f"    # refuses the call at {call.path}:{call.line}")
         for refused in verdict.refused:
             yield printable(f"    # not {refused}")
         for finding in verdict.findings:

@@ -5,22 +5,29 @@ from __future__ import annotations
 import ast
 import heapq
 import re
+import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from itertools import chain, count, islice, product
+from itertools import chain, combinations, count, islice, product
+from typing import Any
 
+from pscdsl._src.discover.calls import Call
 from pscdsl._src.discover.candidates import (
+    BOOL,
     COMPLEX,
     FLOAT,
+    INT,
     Alternative,
     Candidate,
     array,
     generalised,
     map_arrays,
     owner,
+    with_coefficient,
 )
+from pscdsl._src.discover.fitting import admits
 from pscdsl._src.discover.usage import FunctionStatement
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.functions import Closure
@@ -29,6 +36,7 @@ from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact, sufficient_bound
+from pscdsl.typing.codes.control import LoopLengthsDiffer
 from pscdsl.typing.codes.language_evaluation import WrongUnpacking
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.purity import Mutation
@@ -36,7 +44,8 @@ from pscdsl.typing.codes.shapes import ImpossibleReshape, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span, plainly
-from pscdsl.typing.dims import Dim, DimSyntaxError, Size, as_terms, parse, variable
+from pscdsl.typing.dims import Dim, DimSyntaxError, Size, as_terms, names, parse, variable
+from pscdsl.typing.dtypes import DType
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
@@ -60,6 +69,10 @@ MAX_STEPS = 10_000
 """Statements that one trial may be, loops unrolled and helpers inlined."""
 MAX_CHOICES = 128
 """Choices of dtypes, ranks and static values that a signature is verified with."""
+MAX_SECONDS = 5.0
+"""Of the trials of one function."""
+NUMBERS = (0, 1, 2, 3, 4)
+"""What `psc.Static[int]` is tried with."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +95,23 @@ class Trial:
 class Trials:
     """The trials of one function."""
 
-    def __init__(self, closure: Closure) -> None:
+    def __init__(
+        self,
+        closure: Closure,
+        calls: Sequence[Call] = (),
+        deadline: float = float("inf"),
+        sizes: Collection[str] = (),
+    ) -> None:
         self.closure = closure
+        self.calls = calls
+        self.sizes = sizes
+        """The parameters that the function uses as sizes or axes."""
+        self.deadline = min(deadline, time.thread_time() + MAX_SECONDS)
         self.count = 0
         self.work = 0
+        self._definitions: dict[Any, Definition] = {}
+        self._trials: dict[Definition, Trial] = {}
+        self._accepted: dict[Definition, bool] = {}
         self.nodes = sum(1 for _ in ast.walk(closure.node))
         spec = closure.node.args
         self.keyword_only = frozenset(parameter.arg for parameter in spec.kwonlyargs)
@@ -93,10 +119,16 @@ class Trials:
     @property
     def exhausted(self) -> bool:
         """Whether no more work is to be done for this function."""
-        return self.work > MAX_WORK
+        return self.work > MAX_WORK or time.thread_time() > self.deadline
 
     def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
-        """The function as a kernel with the candidate's signature."""
+        """The function as a kernel with the candidate's signature, elaborated once for each."""
+        key = candidate.specs, candidate.facts, candidate.writes, result
+        if key not in self._definitions:
+            self._definitions[key] = self._defined(candidate, result)
+        return self._definitions[key]
+
+    def _defined(self, candidate: Candidate, result: Spec | None) -> Definition:
         signature = candidate.signature(self.closure.name, self.keyword_only, result)
         definition = Definition(self.closure, signature, candidate.facts)
         definition.writes = candidate.writes
@@ -106,7 +138,9 @@ class Trials:
     def run(self, candidate: Candidate) -> Trial:
         """The first choice of a candidate."""
         definition = self.definition(candidate)
-        return self.one(definition, first_choice(definition.signature))
+        if definition not in self._trials:
+            self._trials[definition] = self.one(definition, first_choice(definition.signature))
+        return self._trials[definition]
 
     def one(self, definition: Definition, choice: Choice) -> Trial:
         """One choice of a signature."""
@@ -127,18 +161,30 @@ class Trials:
         except Exception as error:
             return Trial(None, self._internal(f"{type(error).__name__}: {error}"))
         finally:
-            self.work += definition.steps - before + self.nodes
+            self._count(definition, before)
 
     def accepts(self, candidate: Candidate, result: Spec | None = None) -> bool:
         """Whether every choice of a candidate is a program, or excluded by a precondition."""
         definition = self.definition(candidate, result)
+        if definition not in self._accepted:
+            accepted = self._accepts(candidate, definition, result)
+            if self.exhausted:
+                return accepted
+            self._accepted[definition] = accepted
+        return self._accepted[definition]
+
+    def _accepts(self, candidate: Candidate, definition: Definition, result: Spec | None) -> bool:
         choices = definition.signature.choices()
-        if choices is None or definition.signature.combinations() > MAX_CHOICES:
+        if choices is None:
             return False
+        if definition.signature.combinations() > MAX_CHOICES:
+            alone = [*_apart(candidate)]
+            return len(alone) > 1 and all(self.accepts(each, result) for each in alone)
         accepted = 0
         for choice in choices:
             if self.exhausted:
                 return False
+            before = definition.steps
             try:
                 definition.instance(choice)
                 accepted += 1
@@ -148,13 +194,93 @@ class Trials:
                 return False
             finally:
                 self.count += 1
-                self.work += definition.steps + self.nodes
-                definition.steps = 0
+                self._count(definition, before)
         return accepted > 0
+
+    def _count(self, definition: Definition, before: int) -> None:
+        """Count the work of one choice; none if it had been elaborated."""
+        if definition.steps > before:
+            self.work += definition.steps - before + self.nodes
+
+    def refused(
+        self, candidate: Candidate, calls: Sequence[Call] | None = None, *, lists: bool = False
+    ) -> list[Call]:
+        """The known calls that the candidate refuses; lists count as arrays, unless `lists`."""
+        definition = self.definition(candidate)
+
+        def every_value(name: str, spec: StaticSpec) -> bool:
+            return is_open(spec, candidate, name)
+
+        return [
+            each
+            for each in (self.calls if calls is None else calls)
+            if each.arguments is not None
+            and not admits(
+                definition,
+                each if lists else each.with_arrays(),
+                self.closure.defaults,
+                every_value,
+            )
+        ]
 
     def _internal(self, what: str) -> tuple[Diagnostic, ...]:
         span = self.closure.source.span(self.closure.node).head(3)
         return (InternalError(what=f"function `{self.closure.name}`: {what}", span=span),)
+
+
+def fixed(candidate: Candidate) -> Candidate:
+    """Only the first of each parameter's static values."""
+    return with_samples(candidate, {n: (s.samples or ())[:1] for n, s in statics(candidate)})
+
+
+def statics(candidate: Candidate) -> Iterator[tuple[str, StaticSpec]]:
+    for name, spec in candidate.specs:
+        if isinstance(spec, StaticSpec) and spec.kind != "Callable":
+            yield name, spec
+
+
+def with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) -> Candidate:
+    specs: list[tuple[str, Spec]] = []
+    for name, spec in candidate.specs:
+        if isinstance(spec, StaticSpec) and name in samples:
+            spec = replace(spec, samples=samples[name])
+        specs.append((name, spec))
+    return replace(candidate, specs=tuple(specs))
+
+
+def first_dtypes(candidate: Candidate) -> Candidate:
+    """The usual dtype in place of each class."""
+    for old, new in ((FLOAT, "f64"), (INT, "i64"), (BOOL, "bool"), (COMPLEX, "c128")):
+        candidate = retyped(candidate, old, new)
+    return candidate
+
+
+def _apart(candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate with its first static values, and with all values of one of them."""
+    yield fixed(candidate)
+    quick = first_dtypes(fixed(candidate))
+    for name, spec in statics(candidate):
+        if len(spec.samples or ()) > 1:
+            yield with_samples(quick, {name: spec.samples or ()})
+
+
+def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
+    """Whether a static parameter takes every value of its type that its preconditions admit."""
+    samples = {StaticType(each) for each in spec.samples or ()}
+    if spec.kind == "bool":
+        return samples >= {StaticType(False), StaticType(True)}
+    if spec.kind != "int":
+        return False
+    bounds = [
+        fact.explicit_lower_bound() for fact in candidate.facts if fact.names() == frozenset({name})
+    ]
+    least = max((bound[1] for bound in bounds if bound is not None), default=0)
+    return samples >= {StaticType(value) for value in NUMBERS if value >= least}
+
+
+def usual_dtype(dtypes: DTypeClass) -> DType:
+    """The member of a class of dtypes that NumPy makes by default."""
+    return max(dtypes.usual_first()[:2], key=lambda each: each.bits)
 
 
 def first_choice(signature: Signature, rank: int = 1) -> Choice:
@@ -177,7 +303,7 @@ def first_choice(signature: Signature, rank: int = 1) -> Choice:
             elif isinstance(part, OptionalSpec):
                 given[where] = True
     return Choice(
-        dtypes=tuple((name, each.usual_first()[0]) for name, each in dtypes.items()),
+        dtypes=tuple((name, usual_dtype(each)) for name, each in dtypes.items()),
         ranks=tuple(groups.items()),
         lengths=tuple(lengths.items()),
         given=tuple(given.items()),
@@ -373,6 +499,9 @@ def demands(finding: Diagnostic) -> Iterator[Fact]:
 
 
 def _equalities(finding: Diagnostic) -> Iterator[Fact]:
+    if isinstance(finding, LoopLengthsDiffer):
+        lengths = [size for text in finding.lengths if (size := _size(text)) is not None]
+        yield from (Fact("==", lengths[0], other) for other in lengths[1:])
     for text in (finding.label(), finding.message()):
         for found in _IS_NOT.finditer(text):
             left, right = _size(found[1]), _size(found[2])
@@ -416,6 +545,8 @@ def _size(text: str) -> Size | None:
 
 MAX_TRIALS = 64
 """Candidates that are tried for one function."""
+MAX_STALE = 24
+"""Trials after the one that came furthest in the function."""
 MAX_LOOPS = 8
 """Loops with counters of the same names that a demand may be about."""
 MAX_TRIALS_BLOCKED = 8
@@ -445,23 +576,38 @@ def search(
     branches: Branches,
     limit: int = MAX_TRIALS,
     preconditions: bool = True,
+    suits: Callable[[Candidate], bool] = lambda candidate: True,
+    same: Iterable[Fact] = (),
 ) -> Search:
-    """The cheapest candidate that is accepted, or the trials that failed."""
+    """The cheapest candidate that is accepted and that suits, or the trials that failed."""
     found = Search()
     start = Candidate(
         tuple((name, each[0].spec) for name, each in options.items()), (), (0,) * len(options)
     )
+    for fact in same:
+        start = start.requiring(fact) or start
     order = count()
     steps = Progress(branches.function)
+    furthest, last = -1, 0
     queue = [(0, next(order), start)]
     seen = {start}
-    while queue and len(found.failed) < limit and not trials.exhausted:
+    while queue and len(found.failed) < min(limit, last + MAX_STALE) and not trials.exhausted:
         _, _, candidate = heapq.heappop(queue)
         trial = trials.run(candidate)
-        if trial.program is not None:
+        if trial.program is not None and suits(candidate):
             found.accepted, found.trial = candidate, trial
             return found
         found.failed.append((candidate, trial))
+        ahead = steps.before(trial.errors)
+        if ahead > furthest:
+            furthest, last = ahead, len(found.failed)
+        if trial.program is not None:
+            for name, _ in candidate.specs:
+                for successor in _other_kinds(candidate, name, options[name]):
+                    if successor not in seen:
+                        seen.add(successor)
+                        heapq.heappush(queue, (successor.cost, next(order), successor))
+            continue
         blocking = [error for error in trial.errors if firmness(error)]
         found.blocked = tuple(each for each in blocking if not branches.hold(each))
         if found.blocked:
@@ -471,7 +617,6 @@ def search(
         for successor in _successors(candidate, trial, options, blame):
             if successor not in seen and (preconditions or not successor.facts):
                 seen.add(successor)
-                ahead = steps.before(trial.errors)
                 heapq.heappush(queue, (successor.cost - ahead, next(order), successor))
     return found
 
@@ -489,11 +634,13 @@ def _successors(
         yield replace(candidate, stored=candidate.stored | stored)
         return
     guesses = [error for error in errors if firmness(error) is Firmness.GUESS]
+    yield from _all_bounds(candidate, guesses)
     for first in (guesses or list(errors))[:1]:
         for fact in demands(first):
             several = [*_in_terms_of_statics(candidate, fact)]
             if not fact.names() <= candidate.named():  # it is about the counter of a loop
                 several = []
+            several = [each for each in several if not _leaves_nothing(candidate, each)]
             for each in several:
                 changed = candidate.requiring(each)
                 if changed is not None and _consistent(changed):
@@ -512,9 +659,31 @@ def _successors(
             yield from _other_kinds(candidate, name, options[name], first)
         if first.code.startswith("PSC4"):
             words = f"{first.message()} {first.label()}"
-            if any(dtype in words for dtype in ("f64", "c128", "i32")):
+            if any(dtype in words for dtype in ("f64", "c128", "i32", "f32")):
                 wide = retyped(candidate, FLOAT, "f64", cost=2)
                 yield retyped(wide, COMPLEX, "c128")
+
+
+def _leaves_nothing(candidate: Candidate, fact: Fact) -> bool:
+    """Whether a demand bounds an array by a parameter from above: so loops have no step."""
+    statics = candidate.statics()
+    return (
+        fact.relation != "=="
+        and isinstance(fact.left, Dim)
+        and not names(fact.left) & statics
+        and (isinstance(fact.right, int) or names(fact.right) <= statics)
+    )
+
+
+def _all_bounds(candidate: Candidate, errors: Sequence[Diagnostic]) -> Iterator[Candidate]:
+    """The candidate with the bounds of sizes that several errors ask for."""
+    changed, count = candidate, 0
+    for error in errors:
+        fact = next(demands(error), None)
+        if fact is not None and fact.relation == "<=" and fact.names() <= candidate.named():
+            changed, count = changed.requiring(fact) or changed, count + 1
+    if count > 1 and _consistent(changed):
+        yield replace(changed, cost=candidate.cost + 1)
 
 
 def _with_one_size(
@@ -565,13 +734,20 @@ def _of_counters(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fac
 
 def _in_terms_of_statics(candidate: Candidate, fact: Fact) -> Iterator[Fact]:
     """A demand with a static integer in place of the number that it has in this trial."""
+    values: dict[str, int] = {}
     for name, spec in candidate.specs:
         value = spec.samples[0] if isinstance(spec, StaticSpec) and spec.samples else None
         if type(value) is not int or abs(value) < 2:
             continue
+        values[name] = value
         left, right = (generalised(s, value, name) for s in (fact.left, fact.right))
         if left is not fact.left or right is not fact.right:
             yield Fact(fact.relation, left, right)
+    for one, other in combinations(values.items(), 2):  # `x.reshape(a, b)` asks for a * b
+        both = variable(one[0]) * variable(other[0])
+        right = with_coefficient(fact.right, one[1] * other[1], both)
+        if right is not fact.right and fact.relation == "==":
+            yield Fact("==", fact.left, right)
     yield fact
 
 
@@ -580,21 +756,26 @@ def _consistent(candidate: Candidate) -> bool:
 
 
 def _other_kinds(
-    candidate: Candidate, name: str, options: Sequence[Alternative], finding: Diagnostic
+    candidate: Candidate,
+    name: str,
+    options: Sequence[Alternative],
+    finding: Diagnostic | None = None,
 ) -> Iterator[Candidate]:
     """The next thing of each kind that a parameter may be."""
+    code = "" if finding is None else finding.code
     index = [each for each, _ in candidate.specs].index(name)
     position = candidate.positions[index]
     current = options[position]
     wanted = {"array", "none", "declared"}
-    if finding.code in _WANTS_STATIC or current.kind == "static":
+    if not code or code in _WANTS_STATIC or current.kind == "static":
         wanted.add("static")
-    if finding.code in _WANTS_TUPLE or current.kind == "tuple":
+    if not code or code in _WANTS_TUPLE or current.kind == "tuple":
         wanted.add("tuple")
-    if finding.code.startswith("PSC4") or finding.code in ("PSC321", "PSC314", "PSC110"):
+    if not code or code.startswith("PSC4") or code in ("PSC321", "PSC314", "PSC110"):
         wanted.add("dtype")
+    higher = _next_higher(current.spec, options)
     for other, option in enumerate(options):
-        if other == position or option.kind not in wanted:
+        if other == position or (option.kind not in wanted and other != higher):
             continue
         if option.kind == "dtype" and not _same_rank(option.spec, current.spec):
             continue
@@ -602,9 +783,16 @@ def _other_kinds(
             continue
         wanted.discard(option.kind) if option.kind != "dtype" and other > position else None
         step = max(option.cost - current.cost, 0)
-        if option.kind == "static" and finding.code in _WANTS_STATIC:
-            step = 0
         yield candidate.with_spec(name, option.spec, other, 2 + step)
+
+
+def _next_higher(current: Spec, options: Sequence[Alternative]) -> int | None:
+    """The first alternative that is an array with more axes than one."""
+    for index, option in enumerate(options):
+        if option.kind == "array" and isinstance(option.spec, ArraySpec):
+            if isinstance(current, ArraySpec) and len(option.spec.dims) > len(current.dims):
+                return index
+    return None
 
 
 def _same_rank(one: Spec, other: Spec) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from pscdsl._src.checker.check import deep_stack
+from pscdsl._src.discover.calls import UNKNOWN, Call, Calls
 from pscdsl._src.discover.candidates import (
     FUNCTION,
     NO_DEFAULT,
@@ -20,6 +22,19 @@ from pscdsl._src.discover.candidates import (
     alternatives,
     annotation_hint,
     docstring_hints,
+    fresh,
+)
+from pscdsl._src.discover.plain import (
+    Place,
+    PlainProject,
+    callers,
+    compilers_of,
+    is_static,
+    layout,
+    module_of,
+    neighbours,
+    places,
+    plain,
 )
 from pscdsl._src.discover.report import Written, named, written
 from pscdsl._src.discover.search import (
@@ -30,6 +45,8 @@ from pscdsl._src.discover.search import (
     Trial,
     Trials,
     firmness,
+    first_dtypes,
+    fixed,
     place,
     search,
     standing,
@@ -38,23 +55,25 @@ from pscdsl._src.discover.usage import FunctionStatement, Usage, declared, unfit
 from pscdsl._src.discover.widening import (
     Refused,
     declared_result,
-    first_dtypes,
-    fixed,
     has_group,
     opened,
     other_ranks,
     refused_values,
+    suits,
     widened,
 )
 from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.expressions import closure as as_closure
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.modules.files import Files, files_below
-from pscdsl._src.frontend.modules.scope import Project, StaticModule
+from pscdsl._src.frontend.modules.scope import StaticModule, decorated
 from pscdsl._src.frontend.text.source import Source
-from pscdsl.typing.codes.limits import InternalError, UnknownFunction
+from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.projects import SearchEnded
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.dims import Size
 from pscdsl.typing.signatures import NoneSpec, OptionalSpec
 
 # The verdict on one function.
@@ -66,6 +85,14 @@ MAX_ALSO = 4
 MAX_OPTIONAL = 3
 """Parameters that are `None` by default for which another type is looked for."""
 MAX_TRIALS_OPTIONAL = 16
+MAX_SECONDS = 6.0
+"""Of processor time, for the functions of one file."""
+SHARE = 3
+LEAST_SECONDS = 0.2
+MAX_CALLS = 4
+"""Calls of other kinds of arguments that a signature is to take."""
+MAX_CHECKED = 64
+"""Calls that it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +112,10 @@ class Verdict:
     findings: tuple[Diagnostic, ...] = ()
     """What stands in the way, the first obstacle first; warnings about a function that is PSC."""
     trials: int = 0
+    violated: tuple[Call, ...] = ()
+    """Calls that the definition refuses."""
+    followed: frozenset[tuple[str, int]] = frozenset()
+    """The paths and lines of calls whose arguments were all known."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +132,18 @@ class _Seen:
     branches: Branches
 
 
-def examine(module: StaticModule, function: FunctionStatement, closure: Closure) -> Verdict:
-    """Find the signature of a function, or what stands in the way of any."""
+def examine(
+    module: StaticModule,
+    function: FunctionStatement,
+    closure: Closure,
+    calls: Sequence[Call] = (),
+    deadline: float = float("inf"),
+    shapes: Sequence[tuple[str, ...]] = (),
+) -> Verdict:
+    """Find the signature of a function, or what stands in the way of any.
+
+    `shapes` has the sizes of its parameters where a decorator says them.
+    """
     source = module.source
     span = source.span(function)
     word = "async def " if isinstance(function, ast.AsyncFunctionDef) else "def "
@@ -113,14 +154,23 @@ def examine(module: StaticModule, function: FunctionStatement, closure: Closure)
         ordered = tuple(sorted(refused, key=place))
         return replace(verdict, status="obstacle", findings=ordered)
     hints = _hints(function)
+    hints.update({name: Hint("array", dims) for name, dims in zip(used, shapes, strict=False)})
+    every, calls = distinct(calls), distinct(calls, MAX_CALLS)
     options = {
-        name: _options(module, function, closure, name, usage, hints[name], position)
+        name: _options(module, function, closure, name, usage, hints[name], position, calls)
         for position, (name, usage) in enumerate(used.items())
     }
     blame = Blame(source, function, tuple(used))
-    trials = Trials(closure)
+    trials = Trials(closure, calls, deadline, [name for name, each in used.items() if each.static])
     seen = _Seen(module, function, trials, used, hints, options, blame, Branches(source, function))
-    found = search(trials, options, blame, seen.branches)
+    found = search(
+        trials,
+        options,
+        blame,
+        seen.branches,
+        suits=lambda each: suits(trials, each),
+        same=_same_sizes(used, shapes),
+    )
     final = None if found.accepted is None else _with_absent(seen, found.accepted)
     if found.accepted is None or found.trial is None or final is None:
         status, findings = _obstacle(found, seen)
@@ -138,7 +188,39 @@ def examine(module: StaticModule, function: FunctionStatement, closure: Closure)
         also=tuple(each for each in also if each != text.signature)[:MAX_ALSO],
         findings=tuple(warnings),
         trials=trials.count,
+        violated=tuple(trials.refused(final, every[:MAX_CHECKED], lists=True)),
     )
+
+
+def _same_sizes(used: Iterable[str], shapes: Sequence[tuple[str, ...]]) -> Iterator[Fact]:
+    """The sizes that a decorator says to be the same."""
+    first: dict[str, Size] = {}
+    for name, dims in zip(used, shapes, strict=False):
+        for axis, dim in enumerate(dims):
+            size = fresh(name, axis)
+            if first.setdefault(dim, size) is not size:
+                yield Fact("==", first[dim], size)
+
+
+def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
+    """The calls with other arguments than those before them, the best known first."""
+    found: dict[str, Call] = {}
+    for each in calls:
+        if each.arguments is not None:
+            call = each if each.known else each.without_unknown()
+            kinds = [f"{n} {_kind(value)}" for n, value in (call.arguments or {}).items()]
+            found.setdefault(" ".join(kinds), call)
+    return sorted(found.values(), key=lambda each: not each.known)[:most]
+
+
+def _kind(value: object) -> str:
+    """What a signature may distinguish in an argument."""
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None:
+        return f"{dtype}{shape}"
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__}[{' '.join(map(_kind, value))}]"
+    return type(value).__name__ if isinstance(value, float) else repr(value)
 
 
 def _takes_function(candidate: Candidate) -> bool:
@@ -197,23 +279,28 @@ def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate
 def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...]]:
     """What stands in the way: what no signature avoids, or the best that was found."""
     trials = seen.trials
+    span = seen.module.source.span(seen.function).head(3)
+    ended = SearchEnded(function=seen.function.name, trials=trials.count, span=span)
     if not found.failed:
-        span = seen.module.source.span(seen.function).head(3)
-        ended = SearchEnded(function=seen.function.name, trials=trials.count, span=span)
         return "unknown", (ended,)
     firm = standing([found.blocked] if found.blocked else [t.errors for _, t in found.failed])
     if firm:
         return _status(firm), tuple(firm)
+    if trials.exhausted:
+        return "unknown", (ended,)
     best, _ = max(found.failed, key=lambda each: _progress(*each))
     errors = trials.run(named(best, seen.usages, seen.hints)).errors
     ordered = sorted(errors, key=lambda d: (-firmness(d), place(d)))
     return _status(ordered), tuple(ordered)
 
 
-def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int]:
-    """How far a trial went before its first error, and how close it was to the evidence."""
+def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int, int]:
+    """How far a trial went before its first error, and how close it was to the evidence.
+
+    An error that is left where preconditions are granted is the one that matters.
+    """
     line = min((place(error)[0] for error in trial.errors), default=0)
-    return line, -candidate.cost, -len(set(candidate.sizes()))
+    return line, len(candidate.facts), -candidate.cost, -len(set(candidate.sizes()))
 
 
 def _status(findings: Sequence[Diagnostic]) -> Status:
@@ -246,12 +333,15 @@ def _options(
     usage: Usage,
     hint: Hint,
     position: int,
+    calls: Sequence[Call],
 ) -> tuple[Alternative, ...]:
     """What a parameter may be: what it is declared to be, if that is one of our types."""
     ours = declared(module, function, name)
     if ours is not None:
         return (Alternative("declared", ours, 0),)
-    return alternatives(name, usage, hint, closure.defaults.get(name, NO_DEFAULT), position)
+    passed = [(each.arguments or {}).get(name, UNKNOWN) for each in calls]
+    default = closure.defaults.get(name, NO_DEFAULT)
+    return alternatives(name, usage, hint, default, position, passed)
 
 
 # Discovery over files and folders: a verdict for each function that is none of ours yet.
@@ -268,18 +358,19 @@ class Discovery:
     kernels: int = 0
     """Functions that are kernels already."""
     methods: int = 0
-    """Functions inside classes: these are not looked at."""
+    """Methods of instances and classes: these are not looked at."""
 
 
 def discover_source(text: str, path: str) -> Discovery:
     """The functions of one module given as text."""
     with deep_stack():
-        project = Project()
+        project = PlainProject()
         try:
-            source = Source(path, text)
+            source = plain(Source(path, text))
         except Failure as failure:
             return Discovery(problems=failure.diagnostics, files=1)
-        return discover_module(project.add(source, path if os.path.isfile(path) else None))
+        module = project.add(source, path if os.path.isfile(path) else None)
+        return discover_module(module, [module])
 
 
 def discover_paths(paths: Sequence[Path | str]) -> Discovery:
@@ -290,7 +381,8 @@ def discover_paths(paths: Sequence[Path | str]) -> Discovery:
 def discovered(files: Files) -> dict[str, Discovery]:
     """The functions of each file."""
     with deep_stack():
-        return {path: _discover_file(files, path) for path in files.given}
+        every = neighbours(files).paths
+        return {path: _discover_file(files, path, every) for path in files.given}
 
 
 def together(found: Sequence[Discovery]) -> Discovery:
@@ -304,33 +396,48 @@ def together(found: Sequence[Discovery]) -> Discovery:
     )
 
 
-def _discover_file(files: Files, path: str) -> Discovery:
+def _discover_file(files: Files, path: str, every: Sequence[str]) -> Discovery:
     try:
-        return discover_module(Project(files=files).at(path))
+        project = PlainProject(files=files)
+        module = project.at(path)
     except Failure as failure:
         return Discovery(problems=failure.diagnostics, files=1)
+    names = list(dict.fromkeys(each.node.name for each in places(module.source)))
+    others = callers(files, path, names, every)
+    found = (module_of(project, other) for other in others)
+    called_in = [each for each in found if each is not None]
+    return discover_module(module, called_in, MAX_SECONDS)
 
 
-def discover_module(module: StaticModule) -> Discovery:
-    """The functions at the top of a module, in order."""
+def discover_module(
+    module: StaticModule,
+    called_in: Sequence[StaticModule] = (),
+    seconds: float = float("inf"),
+) -> Discovery:
+    """The functions of a module, in order; `called_in` are the modules that call them.
+
+    A function has a share of the time: several times that of those after it.
+    """
     verdicts: list[Verdict] = []
     kernels = 0
-    for node in _functions(module):
-        verdict = _verdict(module, node)
+    end = time.thread_time() + seconds
+    every = [*places(module.source)]
+    calls = Calls((module.source.path, each.node.lineno) for each in every)
+    for other in called_in:
+        calls.follow(other)
+    for index, each in enumerate(every):
+        found = calls.calls[module.source.path, each.node.lineno]
+        now = time.thread_time()
+        share = max(SHARE * (end - now) / (len(every) - index), LEAST_SECONDS)
+        verdict = _verdict(module, each, found, min(end, now + share))
+        if verdict is not None and len(distinct(found)) <= MAX_CHECKED:
+            key = module.source.path, each.node.lineno
+            verdict = replace(verdict, followed=calls.followed(key))
         if verdict is None:
             kernels += 1
         else:
             verdicts.append(verdict)
     return Discovery(tuple(verdicts), (), 1, kernels, _methods(module.source.tree))
-
-
-def _functions(module: StaticModule) -> Iterator[FunctionStatement]:
-    seen: set[int] = set()
-    for bindings in module.bindings().values():
-        for _, statement in bindings:
-            if isinstance(statement, FunctionStatement) and id(statement) not in seen:
-                seen.add(id(statement))
-                yield statement
 
 
 def _by_name(module: StaticModule) -> dict[str, FunctionStatement]:
@@ -342,20 +449,38 @@ def _by_name(module: StaticModule) -> dict[str, FunctionStatement]:
     return found
 
 
-def _verdict(module: StaticModule, node: FunctionStatement) -> Verdict | None:
+def _verdict(
+    module: StaticModule, place: Place, calls: Sequence[Call], deadline: float
+) -> Verdict | None:
     """The verdict on a function; None if it is a kernel."""
+    node = place.node
     span = module.source.span(node)
-    unknown = Verdict(node.name, span.path, span.line, span.column, "unknown")
+    unknown = Verdict(place.name, span.path, span.line, span.column, "unknown")
+    if time.thread_time() > deadline:
+        ended = SearchEnded(function=node.name, trials=0, span=span.head(3))
+        return replace(unknown, findings=(ended,))
+    if place.captured:
+        names = ", ".join(place.captured)
+        finding = UnknownValue(name=names, span=span.head(3))
+        return replace(unknown, findings=(finding,))
     try:
-        value = module.function(node)
+        frame = module.frame()
+        value: object = as_closure(frame, node, node.name)
+        imported, shapes = compilers_of(module.source), None
+        for decorator in reversed(node.decorator_list):
+            if (found := layout(decorator, imported)) is not None:
+                shapes = found
+            elif not (isinstance(decorator, ast.Name) and decorator.id == "staticmethod"):
+                value = decorated(frame, decorator, value)
         if isinstance(value, Definition | WritingKernel):
             return None
         if not isinstance(value, Closure):
             decorator = node.decorator_list[0]
             name = module.source.text_of(decorator)
-            finding = UnknownFunction(function=name, span=module.source.span(decorator))
-            return replace(unknown, findings=(finding,))
-        return examine(module, node, value)
+            unread = UnknownFunction(function=name, span=module.source.span(decorator))
+            return replace(unknown, findings=(unread,))
+        verdict = examine(module, node, value, calls, deadline, shapes or ())
+        return replace(verdict, name=place.name)
     except Failure as failure:
         return replace(unknown, findings=failure.at(span.head(3)).diagnostics)
     except Exception as error:  # one function of ours to mend; the others are told all the same
@@ -365,7 +490,7 @@ def _verdict(module: StaticModule, node: FunctionStatement) -> Verdict | None:
 
 def _methods(tree: ast.Module) -> int:
     return sum(
-        isinstance(inner, FunctionStatement)
+        isinstance(inner, FunctionStatement) and not is_static(inner)
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         for inner in node.body

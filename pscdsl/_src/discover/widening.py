@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pscdsl._src.discover.candidates import (
-    BOOL,
-    COMPLEX,
     FLOAT,
     INT,
     Alternative,
@@ -16,17 +14,25 @@ from pscdsl._src.discover.candidates import (
     map_arrays,
 )
 from pscdsl._src.discover.search import (
+    NUMBERS,
     Blame,
     Branches,
     Trials,
     firmness,
     first_choice,
+    first_dtypes,
+    fixed,
+    is_open,
     retyped,
     search,
+    statics,
+    usual_dtype,
+    with_samples,
 )
 from pscdsl._src.language.writes import own_type
 from pscdsl.typing.array_types import ArrayType, NoneType, StaticType, TupleType, Type
 from pscdsl.typing.assumptions import Fact
+from pscdsl.typing.codes.shapes_of_arguments import AssertionFails
 from pscdsl.typing.diagnostics import Diagnostic
 from pscdsl.typing.dims import Dim, names, variable
 from pscdsl.typing.dtypes import DType
@@ -52,6 +58,8 @@ BATCH = Variadic("batch")
 
 def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
     """A result type with which every choice of the candidate is accepted; None if there is none."""
+    if trials.exhausted:
+        return None
     definition = trials.definition(candidate)
     program = trials.one(definition, first_choice(definition.signature)).program
     own = None if program is None else own_type(program.result, len(candidate.writes))
@@ -73,7 +81,7 @@ def _classes(candidate: Candidate) -> dict[DType, DTypeClass]:
         for _, part in walk_paths(spec, name):
             if isinstance(part, ArraySpec) and isinstance(part.dtype, DTypeClass):
                 if len(part.dtype.members) > 1:
-                    found[part.dtype.usual_first()[0]] = part.dtype
+                    found[usual_dtype(part.dtype)] = part.dtype
     return found
 
 
@@ -115,53 +123,59 @@ def _with_name(spec: Spec, name: str, value: int) -> Spec:
 # Static parameters: which of their values a function takes.
 
 
-NUMBERS = (0, 1, 2, 3, 4)
-"""What `psc.Static[int]` is tried with."""
-
-
-def fixed(candidate: Candidate) -> Candidate:
-    """Only the first of each parameter's static values."""
-    return _with_samples(candidate, {n: (s.samples or ())[:1] for n, s in _static(candidate)})
-
-
-def _static(candidate: Candidate) -> Iterator[tuple[str, StaticSpec]]:
-    for name, spec in candidate.specs:
-        if isinstance(spec, StaticSpec) and spec.kind != "Callable":
-            yield name, spec
-
-
-def _with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) -> Candidate:
-    specs: list[tuple[str, Spec]] = []
-    for name, spec in candidate.specs:
-        if isinstance(spec, StaticSpec) and name in samples:
-            spec = replace(spec, samples=samples[name])
-        specs.append((name, spec))
-    return replace(candidate, specs=tuple(specs))
-
-
-def first_dtypes(candidate: Candidate) -> Candidate:
-    """The usual dtype in place of each class."""
-    for old, new in ((FLOAT, "f32"), (INT, "i32"), (BOOL, "bool"), (COMPLEX, "c64")):
-        candidate = retyped(candidate, old, new)
-    return candidate
-
-
 def opened(trials: Trials, candidate: Candidate) -> Candidate:
     """A candidate with all values of each static parameter that are accepted beside defaults."""
     quick = first_dtypes(fixed(candidate))
     taken: dict[str, tuple[object, ...]] = {}
     facts: list[Fact] = []
-    for name, spec in _static(candidate):
+    for name, spec in statics(candidate):
         samples = spec.samples or ()
-        good = [v for v in samples if trials.accepts(_with_samples(quick, {name: (v,)}))]
+        good = [v for v in samples if trials.accepts(with_samples(quick, {name: (v,)}))]
         taken[name] = tuple(good) or samples[:1]
         numbers = [v for v in NUMBERS if v in good]
         if spec.kind == "int" and numbers and numbers == list(range(numbers[0], 5)):
             if numbers[0]:
                 facts.append(Fact("<=", numbers[0], variable(name)))
-    several = _with_samples(replace(candidate, facts=(*facts, *candidate.facts)), taken)
-    one = _with_samples(candidate, {n: s[:1] for n, s in taken.items()})
+    several = with_samples(replace(candidate, facts=(*facts, *candidate.facts)), taken)
+    one = with_samples(candidate, {n: s[:1] for n, s in taken.items()})
     return several if trials.accepts(first_dtypes(several)) else one
+
+
+def suits(trials: Trials, candidate: Candidate) -> bool:
+    """Whether a candidate takes the known calls, and no number that only makes it work.
+
+    A static parameter takes every number from a bound on, or those that calls or a default of a
+    size pass, or those that the function itself admits.
+    """
+    if trials.refused(candidate):
+        return False
+    numbers = [name for name, spec in statics(candidate) if spec.kind == "int"]
+    unproven = [name for name in numbers if not _spoken_for(trials, name)]
+    if not unproven:
+        return True
+    final = opened(trials, candidate)
+    kept = dict(statics(final))
+    for name in unproven:
+        good = [v for v in NUMBERS if v in (kept[name].samples or ())]
+        rest = [v for v in NUMBERS if v not in good and (not good or v > good[0])]
+        if not good or not all(_asserted(trials, candidate, name, value) for value in rest):
+            return False
+    return True
+
+
+def _spoken_for(trials: Trials, name: str) -> bool:
+    """Whether a call or a default passes an integer where the function needs one."""
+    passed = [each.arguments.get(name) for each in trials.calls if each.arguments is not None]
+    if name in trials.sizes:
+        passed.append(trials.closure.defaults.get(name))
+    return any(type(value) is int for value in passed)
+
+
+def _asserted(trials: Trials, candidate: Candidate, name: str, value: int) -> bool:
+    """Whether the function itself refuses a number."""
+    quick = first_dtypes(fixed(candidate))
+    errors = trials.run(with_samples(quick, {name: (value,)})).errors
+    return bool(errors) and all(isinstance(error, AssertionFails) for error in errors)
 
 
 @dataclass(frozen=True)
@@ -179,31 +193,17 @@ class Refused:
 def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[Refused]:
     """The static values with which the function meets an obstacle that no signature avoids."""
     quick = first_dtypes(fixed(tried))
-    kept = dict(_static(final))
-    for name, spec in _static(tried):
+    kept = dict(statics(final))
+    for name, spec in statics(tried):
         if name not in kept or is_open(kept[name], final, name):
             continue
         fitting = {StaticType(each) for each in kept[name].samples or ()}
         for value in spec.samples or ():
             if StaticType(value) not in fitting:
-                errors = trials.run(_with_samples(quick, {name: (value,)})).errors
+                errors = trials.run(with_samples(quick, {name: (value,)})).errors
                 blocking = [error for error in errors if firmness(error)]
                 if blocking:
                     yield Refused(name, value, blocking[0])
-
-
-def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
-    """Whether a static parameter takes every value of its type that its preconditions admit."""
-    samples = {StaticType(each) for each in spec.samples or ()}
-    if spec.kind == "bool":
-        return samples >= {StaticType(False), StaticType(True)}
-    if spec.kind != "int":
-        return False
-    bounds = [
-        fact.explicit_lower_bound() for fact in candidate.facts if fact.names() == frozenset({name})
-    ]
-    least = max((bound[1] for bound in bounds if bound is not None), default=0)
-    return samples >= {StaticType(value) for value in NUMBERS if value >= least}
 
 
 # Other ranks: signatures of the same function in which one array has another number of axes.
@@ -259,11 +259,13 @@ def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
     if not trials.accepts(first_dtypes(fixed(accepted))):
         return None
     candidate = opened(trials, _as_it_asserts(trials, accepted))
-    candidate = _batched(trials, candidate)
-    for each in _dtypes(candidate):
+    fitting: Candidate | None = None
+    for each in _dtypes(_batched(trials, candidate)):
         if trials.accepts(each):
-            return each
-    return None
+            if not trials.refused(each):
+                return each
+            fitting = fitting or each
+    return fitting
 
 
 def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
@@ -287,6 +289,8 @@ def _batched(trials: Trials, candidate: Candidate) -> Candidate:
     quick = first_dtypes(fixed(candidate))
     for each in _groupings(candidate):
         grouped = replace(quick, specs=_grouped(quick, each))
+        if trials.refused(replace(candidate, specs=_grouped(candidate, each))):
+            continue
         if trials.accepts(grouped) and declared_result(trials, grouped) is not None:
             return replace(candidate, specs=_grouped(candidate, each))
     return candidate
@@ -352,10 +356,10 @@ def _dtypes(candidate: Candidate) -> Iterator[Candidate]:
         if isinstance(part, ArraySpec) and isinstance(part.dtype, DTypeClass)
     }
     if INT in classes:
-        for dtype in ("i32", "i64"):
+        for dtype in ("i64", "i32"):
             yield retyped(candidate, INT, dtype)
     if FLOAT in classes:
-        for dtype in ("f32", "f64"):
+        for dtype in ("f64", "f32"):
             narrow = retyped(candidate, FLOAT, dtype)
             yield narrow
             if INT in classes:

@@ -1,0 +1,92 @@
+"""Whether a signature takes the arguments of a call, as a kernel decides it when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pscdsl._src.calls import boundary
+from pscdsl._src.discover.calls import UNKNOWN, Call, Function, is_unknown
+from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl.typing.array_types import StaticType, Type
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dtypes import DType
+from pscdsl.typing.signatures import Parameter, Signature, Spec, StaticSpec
+from pscdsl.typing.unify import Match, match
+
+_CONSTANTS = (bool, int, float, complex, str, tuple, type(None))
+
+
+def admits(
+    definition: Definition,
+    call: Call,
+    defaults: Mapping[str, Any],
+    every_value: Callable[[str, StaticSpec], bool],
+) -> bool:
+    """Return whether a kernel takes what is known of the arguments of a call.
+
+    `every_value` says which static parameters take every value of their type.
+    """
+    signature = definition.signature
+    values = {**_constants(defaults), **(call.arguments or {})}
+    parameters = tuple(
+        [p for p in signature.parameters if not is_unknown(values.get(p.name, UNKNOWN))]
+    )
+    fit = _fit(parameters, values, every_value)
+    if fit is None:
+        return False
+    if len(parameters) < len(signature.parameters):
+        return True
+    try:
+        program = definition.instance(fit.choice)
+    except (Excluded, Failure, RecursionError):
+        return False
+    sizes = {name: size for name, size in fit.sizes.items() if isinstance(size, int)}
+    return all(size in sizes for size in program.dims) and program.facts.admits(sizes)
+
+
+def fits(spec: Spec, value: Any) -> bool:
+    """Return whether a value may be given where a type is declared, whatever its sizes are."""
+    return _fit((Parameter("x", spec),), {"x": value}, lambda name, spec: True) is not None
+
+
+def _constants(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults that Python has as well."""
+    return {name: value for name, value in defaults.items() if isinstance(value, _CONSTANTS)}
+
+
+def _fit(
+    parameters: Sequence[Parameter],
+    values: Mapping[str, Any],
+    every_value: Callable[[str, StaticSpec], bool],
+) -> Match | None:
+    """How some parameters fit their arguments; None if they do not."""
+    types: dict[str, Type] = {}
+    classes: dict[str, DType] = {}
+    try:
+        for _ in range(2):  # scalars adapt to arrays, also to those that come later
+            for each in parameters:
+                types[each.name] = boundary.argument(
+                    each.spec, values[each.name], [], _no_class, classes, lambda cls, spec: None
+                )
+                if isinstance(each.spec, StaticSpec) and not _is_among(
+                    each.spec, types[each.name], every_value(each.name, each.spec)
+                ):
+                    return None
+        return match(Signature("f", tuple(parameters), None), types, Assumptions())
+    except (Failure, boundary.NotAnArgument, RecursionError, OverflowError):
+        return None
+
+
+def _no_class(*_: Any) -> None:
+    """Nothing is called, so no class need be known."""
+
+
+def _is_among(spec: StaticSpec, given: Type, every_value: bool) -> bool:
+    """Whether a static parameter takes a value."""
+    if isinstance(given, StaticType) and spec.kind == "Callable":
+        return isinstance(given.value, Function)
+    if not isinstance(given, StaticType) or type(given.value).__name__ != spec.kind:
+        return False
+    return every_value or given in {StaticType(each) for each in spec.samples or ()}
