@@ -71,7 +71,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     require_short,
 )
-from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, may_be_array, note_array
+from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives import elementwise
 from pscdsl.numpy.shorthand import cast
