@@ -89,6 +89,8 @@ class Fix:
     """What it does, as an imperative: "replace `x[0] = 1` by `x = psc.update(x, 0, 1)`"."""
     edits: tuple[Edit, ...]
     applicability: Applicability = "unsafe"
+    caveat: str = ""
+    """What means something else than before, which is said when the fix is made."""
 
     @property
     def path(self) -> str:

@@ -194,6 +194,8 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
 
     kernel_name: str
     reason: str
+    decorator: str = ""
+    """The qualified name of the decorator that is the reason, if one is."""
     rewrite: str = (
         "declare the types of what it reads, or define it at module level and pass what it needs"
     )
@@ -270,10 +272,13 @@ class UnknownFunction(Diagnostic, code="PSC910"):
     """The qualified name of what does the same here."""
     instead: str = ""
     """What is written in its place, if that is known."""
+    decorator: str = ""
+    """The qualified name of the decorator of which nothing is known, if the function has one."""
 
     def message(self) -> str:
         """Which function."""
-        return f"`{self.function}` cannot be called in a kernel: nothing is known of it"
+        what = f"its decorator `{self.decorator}`" if self.decorator else "it"
+        return f"`{self.function}` cannot be called in a kernel: nothing is known of {what}"
 
     def help(self) -> str:
         """What to write instead."""

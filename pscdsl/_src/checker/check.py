@@ -28,6 +28,7 @@ from pscdsl._src.frontend.modules.kernels import (
     unchecked_kernels,
 )
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
+from pscdsl._src.frontend.purity import instead_of
 from pscdsl._src.frontend.text.display import split_cell
 from pscdsl._src.frontend.text.source import Source, shown_path
 from pscdsl._src.frontend.values import Poisoned
@@ -39,7 +40,7 @@ from pscdsl.typing.codes.limits import (
     KernelNotChecked,
     NestedTooDeeply,
 )
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.signatures import Choice, MapSpec, Spec, exclusion, walk_paths
 
 Status = Literal["ok", "error", "unchecked"]
@@ -242,6 +243,10 @@ def _check_made(
     note = KernelNotChecked(
         kernel_name=kernel.name, reason=reason, span=kernel.place, kernel=kernel.name
     )
+    if kernel.decorated_at is not None:
+        label = Label(kernel.decorated_at, f"`{kernel.decorator}`")
+        rewrite = instead_of(kernel.decorator) or "leave it out, or apply it outside to the kernel"
+        note = note.replaced(decorator=kernel.decorator, rewrite=rewrite, labels=(label,))
     return None, [note], "unchecked"
 
 

@@ -8,7 +8,8 @@ changed text bears it out:
 * with an unsafe fix, no other error has appeared anywhere, unless it was hidden and can be fixed in
   its turn: a precondition is missing at the callers of what has it now, another name is unknown.
 
-A safe fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
+What had no value, because nothing was known of its name, hid whatever is found of it now.  A safe
+fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
 behind what was fixed.
 """
 
@@ -24,8 +25,13 @@ from pscdsl._src.frontend.fixes.place import Encoded, Replacement, Text, moved, 
 from pscdsl._src.frontend.modules.files import Files, module_name
 from pscdsl._src.frontend.text.display import shown_path, split_lines
 from pscdsl._src.support.paths import resolved
-from pscdsl.typing.codes.language import NoSuchAttribute
-from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
+from pscdsl.typing.codes.limits import (
+    KernelNotChecked,
+    NotSupported,
+    UnknownFunction,
+    UnknownValue,
+)
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Fix, Severity
 
@@ -123,7 +129,10 @@ class _Run:
         return [path for path, each in self.before.items() if each is not self.state.texts[path]]
 
     def _candidates(self) -> list[Candidate]:
-        """For each finding its first fix that was not refused, if it does not meet another."""
+        """For each finding its first fix that was not refused, if it does not meet another.
+
+        Fixes that name what is meant go first, and alone: of what they give a value more is found.
+        """
         found: list[Candidate] = []
         changed = {shown_path(p): self.state.texts[p].text for p in self._changed()}
         for finding in self.wanted(self.state.result.diagnostics, changed):
@@ -133,7 +142,7 @@ class _Run:
             found = [other for other in found if not _implies(each, other)]
             if not any(_meet(each, other) for other in found):
                 found.append(each)
-        return found
+        return [each for each in found if isinstance(each.finding, _VALUELESS)] or found
 
     def _possible(self, finding: Diagnostic) -> Iterator[Candidate]:
         for fix in finding.fixes:
@@ -212,6 +221,8 @@ class _Run:
             mended_next = any(self._allowed(fix) for fix in other.fixes)
             if other.severity is not Severity.ERROR or mended_next:
                 continue
+            if isinstance(each.finding, _VALUELESS) and not isinstance(other, _OF_CALLS):
+                continue
             if other.span.path == each.fix.path:
                 offset = text.offset(*place)
                 if any(start <= offset < max(end, start + 1) for start, end in own):
@@ -221,7 +232,7 @@ class _Run:
     def _makes_no_errors(self, candidates: Sequence[Candidate], after: _State) -> bool:
         """Whether, with an unsafe fix, no other error has appeared."""
         unsafe = [candidate for candidate in candidates if candidate.fix.applicability == "unsafe"]
-        if not unsafe:
+        if not unsafe or all(isinstance(each.finding, _VALUELESS) for each in unsafe):
             return True
         lenient = all(_asks(each.finding) for each in unsafe)
         before = _errors(self.state.result.diagnostics, lenient)
@@ -243,7 +254,11 @@ def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
     return sum(not (lenient and _asks(error)) for error in errors)
 
 
-_HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, UnknownFunction, UnknownValue)
+_VALUELESS = (KernelNotChecked, UnknownFunction, UnknownValue)
+"""Findings of what has no value until they are fixed: what is found then was there, and hidden."""
+_OF_CALLS = (BadArguments, NotSupported)
+"""Findings that say that a name is not that of the function which is meant."""
+_HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, *_VALUELESS)
 """Findings behind which others may stand that have fixes of their own."""
 
 

@@ -83,6 +83,8 @@ def fix(
     result = check_paths(paths, excluded) if left else fixed.result
     if not fixed.complete:
         _say("there is more to fix: run it again")
+    for note in caveats(fixed, left):
+        _say(note)
     return FixOutcome(result, diffs, _sentence(fixed, left))
 
 
@@ -93,6 +95,14 @@ def _sentence(fixed: Fixed, left: Sequence[str]) -> str:
         return ""
     findings = "1 finding" if len(made) == 1 else f"{len(made)} findings"
     return f"{findings} fixed in {'1 file' if len(files) == 1 else f'{len(files)} files'}"
+
+
+def caveats(fixed: Fixed, left: Sequence[str] = ()) -> Iterator[str]:
+    """What means something else after the fixes, once for each file."""
+    made = [each for each in fixed.made if each.path not in left and each.fix.caveat]
+    yield from dict.fromkeys(
+        f"{shown_path(each.path)}: {each.fix.message}: {each.fix.caveat}" for each in made
+    )
 
 
 def _say(message: str) -> None:

@@ -36,6 +36,7 @@ from pscdsl._src.frontend.fixes.library import (
     side_effect,
     unknown_elsewhere,
     unknown_name,
+    without_decorator,
 )
 from pscdsl._src.frontend.fixes.place import Place, Tree
 from pscdsl._src.frontend.fixes.updates import mutation
@@ -58,7 +59,12 @@ from pscdsl.typing.codes.language import (
     NotCallable,
     UnknownName,
 )
-from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
+from pscdsl.typing.codes.limits import (
+    InternalError,
+    KernelNotChecked,
+    UnknownFunction,
+    UnknownValue,
+)
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
 from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
@@ -74,6 +80,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     DtypesDiffer: dtypes_differ,
     InnerSizesDiffer: inner_sizes_differ,
     IntegersMakeAnArray: integers_make_an_array,
+    KernelNotChecked: without_decorator,
     LoopOverArray: loop_over_array,
     MutableCapture: mutable_capture,
     Mutation: mutation,

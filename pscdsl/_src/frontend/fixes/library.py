@@ -6,12 +6,14 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 
 from pscdsl._src.frontend.fixes.place import FunctionStatement, Place
 from pscdsl._src.frontend.interpreter.operators import around
-from pscdsl._src.frontend.purity import index_text
+from pscdsl._src.frontend.purity import ALONG_AXIS, COMPILERS, DIFFERS, index_text
 from pscdsl._src.frontend.text.source import targets
+from pscdsl.numpy.methods import FUNCTIONS_ELSEWHERE
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import (
     ArrayLeavesProgram,
@@ -21,7 +23,7 @@ from pscdsl.typing.codes.language import (
     NotCallable,
     UnknownName,
 )
-from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.limits import KernelNotChecked, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import SideEffect
 from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
@@ -95,10 +97,27 @@ def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
     if attribute is not None and attribute.attr == "at":
         yield from _updated_at(place, attribute)
         return
+    if attribute is not None and finding.instead:
+        yield from _as_function(place, attribute)
+        return
     near = get_close_matches(finding.attribute, finding.known, 2, 0.75)
     if attribute is None or not near or (len(near) > 1 and not _clearly(finding.attribute, near)):
         return
     yield from _renamed(place, attribute, near[0])
+
+
+def _as_function(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
+    """The call of a function for that of a method which arrays of another library have."""
+    call, here = place.parent(attribute, ast.Call), FUNCTIONS_ELSEWHERE.get(attribute.attr, "")
+    if call is None or call.func is not attribute or not here:
+        return
+    package, _, rest = here.partition(".")
+    module = place.numpy() if package == "numpy" else place.psc()
+    if module is not None:
+        operands = [place.tree.argument(attribute.value)]
+        operands += [place.tree.text(each) for each in (*call.args, *call.keywords)]
+        text = f"{module[0]}.{rest}({', '.join(operands)})"
+        yield from place.replace(call, text, needs=module[1])
 
 
 def _clearly(name: str, near: list[str]) -> bool:
@@ -113,6 +132,8 @@ AT = {
     **{"min": "minimum", "max": "maximum"},
 }
 """Methods of JAX's `x.at[index]`, and what `psc.update` combines by."""
+_WRITTEN = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.expr_context)
+"""Nodes of indices that are numbers, for which the checker knows whether they are in range."""
 
 
 def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
@@ -121,6 +142,7 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
     if psc is None or numpy is None:
         return
     text, done, slices = place.tree.argument(attribute.value), None, False
+    caveat = ""
     at: ast.Attribute | None = attribute
     while at is not None and at.attr == "at":
         item = place.parent(at, ast.Subscript)
@@ -132,6 +154,8 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
             break
         index = index_text(place.tree.text(item.slice), item.slice)
         slices |= index.startswith("np.s_[")
+        if not all(isinstance(each, _WRITTEN) for each in ast.walk(item.slice)):
+            caveat = "an index out of range is clamped, where jax leaves the value out"
         given = [text, index.replace("np.s_[", f"{numpy[0]}.s_[", 1)]
         given.append(place.tree.argument(call.args[0]))
         if AT[method.attr]:
@@ -139,17 +163,32 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
         text, done = f"{psc[0]}.update({', '.join(given)})", call
         at = place.parent(call, ast.Attribute)
     if done is not None:
-        yield from place.replace(done, text, needs=(*psc[1], *(numpy[1] if slices else ())))
+        needs = (*psc[1], *(numpy[1] if slices else ()))
+        yield from place.replace(done, text, needs=needs, caveat=caveat)
 
 
 def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[Fix]:
     """The name under which NumPy or we have what another library has."""
+    finding = place.finding
     call = place.node(ast.Call)
     node = place.node(ast.Attribute, ast.Name) if call is None else call.func
-    here = place.finding.here
+    if isinstance(finding, UnknownFunction) and finding.decorator:
+        yield from without_decorator(place)
+        return
+    name = finding.function if isinstance(finding, UnknownFunction) else finding.name
+    here = finding.here
     if node is None or not here:
         return
+    if call is not None and any(each.arg == "axis" for each in call.keywords):
+        here = ALONG_AXIS.get(name, here)
     package, _, rest = here.partition(".")
+    if package == "numpy" and name == f"jax.numpy.{rest}":
+        edit = place.instead_of_import("jax.numpy", "numpy", "np")
+        if edit is not None:
+            message = "replace `import jax.numpy as np` by `import numpy as np`"
+            caveat = "functions outside of kernels that use `np` use NumPy, too"
+            yield Fix(message, (edit,), caveat=caveat)
+            return
     if here.startswith("pscdsl.stdlib."):
         module, _, function = here.rpartition(".")
         found = place.imported(f"from {module} import {function}", function)
@@ -158,7 +197,22 @@ def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[
         found = place.numpy() if package == "numpy" else place.psc()
         text = f"{found[0]}.{rest}" if found is not None else ""
     if found is not None:
-        yield from place.replace(node, text, needs=found[1])
+        yield from place.replace(node, text, needs=found[1], caveat=DIFFERS.get(name, ""))
+
+
+def without_decorator(place: Place[UnknownFunction | KernelNotChecked]) -> Iterator[Fix]:
+    """Leave out the decorator of a function that compiles it."""
+    for label in place.finding.labels:
+        for node in place.tree.at(label.span):
+            function = place.tree.parent(node)
+            if not isinstance(function, FunctionStatement) or node not in function.decorator_list:
+                continue
+            span = replace(label.span, call_site=None)
+            line = Span(span.path, span.line, 1, span.end_line + 1, 1)
+            lines = place.tree.source.lines
+            rest = lines[span.end_line - 1][span.end_column - 1 :].strip()
+            if place.finding.decorator in COMPILERS and not rest:
+                yield Fix(f"leave out `@{place.tree.text(node)}`", (Edit(line, ""),))
 
 
 def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> Iterator[Fix]:
