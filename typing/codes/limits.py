@@ -730,6 +730,47 @@ class VouchedResultDiffers(Diagnostic, code="PSC915"):
         return f"`{self.function}` {self.problem}"
 
 
+class RevealedType(Diagnostic, code="PSC918", severity=Severity.NOTE):
+    """The type of an expression that `reveal_type` asks for.
+
+    Nothing is wrong: the note says what the checker knows of the argument.  The value of
+    `reveal_type(x)` is that of `x`.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def gram(x: f32["n d"]) -> f32["d d"]:
+        return psc.reveal_type(x.T @ x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def gram(x: f32["n d"]) -> f32["d d"]:
+        return x.T @ x
+    ```
+    """
+
+    types: tuple[str, ...]
+    """The type, or those for the choices of what the signature leaves open."""
+
+    def message(self) -> str:
+        """The type."""
+        return f"the type is {' or '.join(self.types)}"
+
+
 class Vouched(Diagnostic, code="PSC916", severity=Severity.NOTE):
     """A kernel calls a function that `psc.pure` declares pure.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
@@ -37,6 +37,8 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure, Fix, Severity
 
 MAX_ATTEMPTS = 200
 """How often files are checked again before the rest is left for another run."""
+MOST_TO_CONFIRM = 5
+"""How often a file is checked again to know which of its fixes help."""
 
 
 @dataclass(frozen=True)
@@ -97,22 +99,50 @@ def fix_all(
     return _Run(files, may_change, wanted, unsafe).fixed()
 
 
+def with_confirmed(files: Files, path: str, result: CheckResult) -> CheckResult:
+    """What is found in a file, with those fixes alone that a check of the fixed file confirms."""
+    if not any(finding.fixes for finding in result.diagnostics):
+        return result
+    run = _Run(files, (path,), lambda found, _: found, True, {path: result})
+    made = {id(each.finding) for each in run.fixed().made}
+    complete = run.attempts < run.most
+    return replace(
+        result,
+        diagnostics=tuple(
+            finding
+            if not finding.fixes or id(finding) in made
+            else finding.replaced(fixes=run.unrefused(finding) if complete else ())
+            for finding in result.diagnostics
+        ),
+    )
+
+
 class _Run:
+    """Rounds of fixes; `alone` has what is found in the files that are looked at, not in others."""
+
     def __init__(
-        self, files: Files, may_change: Iterable[str], wanted: Wanted, unsafe: bool
+        self,
+        files: Files,
+        may_change: Iterable[str],
+        wanted: Wanted,
+        unsafe: bool,
+        alone: Mapping[str, CheckResult] | None = None,
     ) -> None:
         self.wanted = wanted
+        self.alone = alone is not None
+        self.most = MOST_TO_CONFIRM if self.alone else MAX_ATTEMPTS
         self.unsafe = unsafe
         self.attempts = 0
         self.refused: set[tuple[str, ...]] = set()
         self.encoded = dict(_readable(files, may_change))
         self.before = {path: Text(each.text) for path, each in self.encoded.items()}
-        self.state = _State(files, self.before, check_each(files, files.given))
+        results = check_each(files, files.given) if alone is None else {**alone}
+        self.state = _State(files, self.before, results)
 
     def fixed(self) -> Fixed:
         """Round by round, until a round that begins with nothing refused makes no fix."""
         fruitful = False
-        while self.attempts < MAX_ATTEMPTS:
+        while self.attempts < self.most:
             candidates = self._candidates()
             if candidates:
                 fruitful |= self._attempt(candidates)
@@ -121,9 +151,13 @@ class _Run:
                 fruitful = False
             else:
                 break
-        state = self.state
+        state, complete = self.state, self.attempts < self.most
         contents = {path: state.files.data(path) for path in self._changed()}
-        return Fixed(contents, state.made, state.result, self.attempts < MAX_ATTEMPTS)
+        result = state.result
+        if complete:  # what is still refused is no fix
+            left = [each.replaced(fixes=self.unrefused(each)) for each in result.diagnostics]
+            result = replace(result, diagnostics=tuple(left))
+        return Fixed(contents, state.made, result, complete)
 
     def _changed(self) -> list[str]:
         return [path for path, each in self.before.items() if each is not self.state.texts[path]]
@@ -146,13 +180,29 @@ class _Run:
 
     def _possible(self, finding: Diagnostic) -> Iterator[Candidate]:
         for fix in finding.fixes:
-            path = resolved(fix.path)
-            text = self.state.texts.get(path)
-            if text is None or not self._allowed(fix):
-                continue
-            each = Candidate(finding, fix, path, text.replacements(fix.edits))
-            if each.key(text) not in self.refused:
+            each = self._candidate(finding, fix, self.state.texts)
+            if each is not None and each.key(self.state.texts[each.path]) not in self.refused:
                 yield each
+
+    def _candidate(
+        self, finding: Diagnostic, fix: Fix, texts: Mapping[str, Text]
+    ) -> Candidate | None:
+        """A fix that may be made, of a finding in these texts."""
+        path = resolved(fix.path)
+        text = texts.get(path)
+        if text is None or not self._allowed(fix):
+            return None
+        return Candidate(finding, fix, path, text.replacements(fix.edits))
+
+    def unrefused(self, finding: Diagnostic) -> tuple[Fix, ...]:
+        """The fixes of a finding that were not tried in vain."""
+        texts = self.before if self.alone else self.state.texts
+        found = [(fix, self._candidate(finding, fix, texts)) for fix in finding.fixes]
+        return tuple(
+            fix
+            for fix, each in found
+            if each is None or each.key(texts[each.path]) not in self.refused
+        )
 
     def _allowed(self, fix: Fix) -> bool:
         return self.unsafe or fix.applicability == "safe"
@@ -175,7 +225,7 @@ class _Run:
             return self._attempt(candidates[: len(candidates) // 2])
         self.refused.update(each.key(self.state.texts[each.path]) for each in bad or candidates)
         rest = [candidate for candidate in candidates if candidate not in bad]
-        if bad and rest and self.attempts < MAX_ATTEMPTS:
+        if bad and rest and self.attempts < self.most:
             return self._attempt(rest)
         return False
 
@@ -197,7 +247,8 @@ class _Run:
             except Failure:
                 broken.add(path)
         if not broken:
-            results.update(check_each(files, _dependents(set(contents), files)))
+            changed = set(contents) if self.alone else _dependents(set(contents), files)
+            results.update(check_each(files, changed))
         made = (*self.state.made, *candidates)
         return _State(files, texts, results, made, frozenset(broken))
 

@@ -67,6 +67,7 @@ from pscdsl.typing.array_types import (
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.codes.language import BadAnnotation, BadArguments, MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
+from pscdsl.typing.codes.limits import RevealedType
 from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.shapes_of_arguments import (
     AssertionFails,
@@ -130,7 +131,7 @@ class Definition:
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
         self._linted: dict[Choice, tuple[Diagnostic, ...]] = {}
-        self.revealed: list[tuple[int, str]] = []
+        self.revealed: list[RevealedType] = []
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
         self.loops: dict[tuple[str, int, int], dict[str, None]] = {}

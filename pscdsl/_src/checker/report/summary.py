@@ -87,6 +87,7 @@ def sentence(
     kernels: Sequence[CheckedKernel],
     files: int,
     hidden: Hidden | None = None,
+    of_jax: int = 0,
 ) -> str:
     """How a check ends for people: what was found, and what was tried by examples alone."""
     counts = count(diagnostics)
@@ -95,7 +96,12 @@ def sentence(
     checked = f"{_many(len(kernels) - unchecked, 'kernel')} checked in {_many(files, 'file')}"
     aside = _aside(hidden or Hidden(), len(vouched(diagnostics)))
     missing = f", {unchecked} not checked" if unchecked else ""
-    return "\n".join([f"{checked}{missing}: {findings}{aside}", *_tried(kernels)])
+    last = [f"{checked}{missing}: {findings}{aside}", *_tried(kernels)]
+    if of_jax:
+        were, called = ("uses jax was", "it") if of_jax == 1 else ("use jax were", "them")
+        not_checked = f"{_many(of_jax, 'function')} that {were} not checked"
+        last.append(f"{not_checked}: no kernel is or calls {called}")
+    return "\n".join(last)
 
 
 _MOST_EXAMPLES = 6

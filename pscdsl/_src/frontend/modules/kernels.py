@@ -296,6 +296,30 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from statements(inner)
 
 
+def functions_of_jax(tree: ast.Module) -> Iterator[FunctionStatement]:
+    """The functions and methods of a module that use a name which is imported from jax."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {
+        alias.asname or alias.name.partition(".")[0]
+        for node in imports
+        for alias in node.names
+        if (getattr(node, "module", "") or alias.name).partition(".")[0] == "jax"
+        and not getattr(node, "level", 0)
+    }
+    if not names:
+        return
+    waiting = [*statements(tree.body)]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.ClassDef):
+            continue  # its statements wait too
+        if isinstance(node, FunctionStatement):
+            inner = {id(each) for each in statements(node.body)}
+            waiting = [each for each in waiting if id(each) not in inner]
+            if any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node)):
+                yield node
+
+
 def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
     """The blocks of a compound statement."""
     for name in ("body", "orelse", "finalbody"):
