@@ -148,7 +148,7 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         text = frame.source.text_of(node.value)
         instead = methods.INSTEAD.get(name, "").format(x=text)
         if function := methods.FUNCTIONS_ELSEWHERE.get(name):
-            instead = f"`{purity.written(function)}` is a function here, of `{text}` and the rest"
+            instead = f"`{purity.written(function)}` is its name here, a function of `{text}`"
         known = () if instead else methods.NAMES
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead))
     return note_array(found) if may_be_array(value) and is_traced(found) else found

@@ -52,7 +52,7 @@ from pscdsl._src.frontend.interpreter.places import (
     parts_of,
     shared,
 )
-from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.interpreter.records import RecordClass, as_function
 from pscdsl._src.frontend.interpreter.stores import (
     STORING,
     STORING_METHODS,
@@ -74,7 +74,6 @@ from pscdsl._src.frontend.values import (
     Once,
     Poison,
     Poisoned,
-    RecordValue,
     StaticFunction,
     Undecided,
     describe,
@@ -557,10 +556,9 @@ def invoke(
             return result
         is_array = function.name == "reshape" or may_be_array(function.value)
         return note_array(result) if is_array else result
+    function = as_function(function)
     if isinstance(function, Applicable):
         return function.apply(here, args, kwargs)
-    if isinstance(function, RecordValue) and "__call__" in function.cls.members:
-        return function.cls.attribute(here, function, "__call__").apply(here, args, kwargs)
     raise Failure(NotCallable(found=describe(function)))
 
 
