@@ -30,7 +30,7 @@ from pscdsl._src.frontend.modules.kernels import (
 )
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.purity import instead_of
-from pscdsl._src.frontend.text.display import split_cell
+from pscdsl._src.frontend.text.display import in_order, split_cell
 from pscdsl._src.frontend.text.source import Source, shown_path
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.support.paths import resolved
@@ -448,7 +448,10 @@ def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
             diagnostic,
         )
     return tuple(
-        sorted(unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code))
+        sorted(
+            unique.values(),
+            key=lambda d: (in_order(d.span.path), d.span.line, d.span.column, d.code),
+        )
     )
 
 

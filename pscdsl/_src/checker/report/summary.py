@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pscdsl._src.frontend.text.display import shown_path
+from pscdsl._src.frontend.text.display import in_order, shown_path
 from pscdsl.typing.codes.limits import Vouched
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 
@@ -72,7 +72,10 @@ def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings by place, those of one place by code."""
     return sorted(
         diagnostics,
-        key=lambda d: (shown_path(d.span.path), d.span.line, d.span.column, d.code, d.message()),
+        key=lambda d: (
+            *in_order(shown_path(d.span.path)),
+            *(d.span.line, d.span.column, d.code, d.message()),
+        ),
     )
 
 
