@@ -193,6 +193,9 @@ ELSEWHERE = {
     "return jax.nn.softmax(x[:, None] + y, axis=0)": (
         "return psc.special.softmax(x[:, None] + y, axis=0)"
     ),
+    "return jax.nn.log_softmax(x[:, None] + y, 0)": (
+        "return psc.special.log_softmax(x[:, None] + y, 0)"
+    ),
     "return ravel_pytree((x, y))[0]": "return psc.tree.ravel((x, y))[0]",
     "return tree_reduce(lambda s, v: s + v.sum(), (x, y), a)": (
         "return psc.tree.reduce(lambda s, v: s + v.sum(), (x, y), a)"

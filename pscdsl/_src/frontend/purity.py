@@ -74,11 +74,12 @@ _LAX: Final = (
 """Functions of `jax.lax` that mean what NumPy's of the same name mean."""
 
 _TORCH: Final = (
-    "abs acos acosh add asin asinh atan atan2 atanh ceil cos cosh cumprod cumsum dot einsum exp "
-    "exp2 expm1 eye flip floor fmod full full_like hypot isfinite isinf isnan kron linspace log "
-    "log10 log1p log2 logical_and logical_not logical_or logical_xor matmul maximum minimum mean "
-    "moveaxis multiply negative ones_like outer reciprocal remainder reshape sign sin sinh sqrt "
-    "square stack subtract sum tan tanh tile trace tril triu trunc where zeros_like"
+    "abs acos acosh add all any arctan argmax argmin argsort asin asinh atan atan2 atanh ceil "
+    "clip cos cosh cumprod cumsum diag diff dot einsum exp exp2 expm1 eye flip floor fmod full "
+    "full_like hypot isfinite isinf isnan kron linspace log log10 log1p log2 logaddexp "
+    "logical_and logical_not logical_or logical_xor matmul maximum minimum mean moveaxis multiply "
+    "negative ones_like outer prod reciprocal remainder reshape roll sign sin sinh sqrt square "
+    "squeeze stack subtract sum swapaxes tan tanh tile trace tril triu trunc where zeros_like"
 ).split()
 """Functions of `torch` of which the same holds, given by position."""
 
@@ -162,6 +163,7 @@ RENAMED: Final = {
     "torch.cat": "numpy.concatenate",
     "torch.clamp": "numpy.clip",
     "torch.concat": "numpy.concatenate",
+    "torch.div": "numpy.divide",
     "torch.eq": "numpy.equal",
     "torch.erf": "pscdsl.special.erf",
     "torch.erfc": "pscdsl.special.erfc",
@@ -177,9 +179,11 @@ RENAMED: Final = {
     "torch.ne": "numpy.not_equal",
     "torch.neg": "numpy.negative",
     "torch.permute": "numpy.transpose",
+    "torch.pow": "numpy.power",
     "torch.relu": "pscdsl.stdlib.activations.relu",
     "torch.sigmoid": "pscdsl.special.expit",
     "torch.sub": "numpy.subtract",
+    "torch.transpose": "numpy.swapaxes",
     "torch.unsqueeze": "numpy.expand_dims",
     "torch.nn.functional.relu": "pscdsl.stdlib.activations.relu",
     "torch.nn.functional.silu": "pscdsl.stdlib.activations.silu",
@@ -199,7 +203,7 @@ ALONG_AXIS: Final = {
     "jax.nn.log_softmax": "pscdsl.special.log_softmax",
     "jax.nn.softmax": "pscdsl.special.softmax",
 }
-"""What takes the axis by keyword, where `RENAMED` has a function of the last axis."""
+"""What takes an axis, where `RENAMED` has a function of the last one."""
 
 _COMPILED: Final = "leave it out: a kernel is compiled as a whole"
 _NO_FILTER: Final = "`lfilter(b, a, x).y` of `pscdsl.stdlib.signals`, `a` and `b` of equal length"
@@ -348,17 +352,21 @@ _IN_WORDS: Final = {
     "scipy.stats.norm.sf": "`psc.special.ndtr((mean - x) / deviation)`",
     "scipy.stats.uniform.logpdf": "`uniform_log_density` of `pscdsl.stdlib.distributions`",
     "torch.arange": "`np.arange(n)`",
+    "torch.norm": "`np.linalg.norm(x)`",
     "torch.no_grad": "leave it out, or `psc.stop_gradient(x)`",
     "torch.nn.functional.softmax": "`psc.special.softmax(x, axis=axis)`",
     "torch.nn.functional.log_softmax": "`psc.special.log_softmax(x, axis=axis)`",
     "torch.log_softmax": "`psc.special.log_softmax(x, axis=axis)`",
     "torch.logsumexp": "`psc.special.logsumexp(x, axis=axis)`",
     "torch.max": "`np.max(x)`; `np.max(x, axis)` and `np.argmax(x, axis)` along an axis",
+    "torch.gather": "`np.take_along_axis(x, indices, axis)`",
+    "torch.meshgrid": '`np.meshgrid(x, y, indexing="ij")`',
     "torch.min": "`np.min(x)`; `np.min(x, axis)` and `np.argmin(x, axis)` along an axis",
     "torch.ones": "`np.ones(shape)`",
     "torch.rand": "`psc.random.uniform(key, shape)`",
     "torch.randn": "`psc.random.normal(key, shape)`",
     "torch.round": "`np.round(x)`",
+    "torch.sort": "`np.sort(x, axis)`, and `np.argsort(x, axis)` for the indices",
     "torch.softmax": "`psc.special.softmax(x, axis=axis)`",
     "torch.std": "`np.std(x, ddof=1)`",
     "torch.tensor": "`np.array(values)`",

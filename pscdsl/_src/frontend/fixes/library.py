@@ -179,7 +179,8 @@ def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[
     here = finding.here
     if node is None or not here:
         return
-    if call is not None and any(each.arg == "axis" for each in call.keywords):
+    by_axis = call is not None and any(each.arg == "axis" for each in call.keywords)
+    if by_axis or (call is not None and len(call.args) == 2):
         here = ALONG_AXIS.get(name, here)
     package, _, rest = here.partition(".")
     if package == "numpy" and name == f"jax.numpy.{rest}":
