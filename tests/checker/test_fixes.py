@@ -200,6 +200,7 @@ ELSEWHERE = {
     "return tree_reduce(lambda s, v: s + v.sum(), (x, y), a)": (
         "return psc.tree.reduce(lambda s, v: s + v.sum(), (x, y), a)"
     ),
+    "return np.erf(x) + np.expit(y)": "return psc.special.erf(x) + psc.special.expit(y)",
     "return x.unsqueeze(-1).clamp(0, 1).exp()": (
         "return np.exp(np.clip(np.expand_dims(x, -1), 0, 1))"
     ),

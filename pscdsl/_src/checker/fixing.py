@@ -195,13 +195,14 @@ class _Run:
         return Candidate(finding, fix, path, text.replacements(fix.edits))
 
     def unrefused(self, finding: Diagnostic) -> tuple[Fix, ...]:
-        """The fixes of a finding that were not tried in vain."""
+        """The fixes of a finding that were not tried in vain; its row may be another one by now."""
+        in_vain = {key[:-1] for key in self.refused}
         texts = self.before if self.alone else self.state.texts
         found = [(fix, self._candidate(finding, fix, texts)) for fix in finding.fixes]
         return tuple(
             fix
             for fix, each in found
-            if each is None or each.key(texts[each.path]) not in self.refused
+            if each is None or each.key(texts[each.path])[:-1] not in in_vain
         )
 
     def _allowed(self, fix: Fix) -> bool:

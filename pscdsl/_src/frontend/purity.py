@@ -349,6 +349,7 @@ _IN_WORDS: Final = {
         "`pscdsl.stdlib.distributions`"
     ),
     "scipy.stats.norm.ppf": "`mean + deviation * psc.special.ndtri(p)`",
+    "scipy.stats.norm.rvs": "`psc.random.normal(key, shape)`",
     "scipy.stats.norm.sf": "`psc.special.ndtr((mean - x) / deviation)`",
     "scipy.stats.uniform.logpdf": "`uniform_log_density` of `pscdsl.stdlib.distributions`",
     "torch.arange": "`np.arange(n)`",

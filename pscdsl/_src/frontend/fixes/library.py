@@ -107,7 +107,11 @@ def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
 
 
 def _as_function(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
-    """The call of a function for that of a method which arrays of another library have."""
+    """A function for a method of arrays of another library, or for what NumPy does not have."""
+    special = re.fullmatch(r"`psc\.(special\.\w+)`", place.finding.instead)
+    if special is not None and (psc := place.psc()) is not None:
+        yield from place.replace(attribute, f"{psc[0]}.{special[1]}", needs=psc[1])
+        return
     call, here = place.parent(attribute, ast.Call), FUNCTIONS_ELSEWHERE.get(attribute.attr, "")
     if call is None or call.func is not attribute or not here:
         return
@@ -201,8 +205,12 @@ def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[
         yield from place.replace(node, text, needs=found[1], caveat=DIFFERS.get(name, ""))
 
 
-def without_decorator(place: Place[UnknownFunction | KernelNotChecked]) -> Iterator[Fix]:
+def without_decorator(
+    place: Place[UnknownFunction | UnknownValue | KernelNotChecked],
+) -> Iterator[Fix]:
     """Leave out the decorator of a function that compiles it."""
+    finding = place.finding
+    decorator = "" if isinstance(finding, UnknownValue) else finding.decorator
     for label in place.finding.labels:
         for node in place.tree.at(label.span):
             function = place.tree.parent(node)
@@ -212,7 +220,7 @@ def without_decorator(place: Place[UnknownFunction | KernelNotChecked]) -> Itera
             line = Span(span.path, span.line, 1, span.end_line + 1, 1)
             lines = place.tree.source.lines
             rest = lines[span.end_line - 1][span.end_column - 1 :].strip()
-            if place.finding.decorator in COMPILERS and not rest:
+            if decorator in COMPILERS and not rest:
                 yield Fix(f"leave out `@{place.tree.text(node)}`", (Edit(line, ""),))
 
 

@@ -302,9 +302,11 @@ def _unknown_numpy(module: KnownModule, name: str) -> Any:
     """A name of NumPy without a meaning here; a Failure if NumPy has no such name either."""
     if hasattr(importlib.import_module(module.name), name):
         return External(f"{module.name}.{name}", library=True)
-    raise Failure(
-        NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
-    )
+    owner = f"module `{module.name}`"
+    if f"pscdsl.special.{name}" in MEANINGS:
+        instead = f"`psc.special.{name}`"
+        raise Failure(NoSuchAttribute(owner=owner, attribute=name, instead=instead))
+    raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=_names(module)))
 
 
 def known_names(module: str) -> list[str]:
