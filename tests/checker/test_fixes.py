@@ -317,6 +317,20 @@ def test_a_decorator_that_compiles_is_left_out(decorator: str, kernel: bool) -> 
     assert text_of(fixed(program), "") == right
 
 
+COMPILED = {
+    "return jax.jit(np.exp)(x)": "return np.exp(x)",
+    "return jax.jit(lambda v: v + 1, inline=True)(x)": "return (lambda v: v + 1)(x)",
+    "@jax.jit\ndef g(v):\n    return v\nreturn g(x)": "def g(v):\n    return v\nreturn g(x)",
+}
+
+
+@pytest.mark.parametrize("before", COMPILED)
+def test_a_call_that_compiles_is_left_out(before: str) -> None:
+    outcome = fixed("import jax\n" + kernel(before))
+    assert text_of(outcome, "") == "import jax\n" + kernel(COMPILED[before])
+    assert not outcome.result.diagnostics
+
+
 @pytest.mark.parametrize(("name", "here"), [("relu", "relu"), ("gelu", "gelu_tanh")])
 def test_an_activation_is_imported(name: str, here: str) -> None:
     program = "import jax\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"

@@ -31,12 +31,12 @@ from pscdsl._src.frontend.fixes.library import (
     loop_over_array,
     no_such_attribute,
     not_callable,
+    not_checked,
     outgrown_update,
     shapes_do_not_broadcast,
     side_effect,
     unknown_elsewhere,
     unknown_name,
-    without_decorator,
 )
 from pscdsl._src.frontend.fixes.place import Place, Tree
 from pscdsl._src.frontend.fixes.updates import mutation
@@ -80,7 +80,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     DtypesDiffer: dtypes_differ,
     InnerSizesDiffer: inner_sizes_differ,
     IntegersMakeAnArray: integers_make_an_array,
-    KernelNotChecked: without_decorator,
+    KernelNotChecked: not_checked,
     LoopOverArray: loop_over_array,
     MutableCapture: mutable_capture,
     Mutation: mutation,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from difflib import get_close_matches
+from typing import Any
 
 from pscdsl._src.frontend.fixes.place import FunctionStatement, Place
 from pscdsl._src.frontend.interpreter.operators import around
@@ -176,10 +177,10 @@ def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[
     finding = place.finding
     call = place.node(ast.Call)
     node = place.node(ast.Attribute, ast.Name) if call is None else call.func
-    if isinstance(finding, UnknownFunction) and finding.decorator:
-        yield from without_decorator(place)
-        return
     name = finding.function if isinstance(finding, UnknownFunction) else finding.name
+    if isinstance(finding, UnknownFunction) and finding.decorator:
+        name = finding.decorator
+    yield from _uncompiled(place, name)
     here = finding.here
     if node is None or not here:
         return
@@ -205,23 +206,27 @@ def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[
         yield from place.replace(node, text, needs=found[1], caveat=DIFFERS.get(name, ""))
 
 
-def without_decorator(
-    place: Place[UnknownFunction | UnknownValue | KernelNotChecked],
-) -> Iterator[Fix]:
-    """Leave out the decorator of a function that compiles it."""
-    finding = place.finding
-    decorator = "" if isinstance(finding, UnknownValue) else finding.decorator
-    for label in place.finding.labels:
-        for node in place.tree.at(label.span):
-            function = place.tree.parent(node)
-            if not isinstance(function, FunctionStatement) or node not in function.decorator_list:
-                continue
-            span = replace(label.span, call_site=None)
-            line = Span(span.path, span.line, 1, span.end_line + 1, 1)
-            lines = place.tree.source.lines
-            rest = lines[span.end_line - 1][span.end_column - 1 :].strip()
-            if decorator in COMPILERS and not rest:
-                yield Fix(f"leave out `@{place.tree.text(node)}`", (Edit(line, ""),))
+def not_checked(place: Place[KernelNotChecked]) -> Iterator[Fix]:
+    """Leave out the decorator because of which a kernel is not checked."""
+    yield from _uncompiled(place, place.finding.decorator)
+
+
+def _uncompiled(place: Place[Any], name: str) -> Iterator[Fix]:
+    """Leave out what compiles a function: a decorator, or a call with it."""
+    finding, tree = place.finding, place.tree
+    spans = [label.span for label in finding.labels] or [finding.span]
+    for node in itertools.chain.from_iterable(map(tree.at, spans)):
+        function, span = tree.parent(node), tree.source.span(node)
+        if name not in COMPILERS:
+            return
+        if isinstance(function, FunctionStatement) and node in function.decorator_list:
+            if not tree.source.lines[span.end_line - 1][span.end_column - 1 :].strip():
+                line = Span(span.path, span.line, 1, span.end_line + 1, 1)
+                yield Fix(f"leave out `@{tree.text(node)}`", (Edit(line, ""),))
+        elif isinstance(node, ast.Call) and len(node.args) == 1:
+            last = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if last == name.rpartition(".")[2]:
+                yield from place.replace(node, tree.operand(node.args[0]))
 
 
 def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> Iterator[Fix]:
