@@ -324,3 +324,14 @@ def test_what_a_fix_changes_is_said(write: Write, capsys: Capture) -> None:
     )
     main(["check", "--fix", "--unsafe-fixes", str(path)])
     assert "a negative start is clamped to 0" in capsys.readouterr().err
+
+
+def test_fixes_that_remove_lines_are_confirmed(write: Write, capsys: Capture) -> None:
+    """Places of what is found afterwards are places in the fixed text."""
+    path = write(
+        HEAD.replace("numpy as np", "jax") + "@jax.jit\ndef h(x):\n    return x\n\n\n"
+        '@psc.kernel\ndef g(x: f32["n"]) -> f32["n"]:\n    print(x)\n    return h(x)\n\n\n'
+        '@psc.kernel\ndef k(x: f32["n"]) -> f32["n"]:\n    return jax.lax.rsqrt(x) + jax.nn.tanh(x)'
+    )
+    assert main(["check", str(path)]) == 1
+    assert capsys.readouterr().out.count("[*]") == 3  # not for `rsqrt`

@@ -37,7 +37,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure, Fix, Severity
 
 MAX_ATTEMPTS = 200
 """How often files are checked again before the rest is left for another run."""
-MOST_TO_CONFIRM = 5
+MOST_TO_CONFIRM = 20
 """How often a file is checked again to know which of its fixes help."""
 
 
@@ -101,9 +101,14 @@ def fix_all(
 
 def with_confirmed(files: Files, path: str, result: CheckResult) -> CheckResult:
     """What is found in a file, with those fixes alone that a check of the fixed file confirms."""
-    if not any(finding.fixes for finding in result.diagnostics):
+    asked = {_said(finding) for finding in result.diagnostics if finding.fixes}
+    if not asked:
         return result
-    run = _Run(files, (path,), lambda found, _: found, True, {path: result})
+
+    def wanted(found: Sequence[Diagnostic], _: Mapping[str, str]) -> list[Diagnostic]:
+        return [finding for finding in found if _said(finding) in asked]
+
+    run = _Run(files, (path,), wanted, True, {path: result})
     made = {id(each.finding) for each in run.fixed().made}
     complete = run.attempts < run.most
     return replace(
@@ -111,10 +116,14 @@ def with_confirmed(files: Files, path: str, result: CheckResult) -> CheckResult:
         diagnostics=tuple(
             finding
             if not finding.fixes or id(finding) in made
-            else finding.replaced(fixes=run.unrefused(finding) if complete else ())
+            else finding.replaced(fixes=run.unrefused(finding, run.before) if complete else ())
             for finding in result.diagnostics
         ),
     )
+
+
+def _said(finding: Diagnostic) -> tuple[str, str]:
+    return finding.code, finding.message()
 
 
 class _Run:
@@ -146,7 +155,7 @@ class _Run:
             candidates = self._candidates()
             if candidates:
                 fruitful |= self._attempt(candidates)
-            elif fruitful and self.refused:
+            elif fruitful and self.refused and not self.alone:
                 self.refused.clear()  # what did not help before may help now
                 fruitful = False
             else:
@@ -155,7 +164,10 @@ class _Run:
         contents = {path: state.files.data(path) for path in self._changed()}
         result = state.result
         if complete:  # what is still refused is no fix
-            left = [each.replaced(fixes=self.unrefused(each)) for each in result.diagnostics]
+            left = [
+                each.replaced(fixes=self.unrefused(each, state.texts))
+                for each in result.diagnostics
+            ]
             result = replace(result, diagnostics=tuple(left))
         return Fixed(contents, state.made, result, complete)
 
@@ -194,10 +206,9 @@ class _Run:
             return None
         return Candidate(finding, fix, path, text.replacements(fix.edits))
 
-    def unrefused(self, finding: Diagnostic) -> tuple[Fix, ...]:
+    def unrefused(self, finding: Diagnostic, texts: Mapping[str, Text]) -> tuple[Fix, ...]:
         """The fixes of a finding that were not tried in vain; its row may be another one by now."""
         in_vain = {key[:-1] for key in self.refused}
-        texts = self.before if self.alone else self.state.texts
         found = [(fix, self._candidate(finding, fix, texts)) for fix in finding.fixes]
         return tuple(
             fix
