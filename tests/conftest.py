@@ -112,7 +112,7 @@ class MarkdownItem(pytest.Item):
         path = self.path.name
         result = check_source(program.text, path)
         if program.snapshot is None or expectations(program.text.splitlines()):
-            problems = differences(program, path, result.diagnostics, result.revealed)
+            problems = differences(program, path, result.diagnostics)
             if problems:
                 raise Mismatch("\n".join(problems))
         if program.snapshot is None:

@@ -89,6 +89,8 @@ class Fix:
     """What it does, as an imperative: "replace `x[0] = 1` by `x = psc.update(x, 0, 1)`"."""
     edits: tuple[Edit, ...]
     applicability: Applicability = "unsafe"
+    caveat: str = ""
+    """What means something else than before, which is said when the fix is made."""
 
     @property
     def path(self) -> str:
@@ -119,6 +121,8 @@ _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _SIZED = re.compile(r"`(?:assert |\.reshape\(|np\.broadcast_to\()[^`]*`")
 """Code that a help proposes in which names are sizes."""
 _REGISTRY: dict[str, type[Diagnostic]] = {}
+_LONE = re.compile(r"(?<=`assert )\(([^()]*)\) ([<>=]=|[<>]) ")
+"""A size in parentheses that nothing is done with but to compare it."""
 UNWRITABLE = "\N{WORD JOINER}"
 """What stands in names that no program can write: texts show them without, and what follows."""
 _HIDDEN = re.compile(f"{UNWRITABLE}\\d+")
@@ -254,7 +258,7 @@ class Diagnostic(_Facts):
         def written(found: re.Match[str]) -> str:
             return re.sub(r"[A-Za-z_]\w*", lambda n: spelling.get(n[0], n[0]), found[0])
 
-        return _SIZED.sub(written, text)
+        return _SIZED.sub(lambda code: _LONE.sub(r"\1 \2 ", written(code)), text)
 
     def assertion(self) -> str | None:
         """The `assert` statement that the advice names before anything else, if it does."""

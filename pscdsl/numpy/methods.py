@@ -282,8 +282,66 @@ INSTEAD: Final[dict[str, str]] = {
     "getfield": "`{x}.view(dtype)` reads the same bits as another dtype",
     "device": "a kernel runs on one device; leave it out",
     "to_device": "a kernel runs on one device; leave it out",
+    **dict.fromkeys(
+        "block_until_ready contiguous cpu cuda requires_grad requires_grad_".split(),
+        "leave it out",
+    ),
+    "backward": "`psc.grad(f)` is the derivative of a function",
+    "bool": "`{x}.astype(bool)`",
+    "chunk": "`np.split({x}, n, axis)`",
+    "clone": "`{x}.copy()`",
+    "dim": "`{x}.ndim`",
+    "double": "`{x}.astype(np.float64)`",
+    "expand": "`np.broadcast_to({x}, shape)`",
+    "float": "`{x}.astype(np.float32)`",
+    "gather": "`np.take_along_axis({x}, indices, axis)`",
+    "grad": "`psc.grad(f)` is the derivative of a function",
+    "half": "`{x}.astype(np.float16)`",
+    "index_select": "`np.take({x}, indices, axis)`",
+    "int": "`{x}.astype(np.int32)`",
+    "log_softmax": "`psc.special.log_softmax({x}, axis=axis)`",
+    "logsumexp": "`psc.special.logsumexp({x}, axis=axis)`",
+    "long": "`{x}.astype(np.int64)`",
+    "masked_fill": "`np.where(mask, value, {x})`",
+    "norm": "`np.linalg.norm({x})`",
+    "numel": "`{x}.size`",
+    "numpy": "leave it out: arrays of kernels are NumPy's",
+    "permute": "`{x}.transpose(axes)`",
+    "relu": "`np.maximum({x}, 0)`",
+    "scatter": "`psc.update({x}, index, value)`",
+    "scatter_add": '`psc.update({x}, index, value, combine="add")`',
+    "softmax": "`psc.special.softmax({x}, axis=axis)`",
+    "t": "`{x}.T`",
+    "to": "`{x}.astype(dtype)`; a kernel runs on one device",
+    "topk": "`psc.top_k({x}, k)`",
+    "type": "`{x}.astype(dtype)`",
+    "values": "leave it out: `{x}` is an array",
 }
-"""Other attributes of NumPy's or JAX's arrays that there are none of here, and what to write."""
+"""Other attributes of the arrays of NumPy, JAX or PyTorch, and what to write instead."""
+
+FUNCTIONS_ELSEWHERE: Final[dict[str, str]] = {
+    **{
+        name: f"numpy.{name}"
+        for name in (
+            "abs acos add asin atan ceil cos cosh exp exp2 expm1 floor fmod isfinite isinf isnan "
+            "log log10 log1p log2 logical_and logical_not logical_or logical_xor matmul maximum "
+            "minimum moveaxis multiply outer reciprocal remainder roll sign sin sinh sqrt square "
+            "subtract tan tanh tile tril triu trunc"
+        ).split()
+    },
+    "bmm": "numpy.matmul",
+    "clamp": "numpy.clip",
+    "detach": "pscdsl.stop_gradient",
+    "mm": "numpy.matmul",
+    "mul": "numpy.multiply",
+    "mv": "numpy.matmul",
+    "neg": "numpy.negative",
+    "sigmoid": "pscdsl.special.expit",
+    "stop_gradient": "pscdsl.stop_gradient",
+    "sub": "numpy.subtract",
+    "unsqueeze": "numpy.expand_dims",
+}
+"""Methods of PyTorch's arrays, and the functions here of the same positional arguments."""
 
 AS_FUNCTION: Final = frozenset(
     (

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from pscdsl._src.support.tracebacks import public
 from pscdsl.arrays import Shaped, f32
 from pscdsl.tree import outside
 
@@ -29,6 +30,7 @@ def map(f: Callable[[Any, Any], Any], tree: T, other: Any, /) -> T: ...  # noqa:
 def map(f: Callable[[Any, Any, Any], Any], tree: T, other: Any, third: Any, /) -> T: ...  # noqa: A001
 @overload
 def map(f: Callable[..., Any], tree: T, /, *rest: Any) -> T: ...  # noqa: A001
+@public
 def map(f: Callable[..., Any], tree: T, /, *rest: Any) -> T:  # noqa: A001
     """The tree of `f(x, …)` for each leaf x of `tree` and the leaves of `rest` at its place.
 
@@ -40,11 +42,13 @@ def map(f: Callable[..., Any], tree: T, /, *rest: Any) -> T:  # noqa: A001
     return made
 
 
+@public
 def leaves(tree: Any, /) -> tuple[Shaped, ...]:
     """The arrays of a tree: items in their order, fields as declared, maps by their keys."""
     return tuple(outside.flat("leaves", tree).leaves)
 
 
+@public
 def reduce(f: Callable[[A, Shaped], A], tree: Any, initial: A, /) -> A:
     """`f(f(f(initial, x), y), …)` over the leaves of a tree in order."""
     value = initial
@@ -53,11 +57,13 @@ def reduce(f: Callable[[A, Shaped], A], tree: Any, initial: A, /) -> A:
     return value
 
 
+@public
 def size(tree: Any, /) -> int:
     """How many elements all arrays of a tree have."""
     return sum(np.size(each) for each in outside.flat("size", tree).leaves)
 
 
+@public
 def zeros_like(tree: T, /, dtype: Any = None) -> T:
     """Zeros of the shape of each leaf, in its dtype or the one that is given."""
     found = outside.flat("zeros_like", tree).leaves
@@ -66,6 +72,7 @@ def zeros_like(tree: T, /, dtype: Any = None) -> T:
     return made
 
 
+@public
 def dot(a: Any, b: Any, /) -> f32:
     """The sum of the products of all elements of two trees, those of `a` conjugated.
 
@@ -79,6 +86,7 @@ def dot(a: Any, b: Any, /) -> f32:
     return found
 
 
+@public
 def norm(tree: Any, /) -> f32:
     """The Euclidean norm of all elements of a tree together: the root of the sum of |x|².
 
@@ -89,6 +97,7 @@ def norm(tree: Any, /) -> f32:
     return found
 
 
+@public
 def ravel(tree: T, /) -> tuple[f32, Callable[[Any], T]]:
     """All elements as one vector, and the function that makes such a tree of such a vector.
 

@@ -38,12 +38,24 @@ def donating(x: f32["n d"]) -> f32["n d"]:
     return x + 1
 
 
+def plain(x: f32["n"]) -> f32:
+    return x.sum()
+
+
+@psc.kernel
+def capturing(x: f32["n d"]) -> f32:
+    return psc.grad(plain)(x[0]).sum()
+
+
 def warm() -> None:
     """Have all kinds of entries."""
     for given in (X, right(X), np.float32(1) * X):
         right(given)
         right(given)
     static(X, 3)
+    capturing(X)
+    capturing(X)
+    psc.grad(plain)(X[0])
     donating(donating(X))
 
 
@@ -69,6 +81,17 @@ CASES: list[Callable[[], object]] = [
     lambda: psc.vmap(right, in_axes=5)(X),
     lambda: psc.jvp(right, (X,), (X[0],)),
     lambda: psc.load(b"nothing"),
+    lambda: capturing(X[0]),
+    lambda: psc.grad(plain)(X),
+    lambda: psc.random.normal(3, (2,)),
+    lambda: psc.random.normal(),  # type: ignore[call-arg]
+    lambda: psc.random.split(psc.random.key(0), -1),
+    lambda: psc.special.betainc(X, np.ones(3, np.float32), X),
+    lambda: psc.scan(lambda c, x: c, X, X),  # type: ignore[arg-type, return-value]
+    lambda: psc.update(X, "a", 1),
+    lambda: psc.top_k(X, 7),
+    lambda: psc.tree.map(lambda a, b: a, (X,), (X, X)),
+    lambda: psc.constant(object()),
 ]
 
 

@@ -12,13 +12,14 @@ import pytest
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.checker.fixing import Fixed, fix_all
 from pscdsl._src.checker.selection import all_kinds
+from pscdsl._src.cli.check import caveats
 from pscdsl._src.frontend.fixes import BUILDERS
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.purity import RENAMED, equivalent
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import NotCallable, UnknownName
-from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.limits import KernelNotChecked, UnknownFunction, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic
 from tests.typing.test_codes import example
 
@@ -184,6 +185,24 @@ ELSEWHERE = {
         'return psc.update(psc.update(x, 0, a), np.s_[1:], b, combine="multiply")'
     ),
     "return x.at[k].max(y)": 'return psc.update(x, k, y, combine="maximum")',
+    "return jax.jacobian(jax.nn.tanh)(x)": "return psc.jacrev(np.tanh)(x)",
+    "return jax.remat(lambda v: lax.reshape(v, (v.size,)))(x)": (
+        "return psc.checkpoint(lambda v: np.reshape(v, (v.size,)))(x)"
+    ),
+    "return jax.nn.softmax(x[:, None] + y, axis=0)": (
+        "return psc.special.softmax(x[:, None] + y, axis=0)"
+    ),
+    "return jax.nn.log_softmax(x[:, None] + y, 0)": (
+        "return psc.special.log_softmax(x[:, None] + y, 0)"
+    ),
+    "return ravel_pytree((x, y))[0]": "return psc.tree.ravel((x, y))[0]",
+    "return tree_reduce(lambda s, v: s + v.sum(), (x, y), a)": (
+        "return psc.tree.reduce(lambda s, v: s + v.sum(), (x, y), a)"
+    ),
+    "return np.erf(x) + np.expit(y)": "return psc.special.erf(x) + psc.special.expit(y)",
+    "return x.unsqueeze(-1).clamp(0, 1).exp()": (
+        "return np.exp(np.clip(np.expand_dims(x, -1), 0, 1))"
+    ),
 }
 """What users of JAX and SciPy write."""
 
@@ -191,6 +210,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize("before", ELSEWHERE)
 def test_names_of_other_libraries(before: str) -> None:
     head = "import jax\nimport jax.numpy as jnp\nimport scipy.linalg\nfrom jax import lax\n"
+    head += "from jax.flatten_util import ravel_pytree\nfrom jax.tree_util import tree_reduce\n"
     outcome = fixed(head + kernel(before))
     assert text_of(outcome, "") == head + kernel(ELSEWHERE[before])
     assert not outcome.result.diagnostics
@@ -212,6 +232,102 @@ def test_what_is_clamped_here_alone_is_said(body: str) -> None:
     text = head + kernel(f"assert len(x) >= 1\n{body}")
     result = check_source(text, "elsewhere.py")
     assert any("clamp" in (each.help() or "") for each in result.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("body", "caveat"),
+    [
+        ("return jax.lax.dynamic_slice(x, (k[0],), (1,))", "negative start"),
+        ("return x.at[k].add(y)", "out of range"),
+        ("return jax.random.permutation(jax.random.key(0), x)", "other numbers"),
+        ("return x.at[0].set(a)", ""),
+        ("return jnp.exp(x)", ""),
+    ],
+)
+def test_what_means_something_else_after_a_fix_is_said(body: str, caveat: str) -> None:
+    head = "import jax\nimport jax.numpy as jnp\n"
+    said = " ".join(caveats(fixed(head + kernel(body))))
+    assert caveat in said
+    assert bool(said) == bool(caveat)
+
+
+UNNAMED = {
+    "return jnp.exp(x) * y[:3]": "return np.exp(x) * y[:3]",  # errors elsewhere come to light
+    "return jnp.exp(x) + jnp.log(x)[:, None] + y[1:]": (
+        "return np.exp(x) + np.log(x)[:, None] + y[1:]"
+    ),
+    "z = jnp.exp(x)\nfor i in range(3):\n    print(z)\nreturn z.foo(jnp.tanh(x) + jnp.ones(3))": (
+        "z = np.exp(x)\nfor i in range(3):\n    print(z)\nreturn z.foo(np.tanh(x) + np.ones(3))"
+    ),
+}
+
+
+@pytest.mark.parametrize("before", UNNAMED)
+def test_names_are_replaced_whatever_they_hid(before: str) -> None:
+    head = "import jax.numpy as jnp\n"
+    outcome = fixed(head + kernel(before), only="PSC91")
+    assert text_of(outcome, "") == head + kernel(UNNAMED[before])
+    assert outcome.result.diagnostics
+
+
+def test_a_name_is_not_replaced_where_it_takes_other_arguments() -> None:
+    program = "import jax.numpy as jnp\n" + kernel("return jnp.sum(x, where=x > 0, promote=1)")
+    assert not fixed(program).contents
+
+
+IMPORTS = {
+    "import jax.numpy as np": "import numpy as np",
+    "import jax.numpy as np, math": "import numpy as np, math",
+    "from jax import numpy as np": "import numpy as np",
+}
+
+
+@pytest.mark.parametrize("before", IMPORTS)
+def test_the_numpy_of_jax_is_imported_from_elsewhere(before: str) -> None:
+    program = (
+        "\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"
+        '@psc.kernel\ndef f(x: f32["n"]) -> f32:\n    return np.sum(np.exp(x)) + np.pi\n'
+    )
+    outcome = fixed(before + program)
+    assert text_of(outcome, "") == IMPORTS[before] + program
+    assert not outcome.result.diagnostics
+    assert "outside of kernels" in " ".join(caveats(outcome))
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    ["jax.jit", "jit", "partial(jit, static_argnums=1)", "njit", "nb.njit(cache=True)"],
+)
+@pytest.mark.parametrize("kernel", [False, True])
+def test_a_decorator_that_compiles_is_left_out(decorator: str, kernel: bool) -> None:
+    head = "from functools import partial\n\nimport jax\nimport numba as nb\n"
+    head += "from jax import jit\nfrom numba import njit\nimport pscdsl as psc\n"
+    head += "from pscdsl import f32\n\n\n"
+    helper = "def helper(x):\n    return x * 2\n\n\n" if not kernel else ""
+    body = '@psc.kernel\n{}def f(x: f32["n"]) -> f32["n"]:\n    return {}\n'
+    wrong = f"@{decorator}\n"
+    if kernel:
+        program, right = head + body.format(wrong, "x"), head + body.format("", "x")
+    else:
+        rest = helper + body.format("", "helper(x)")
+        program, right = head + wrong + rest, head + rest
+    (found,) = check_source(program, "program.py").diagnostics
+    assert found.help() == "leave it out: a kernel is compiled as a whole"
+    assert text_of(fixed(program), "") == right
+
+
+COMPILED = {
+    "return jax.jit(np.exp)(x)": "return np.exp(x)",
+    "return jax.jit(lambda v: v + 1, inline=True)(x)": "return (lambda v: v + 1)(x)",
+    "@jax.jit\ndef g(v):\n    return v\nreturn g(x)": "def g(v):\n    return v\nreturn g(x)",
+}
+
+
+@pytest.mark.parametrize("before", COMPILED)
+def test_a_call_that_compiles_is_left_out(before: str) -> None:
+    outcome = fixed("import jax\n" + kernel(before))
+    assert text_of(outcome, "") == "import jax\n" + kernel(COMPILED[before])
+    assert not outcome.result.diagnostics
 
 
 @pytest.mark.parametrize(("name", "here"), [("relu", "relu"), ("gelu", "gelu_tanh")])
@@ -254,7 +370,7 @@ def codes(program: str) -> list[str]:
     return [each.code for each in check_source(program, "program.py").diagnostics]
 
 
-FIXABLE = {*BUILDERS} - {NotCallable, UnknownFunction, UnknownName, UnknownValue}
+FIXABLE = {*BUILDERS} - {NotCallable, KernelNotChecked, UnknownFunction, UnknownName, UnknownValue}
 CODES = {"PSC305", "PSC306", "PSC314", "PSC318", "PSC320", "PSC333"}
 
 

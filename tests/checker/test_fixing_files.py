@@ -286,3 +286,52 @@ def test_edits_of_text(text: str, data: st.DataObject) -> None:
     assert [after[a:b] for a, b in written(done)] == [each.text for each in done]
     untouched = [i for i in range(len(text)) if not any(a <= i < b for a, b in pairs)]
     assert all(after[moved(i, done)] == text[i] for i in untouched)
+
+
+def test_a_diff_without_a_fix_says_so(write: Write, capsys: Capture) -> None:
+    path = write(HEAD + '@psc.kernel\ndef g(x: f32["n"]) -> f32:\n    return x[3]\n')
+    assert main(["check", "--diff", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no fix applies: 1 fixable with `--fix --unsafe-fixes`" in err
+    path = write(HEAD + '@psc.kernel\ndef g(x: f32["n"]) -> f32["m"]:\n    return x\n')
+    assert main(["check", "--diff", "--unsafe-fixes", str(path)]) == 1
+    assert "no fix applies" in capsys.readouterr().err
+
+
+UNHELPED = HEAD.replace("numpy as np", "jax.numpy as jnp") + (
+    '@psc.kernel\ndef g(x: f32["n"]) -> f32:\n    return jnp.sum(x, where=x > 0, promote=1)\n'
+)
+
+
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "1"]])
+def test_only_fixes_that_help_are_marked(write: Write, capsys: Capture, jobs: list[str]) -> None:
+    path = write(UNHELPED)
+    assert main(["check", *jobs, str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "error[PSC910]" in out
+    assert "[*]" not in out
+    assert "fixable" not in out
+    assert main(["check", "--fix", "--unsafe-fixes", str(path)]) == 1
+    assert "fixable" not in capsys.readouterr().out
+    assert path.read_text() == UNHELPED
+
+
+def test_what_a_fix_changes_is_said(write: Write, capsys: Capture) -> None:
+    path = write(
+        HEAD.replace("numpy as np", "jax") + '@psc.kernel\ndef g(x: f32["n"], i: psc.i32):\n'
+        "    return jax.lax.dynamic_slice(x, (i,), (1,))\n"
+    )
+    main(["check", "--fix", "--unsafe-fixes", str(path)])
+    assert "a negative start is clamped to 0" in capsys.readouterr().err
+
+
+def test_fixes_that_remove_lines_are_confirmed(write: Write, capsys: Capture) -> None:
+    """Places of what is found afterwards are places in the fixed text."""
+    path = write(
+        HEAD.replace("numpy as np", "jax") + "@jax.jit\ndef h(x):\n    return x\n\n\n"
+        '@psc.kernel\ndef g(x: f32["n"]) -> f32["n"]:\n    print(x)\n    return h(x)\n\n\n'
+        '@psc.kernel\ndef k(x: f32["n"]) -> f32["n"]:\n    return jax.lax.rsqrt(x) + jax.nn.tanh(x)'
+    )
+    assert main(["check", str(path)]) == 1
+    assert capsys.readouterr().out.count("[*]") == 3  # not for `rsqrt`

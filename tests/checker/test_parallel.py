@@ -45,7 +45,7 @@ def reports(result: CheckResult, sources: Sources | None = None) -> tuple[str, .
         terminal.render_text(found, sources, colour=True),
         terminal.render_concise(found),
         json_report.render_json(found, result.kernels, result.files),
-        repr((result.kernels, result.files, result.revealed)),
+        repr((result.kernels, result.files)),
     )
 
 

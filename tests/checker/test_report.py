@@ -240,6 +240,8 @@ def test_json_holds_the_facts() -> None:
                 "code": "",
                 "severity": "warning",
                 "message": "matmul: inner sizes differ",
+                "label": "d is not h",
+                "choice": None,
                 "path": "a.py",
                 "line": 2,
                 "column": 9,
@@ -275,6 +277,7 @@ def test_json_holds_the_facts() -> None:
             "baselined": 0,
             "stale": 0,
             "vouched": [],
+            "of_jax": 0,
         },
     }
 

@@ -393,3 +393,62 @@ def test_types_say_which_loops_are_unrolled(write: Write, capsys: Capture) -> No
         "  line 12: rolled, carries `y`",
         "  line 14: unrolled",
     ]
+
+
+FORMATS = ("text", "concise", "json", "github", "sarif")
+OPEN = (
+    "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32, Float\n\n\n"
+    '@psc.kernel\ndef f(x: Float["n"], y: f32["m"]) -> f32:\n'
+    "    psc.reveal_type(x.sum() > 0)\n    return y[2]\n"
+)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_revealed_type_and_a_counterexample_are_in_every_format(
+    format_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "revealed.py"
+    path.write_text(OPEN)
+    assert main(["check", "--format", format_, str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "the type is bool" in out
+    if format_ != "concise":
+        assert "for instance m=1" in out
+
+
+@pytest.mark.parametrize("text", ["", "import jax\n\n\n@jax.jit\ndef f(x):\n    return x\n"])
+def test_a_strict_check_of_nothing_fails(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nothing.py"
+    path.write_text(text)
+    assert main(["check", str(path)]) == 0
+    assert main(["check", "--strict", str(path)]) == 1
+    assert "there is no kernel to check" in capsys.readouterr().err
+
+
+def test_functions_of_jax_that_were_not_checked_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "of_jax.py"
+    path.write_text(
+        "import jax\nimport pscdsl as psc\nfrom jax import numpy as jnp\nfrom pscdsl import f32\n"
+        "@jax.jit\ndef f(x):\n    def g(y):\n        return jnp.exp(y)\n    return g(x)\n\n\n"
+        "class C:\n    def method(self, x):\n        return jnp.exp(x)\n\n\n"
+        "def other(x):\n    return x\n\n\n"
+        "def helper(x):\n    return jnp.exp(x)\n\n\n"
+        '@psc.kernel\ndef k(x: f32["n"]) -> f32["n"]:\n    return helper(x)\n'
+    )
+    main(["check", str(path)])
+    assert "2 functions that use jax were not checked" in capsys.readouterr().out
+
+
+def test_a_kernel_that_was_not_checked_fails_a_strict_check_from_the_cache(tmp_path: Path) -> None:
+    path = tmp_path / "made.py"
+    path.write_text(
+        "import pscdsl as psc\nfrom pscdsl import f32\n\n\ndef make(scale):\n    @psc.kernel\n"
+        '    def f(x: f32["n"]) -> f32["n"]:\n        return scale * x\n\n    return f\n'
+    )
+    for _ in range(2):
+        folder = str(tmp_path / "cache")
+        assert main(["check", "--strict", "--cache-dir", folder, str(path)]) == 1

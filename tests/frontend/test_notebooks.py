@@ -108,3 +108,13 @@ def test_a_notebook_imports_what_lies_beside_it(tmp_path: Path) -> None:
         "n.ipynb": notebook(HEAD + "from ops import double\n", kernel("double(x)")),
     }
     assert codes(check(tmp_path, files)) == []
+
+
+def test_findings_are_in_the_order_of_the_cells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = [kernel("y", f"f{number}") for number in range(12)]
+    (tmp_path / "n.ipynb").write_text(notebook(HEAD, *cells))
+    main(["check", "--no-cache", "--format", "concise", str(tmp_path / "n.ipynb")])
+    said = capsys.readouterr().out.splitlines()
+    assert [int(line.split("cell ")[1].split(":")[0]) for line in said] == [*range(2, 14)]

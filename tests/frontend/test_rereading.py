@@ -182,6 +182,25 @@ SHOW = (
 )
 
 
+def test_a_record_that_a_cell_defines_anew(tmp_path: Path) -> None:
+    """Kernels take the class that their annotations name now, also those that call others."""
+    made = "P(np.ones(3, np.float32), np.float32(1))"
+    cells = [
+        "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n",
+        'class P(psc.Record):\n    w: f32["n"]\n',
+        "@psc.kernel\ndef f(p: P) -> f32:\n    return p.w.sum()\n",
+        "@psc.kernel\ndef g(p: tuple[P, P]) -> f32:\n    return f(p[0]) + f(p[1])\n",
+        "p = P(np.ones(3, np.float32))\nprint('RESULT', f(p), g((p, p)))\n",
+        'class P(psc.Record):\n    w: f32["n"]\n    b: f32\n',
+        f"p = {made}\nprint('RESULT', f(p), g((p, p)))\n",
+        "@psc.kernel\ndef f(p: P) -> f32:\n    return p.w.sum() + p.b\n",
+        "print('RESULT', f(p), g((p, p)))\n",
+    ]
+    said = results(in_cells(cells, tmp_path))
+    shown = [[float(each) for each in re.findall(r"-?[\d.]+", line)] for line in said]
+    assert shown == [[3, 6], [3, 6], [4, 8]]
+
+
 def test_cells(tmp_path: Path) -> None:
     """IPython's `%autoreload` gives functions new code, classes new methods, kernels new places."""
     file = tmp_path / "reread_module.py"

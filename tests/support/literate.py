@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from pscdsl.typing.codes.limits import RevealedType
 from pscdsl.typing.diagnostics import Diagnostic
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
@@ -177,12 +178,19 @@ def differences(
     program: Program,
     path: str,
     diagnostics: Sequence[Diagnostic],
-    revealed: Sequence[tuple[int, str]],
 ) -> list[str]:
     """What was expected and did not come, and what came and was not expected, one line each."""
     wanted = expectations(program.text.splitlines())
     problems = [(0, text) for text in wanted.malformed]
+    revealed = [
+        (each.span.line, type_)
+        for each in diagnostics
+        if isinstance(each, RevealedType)
+        for type_ in each.types
+    ]
     for diagnostic in diagnostics:
+        if isinstance(diagnostic, RevealedType):
+            continue
         place = next((s for s in diagnostic.span.frames() if s.path == path), diagnostic.span)
         here = wanted.findings[place.line] if place.path == path else []
         match = next((f for f in here if f.fits(diagnostic, place.column)), None)

@@ -194,6 +194,8 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
 
     kernel_name: str
     reason: str
+    decorator: str = ""
+    """The qualified name of the decorator that is the reason, if one is."""
     rewrite: str = (
         "declare the types of what it reads, or define it at module level and pass what it needs"
     )
@@ -270,10 +272,13 @@ class UnknownFunction(Diagnostic, code="PSC910"):
     """The qualified name of what does the same here."""
     instead: str = ""
     """What is written in its place, if that is known."""
+    decorator: str = ""
+    """The qualified name of the decorator of which nothing is known, if the function has one."""
 
     def message(self) -> str:
         """Which function."""
-        return f"`{self.function}` cannot be called in a kernel: nothing is known of it"
+        what = f"its decorator `{self.decorator}`" if self.decorator else "it"
+        return f"`{self.function}` cannot be called in a kernel: nothing is known of {what}"
 
     def help(self) -> str:
         """What to write instead."""
@@ -723,6 +728,47 @@ class VouchedResultDiffers(Diagnostic, code="PSC915"):
     def message(self) -> str:
         """Which function, and what it does."""
         return f"`{self.function}` {self.problem}"
+
+
+class RevealedType(Diagnostic, code="PSC918", severity=Severity.NOTE):
+    """The type of an expression that `reveal_type` asks for.
+
+    Nothing is wrong: the note says what the checker knows of the argument.  The value of
+    `reveal_type(x)` is that of `x`.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def gram(x: f32["n d"]) -> f32["d d"]:
+        return psc.reveal_type(x.T @ x)
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def gram(x: f32["n d"]) -> f32["d d"]:
+        return x.T @ x
+    ```
+    """
+
+    types: tuple[str, ...]
+    """The type, or those for the choices of what the signature leaves open."""
+
+    def message(self) -> str:
+        """The type."""
+        return f"the type is {' or '.join(self.types)}"
 
 
 class Vouched(Diagnostic, code="PSC916", severity=Severity.NOTE):

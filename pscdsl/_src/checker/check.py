@@ -23,12 +23,14 @@ from pscdsl._src.frontend.modules.kernels import (
     NotKnown,
     Unchecked,
     find_kernels,
+    functions_of_jax,
     made_kernel,
     misused_decorators,
     unchecked_kernels,
 )
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
-from pscdsl._src.frontend.text.display import split_cell
+from pscdsl._src.frontend.purity import instead_of
+from pscdsl._src.frontend.text.display import in_order, split_cell
 from pscdsl._src.frontend.text.source import Source, shown_path
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.support.paths import resolved
@@ -38,8 +40,9 @@ from pscdsl.typing.codes.limits import (
     InternalError,
     KernelNotChecked,
     NestedTooDeeply,
+    RevealedType,
 )
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.signatures import Choice, MapSpec, Spec, exclusion, walk_paths
 
 Status = Literal["ok", "error", "unchecked"]
@@ -68,13 +71,14 @@ class CheckResult:
     diagnostics: tuple[Diagnostic, ...]
     kernels: tuple[KernelReport, ...]
     files: int
-    revealed: tuple[tuple[int, str], ...] = ()
     suppressed: tuple[Diagnostic, ...] = ()
     """What comments silence."""
     comments: tuple[Suppression, ...] = ()
     """The comments that silence findings; not applied yet to the findings of one module alone."""
     examined: Examined = field(default_factory=Examined)
     """What was looked at to its end."""
+    of_jax: int = 0
+    """How many functions that use jax belong to no kernel."""
 
     def checked(self) -> frozenset[str]:
         """The real paths of the files that were checked; not of those that cannot be read."""
@@ -155,16 +159,18 @@ def check_module(module: StaticModule) -> CheckResult:
     examined: set[tuple[str, int]] = set()
     diagnostics: list[Diagnostic] = []
     kernels: list[KernelReport] = []
-    revealed: list[tuple[int, str]] = []
+    revealed: list[RevealedType] = []
     checked: set[ast.AST] = set()
     places: list[Span] = []
+    entered: set[Span] = set()
     for name, definition in find_kernels(module, diagnostics):
         checked.add(definition.closure.node)
         if (made_at := definition.written_at) is not None:
             places.append(made_at)
         found, status = check_definition(definition)
+        entered |= definition.entered
         diagnostics.extend(each.replaced(kernel=name) for each in found)
-        revealed.extend(definition.revealed)
+        revealed.extend(each.replaced(kernel=name) for each in definition.revealed)
         if status == "ok":
             examined.update((each.path, each.line) for each in definition.entered)
         place = definition.name_place
@@ -186,9 +192,10 @@ def check_module(module: StaticModule) -> CheckResult:
         examples: tuple[str, ...] = ()
         loops: tuple[tuple[int, int, str], ...] = ()
         if made is not None:
+            entered |= made.entered
             loops = _loops(made)
             place, signature, examples = made.name_place, shown(made), _examples(made)
-            revealed.extend(made.revealed)
+            revealed.extend(note.replaced(kernel=each.name) for note in made.revealed)
             if status == "ok":
                 examined.update((entered.path, entered.line) for entered in made.entered)
         kernels.append(
@@ -206,15 +213,29 @@ def check_module(module: StaticModule) -> CheckResult:
         diagnostics = with_fixes(diagnostics, {each.source.path: each.source for each in known}.get)
     unfinished = {split_cell(kernel.path)[0] for kernel in kernels if kernel.status != "ok"}
     return CheckResult(
-        tuple(diagnostics),
+        (*diagnostics, *_merged(revealed)),
         tuple(kernels),
         1,
-        tuple(dict.fromkeys(revealed)),
         comments=comments_near(module, diagnostics),
         examined=Examined(
             frozenset(examined), frozenset(unfinished), frozenset({module.source.path})
         ),
+        of_jax=sum(
+            node not in checked and module.source.span(node) not in entered
+            for node in functions_of_jax(module.source.tree)
+        ),
     )
+
+
+def _merged(notes: Iterable[RevealedType]) -> Iterator[RevealedType]:
+    """One note for each expression, with all types that it has."""
+    types: dict[Span, dict[str, None]] = {}
+    first: dict[Span, RevealedType] = {}
+    for note in notes:
+        first.setdefault(note.span, note)
+        types.setdefault(note.span, {}).update(dict.fromkeys(note.types))
+    for span, note in first.items():
+        yield note.replaced(types=tuple(types[span]))
 
 
 def _check_made(
@@ -242,6 +263,10 @@ def _check_made(
     note = KernelNotChecked(
         kernel_name=kernel.name, reason=reason, span=kernel.place, kernel=kernel.name
     )
+    if kernel.decorated_at is not None:
+        label = Label(kernel.decorated_at, f"`{kernel.decorator}`")
+        rewrite = instead_of(kernel.decorator) or "leave it out, or apply it outside to the kernel"
+        note = note.replaced(decorator=kernel.decorator, rewrite=rewrite, labels=(label,))
     return None, [note], "unchecked"
 
 
@@ -407,10 +432,10 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
         _once(silenced.kept),
         tuple(kernel for result in results for kernel in result.kernels),
         sum(result.files for result in results),
-        tuple(entry for result in results for entry in result.revealed),
         _once(silenced.suppressed),
         comments,
         examined,
+        sum(result.of_jax for result in results),
     )
 
 
@@ -423,7 +448,10 @@ def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
             diagnostic,
         )
     return tuple(
-        sorted(unique.values(), key=lambda d: (d.span.path, d.span.line, d.span.column, d.code))
+        sorted(
+            unique.values(),
+            key=lambda d: (in_order(d.span.path), d.span.line, d.span.column, d.code),
+        )
     )
 
 

@@ -8,7 +8,8 @@ changed text bears it out:
 * with an unsafe fix, no other error has appeared anywhere, unless it was hidden and can be fixed in
   its turn: a precondition is missing at the callers of what has it now, another name is unknown.
 
-A safe fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
+What had no value, because nothing was known of its name, hid whatever is found of it now.  A safe
+fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
 behind what was fixed.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
@@ -24,13 +25,20 @@ from pscdsl._src.frontend.fixes.place import Encoded, Replacement, Text, moved, 
 from pscdsl._src.frontend.modules.files import Files, module_name
 from pscdsl._src.frontend.text.display import shown_path, split_lines
 from pscdsl._src.support.paths import resolved
-from pscdsl.typing.codes.language import NoSuchAttribute
-from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
+from pscdsl.typing.codes.limits import (
+    KernelNotChecked,
+    NotSupported,
+    UnknownFunction,
+    UnknownValue,
+)
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Fix, Severity
 
 MAX_ATTEMPTS = 200
 """How often files are checked again before the rest is left for another run."""
+MOST_TO_CONFIRM = 20
+"""How often a file is checked again to know which of its fixes help."""
 
 
 @dataclass(frozen=True)
@@ -91,39 +99,86 @@ def fix_all(
     return _Run(files, may_change, wanted, unsafe).fixed()
 
 
+def with_confirmed(files: Files, path: str, result: CheckResult) -> CheckResult:
+    """What is found in a file, with those fixes alone that a check of the fixed file confirms."""
+    asked = {_said(finding) for finding in result.diagnostics if finding.fixes}
+    if not asked:
+        return result
+
+    def wanted(found: Sequence[Diagnostic], _: Mapping[str, str]) -> list[Diagnostic]:
+        return [finding for finding in found if _said(finding) in asked]
+
+    run = _Run(files, (path,), wanted, True, {path: result})
+    made = {id(each.finding) for each in run.fixed().made}
+    complete = run.attempts < run.most
+    return replace(
+        result,
+        diagnostics=tuple(
+            finding
+            if not finding.fixes or id(finding) in made
+            else finding.replaced(fixes=run.unrefused(finding, run.before) if complete else ())
+            for finding in result.diagnostics
+        ),
+    )
+
+
+def _said(finding: Diagnostic) -> tuple[str, str]:
+    return finding.code, finding.message()
+
+
 class _Run:
+    """Rounds of fixes; `alone` has what is found in the files that are looked at, not in others."""
+
     def __init__(
-        self, files: Files, may_change: Iterable[str], wanted: Wanted, unsafe: bool
+        self,
+        files: Files,
+        may_change: Iterable[str],
+        wanted: Wanted,
+        unsafe: bool,
+        alone: Mapping[str, CheckResult] | None = None,
     ) -> None:
         self.wanted = wanted
+        self.alone = alone is not None
+        self.most = MOST_TO_CONFIRM if self.alone else MAX_ATTEMPTS
         self.unsafe = unsafe
         self.attempts = 0
         self.refused: set[tuple[str, ...]] = set()
         self.encoded = dict(_readable(files, may_change))
         self.before = {path: Text(each.text) for path, each in self.encoded.items()}
-        self.state = _State(files, self.before, check_each(files, files.given))
+        results = check_each(files, files.given) if alone is None else {**alone}
+        self.state = _State(files, self.before, results)
 
     def fixed(self) -> Fixed:
         """Round by round, until a round that begins with nothing refused makes no fix."""
         fruitful = False
-        while self.attempts < MAX_ATTEMPTS:
+        while self.attempts < self.most:
             candidates = self._candidates()
             if candidates:
                 fruitful |= self._attempt(candidates)
-            elif fruitful and self.refused:
+            elif fruitful and self.refused and not self.alone:
                 self.refused.clear()  # what did not help before may help now
                 fruitful = False
             else:
                 break
-        state = self.state
+        state, complete = self.state, self.attempts < self.most
         contents = {path: state.files.data(path) for path in self._changed()}
-        return Fixed(contents, state.made, state.result, self.attempts < MAX_ATTEMPTS)
+        result = state.result
+        if complete:  # what is still refused is no fix
+            left = [
+                each.replaced(fixes=self.unrefused(each, state.texts))
+                for each in result.diagnostics
+            ]
+            result = replace(result, diagnostics=tuple(left))
+        return Fixed(contents, state.made, result, complete)
 
     def _changed(self) -> list[str]:
         return [path for path, each in self.before.items() if each is not self.state.texts[path]]
 
     def _candidates(self) -> list[Candidate]:
-        """For each finding its first fix that was not refused, if it does not meet another."""
+        """For each finding its first fix that was not refused, if it does not meet another.
+
+        Fixes that name what is meant go first, and alone: of what they give a value more is found.
+        """
         found: list[Candidate] = []
         changed = {shown_path(p): self.state.texts[p].text for p in self._changed()}
         for finding in self.wanted(self.state.result.diagnostics, changed):
@@ -133,17 +188,33 @@ class _Run:
             found = [other for other in found if not _implies(each, other)]
             if not any(_meet(each, other) for other in found):
                 found.append(each)
-        return found
+        return [each for each in found if isinstance(each.finding, _VALUELESS)] or found
 
     def _possible(self, finding: Diagnostic) -> Iterator[Candidate]:
         for fix in finding.fixes:
-            path = resolved(fix.path)
-            text = self.state.texts.get(path)
-            if text is None or not self._allowed(fix):
-                continue
-            each = Candidate(finding, fix, path, text.replacements(fix.edits))
-            if each.key(text) not in self.refused:
+            each = self._candidate(finding, fix, self.state.texts)
+            if each is not None and each.key(self.state.texts[each.path]) not in self.refused:
                 yield each
+
+    def _candidate(
+        self, finding: Diagnostic, fix: Fix, texts: Mapping[str, Text]
+    ) -> Candidate | None:
+        """A fix that may be made, of a finding in these texts."""
+        path = resolved(fix.path)
+        text = texts.get(path)
+        if text is None or not self._allowed(fix):
+            return None
+        return Candidate(finding, fix, path, text.replacements(fix.edits))
+
+    def unrefused(self, finding: Diagnostic, texts: Mapping[str, Text]) -> tuple[Fix, ...]:
+        """The fixes of a finding that were not tried in vain; its row may be another one by now."""
+        in_vain = {key[:-1] for key in self.refused}
+        found = [(fix, self._candidate(finding, fix, texts)) for fix in finding.fixes]
+        return tuple(
+            fix
+            for fix, each in found
+            if each is None or each.key(texts[each.path])[:-1] not in in_vain
+        )
 
     def _allowed(self, fix: Fix) -> bool:
         return self.unsafe or fix.applicability == "safe"
@@ -166,7 +237,7 @@ class _Run:
             return self._attempt(candidates[: len(candidates) // 2])
         self.refused.update(each.key(self.state.texts[each.path]) for each in bad or candidates)
         rest = [candidate for candidate in candidates if candidate not in bad]
-        if bad and rest and self.attempts < MAX_ATTEMPTS:
+        if bad and rest and self.attempts < self.most:
             return self._attempt(rest)
         return False
 
@@ -188,7 +259,8 @@ class _Run:
             except Failure:
                 broken.add(path)
         if not broken:
-            results.update(check_each(files, _dependents(set(contents), files)))
+            changed = set(contents) if self.alone else _dependents(set(contents), files)
+            results.update(check_each(files, changed))
         made = (*self.state.made, *candidates)
         return _State(files, texts, results, made, frozenset(broken))
 
@@ -212,6 +284,8 @@ class _Run:
             mended_next = any(self._allowed(fix) for fix in other.fixes)
             if other.severity is not Severity.ERROR or mended_next:
                 continue
+            if isinstance(each.finding, _VALUELESS) and not isinstance(other, _OF_CALLS):
+                continue
             if other.span.path == each.fix.path:
                 offset = text.offset(*place)
                 if any(start <= offset < max(end, start + 1) for start, end in own):
@@ -221,7 +295,7 @@ class _Run:
     def _makes_no_errors(self, candidates: Sequence[Candidate], after: _State) -> bool:
         """Whether, with an unsafe fix, no other error has appeared."""
         unsafe = [candidate for candidate in candidates if candidate.fix.applicability == "unsafe"]
-        if not unsafe:
+        if not unsafe or all(isinstance(each.finding, _VALUELESS) for each in unsafe):
             return True
         lenient = all(_asks(each.finding) for each in unsafe)
         before = _errors(self.state.result.diagnostics, lenient)
@@ -243,7 +317,11 @@ def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
     return sum(not (lenient and _asks(error)) for error in errors)
 
 
-_HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, UnknownFunction, UnknownValue)
+_VALUELESS = (KernelNotChecked, UnknownFunction, UnknownValue)
+"""Findings of what has no value until they are fixed: what is found then was there, and hidden."""
+_OF_CALLS = (BadArguments, NotSupported)
+"""Findings that say that a name is not that of the function which is meant."""
+_HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, *_VALUELESS)
 """Findings behind which others may stand that have fixes of their own."""
 
 

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
+from pscdsl._src.checker.fixing import with_confirmed
 from pscdsl._src.checker.result_store import (
     Reads,
     Store,
@@ -72,6 +73,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         for number, line in enumerate(requests, 1):
             path = json.loads(line)
             result, project = check_file(files, path)
+            result = with_confirmed(files, path, result)
             reads = reads_of(project, path) if setup["keep"] else None
             answer = [plain(reads), plain(result)]
             del project
@@ -304,6 +306,7 @@ def _checked(files: Files, paths: Sequence[str], options: Options) -> Iterator[A
     with deep_stack(), _rarely_collected():
         for number, path in enumerate(left, 1):
             result, project = check_file(files, path)
+            result = with_confirmed(files, path, result)
             reads = None if options.cache is None else reads_of(project, path)
             yield Answer(path, result, reads)
             del project

@@ -83,6 +83,8 @@ def fix(
     result = check_paths(paths, excluded) if left else fixed.result
     if not fixed.complete:
         _say("there is more to fix: run it again")
+    for note in caveats(fixed, left):
+        _say(note)
     return FixOutcome(result, diffs, _sentence(fixed, left))
 
 
@@ -93,6 +95,14 @@ def _sentence(fixed: Fixed, left: Sequence[str]) -> str:
         return ""
     findings = "1 finding" if len(made) == 1 else f"{len(made)} findings"
     return f"{findings} fixed in {'1 file' if len(files) == 1 else f'{len(files)} files'}"
+
+
+def caveats(fixed: Fixed, left: Sequence[str] = ()) -> Iterator[str]:
+    """What means something else after the fixes, once for each file."""
+    made = [each for each in fixed.made if each.path not in left and each.fix.caveat]
+    yield from dict.fromkeys(
+        f"{shown_path(each.path)}: {each.fix.message}: {each.fix.caveat}" for each in made
+    )
 
 
 def _say(message: str) -> None:
@@ -220,7 +230,7 @@ def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppr
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
     rows = _types(result) if types else ""
-    last = f"{sentence(found, result.kernels, result.files, hidden)}\n"
+    last = f"{sentence(found, result.kernels, result.files, hidden, result.of_jax)}\n"
     if name == "concise":
         return terminal.render_concise(found) + rows
     if name == "text":
@@ -231,7 +241,9 @@ def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppr
     if name == "github":
         return machine_readable.render_github(found) + rows + last
     if name == "json":
-        return machine_readable.render_json(found, result.kernels, result.files, hidden)
+        return machine_readable.render_json(
+            found, result.kernels, result.files, hidden, result.of_jax
+        )
     results = [machine_readable.Result(*each) for each in _numbered(outcome, hide_suppressed)]
     return machine_readable.render_sarif(
         results,
@@ -303,7 +315,15 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.diff:
             for name, diff in made.diffs.items():
                 show(name, diff)
-            return int(bool(made.diffs))
+            found = triage(
+                *(made.result.diagnostics, made.result.suppressed, selection, known),
+                *(made.result.checked(), Fingerprints(Sources())),
+            )
+            failed = found.fails(strict=settings.strict)
+            if failed and not made.diffs:
+                others = fixable(found.reported)
+                _say(f"no fix applies{f': {others}' if others else ''}; see `pscdsl check`")
+            return int(failed or bool(made.diffs))
         result, fixed = made.result, made.summary
     else:
         result = checked(arguments, paths, excluded, settings.root)
@@ -320,7 +340,10 @@ def run(arguments: argparse.Namespace) -> int:
     if writing:
         return _write_baseline(arguments.write_baseline, sorted_out, fingerprints)
     stale = settings.strict_baseline and bool(sorted_out.stale)
-    code = int(sorted_out.fails(strict=settings.strict) or stale)
+    nothing = settings.strict and not result.kernels
+    if nothing:
+        _say("there is no kernel to check, which --strict does not accept")
+    code = int(sorted_out.fails(strict=settings.strict) or stale or nothing)
     outcome = Outcome(result, sorted_out, fingerprints, sources, bool(known.entries), code, fixed)
     shown = render(
         settings.format,

@@ -20,6 +20,7 @@ from pscdsl._src.discover.usage import FunctionStatement, Usage
 from pscdsl._src.discover.widening import BATCH
 from pscdsl._src.frontend.text.display import (
     Sources,
+    in_order,
     printable,
     printable_json,
     printable_path,
@@ -267,7 +268,7 @@ _SHOWN = {
 def selected(found: Discovery, select: str) -> list[Verdict]:
     """The verdicts to show, by place."""
     shown = [verdict for verdict in found.verdicts if verdict.status in _SHOWN[select]]
-    return sorted(shown, key=lambda each: (each.path, each.line, each.column))
+    return sorted(shown, key=lambda each: (in_order(each.path), each.line, each.column))
 
 
 def counts(found: Discovery) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -66,7 +67,8 @@ from pscdsl.typing.array_types import (
 )
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.codes.language import BadAnnotation, BadArguments, MissingAnnotation
-from pscdsl.typing.codes.language_evaluation import RecursiveKernel, TooManySteps
+from pscdsl.typing.codes.language_evaluation import RecursiveKernel
+from pscdsl.typing.codes.limits import RevealedType
 from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.shapes_of_arguments import (
     AssertionFails,
@@ -75,10 +77,11 @@ from pscdsl.typing.codes.shapes_of_arguments import (
 )
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
-from pscdsl.typing.dims import Dim, names, variable
+from pscdsl.typing.dims import Dim, Size, as_terms, names, variable
 from pscdsl.typing.dtypes import DType, Kind, accepts_weak, defaults
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
+    ArraySpec,
     Choice,
     Instantiation,
     NoneSpec,
@@ -86,7 +89,9 @@ from pscdsl.typing.signatures import (
     Signature,
     Spec,
     StaticSpec,
+    Variadic,
     arrays_of,
+    walk_paths,
 )
 from pscdsl.typing.unify import Match, match, undetermined
 
@@ -130,7 +135,7 @@ class Definition:
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
         self._linted: dict[Choice, tuple[Diagnostic, ...]] = {}
-        self.revealed: list[tuple[int, str]] = []
+        self.revealed: list[RevealedType] = []
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
         self.loops: dict[tuple[str, int, int], dict[str, None]] = {}
@@ -423,7 +428,7 @@ class Definition:
         if choice not in self._linted:
             self._linted[choice] = tuple(
                 [
-                    each.replaced(spelling=spelled(program.parameters))
+                    each.replaced(spelling=spelled(program.parameters, self.signature))
                     for each in findings.warnings(
                         program, source, declared=self.signature.result is not None
                     )
@@ -525,7 +530,7 @@ class Definition:
             self.entered |= session.entered
             for place, text in session.loops.items():
                 self.loops.setdefault((place.path, place.line, place.column), {})[text] = None
-            session.findings[:] = _spelled(session.findings, declared)
+            session.findings[:] = _spelled(session.findings, declared, signature)
         spec = own_result(signature)
         if spec is not None:
             try:
@@ -534,7 +539,8 @@ class Definition:
                 raise Failure(*session.findings, *failure.diagnostics) from None
         errors = [finding for finding in session.findings if finding.severity.value == "error"]
         if errors:
-            raise Failure(*without_large_loops(session.findings))
+            # An error may be why a loop is unrolled: of that there is nothing to say.
+            raise Failure(*[each for each in session.findings if not isinstance(each, LargeUnroll)])
         program.span = program.return_span or self._returns_span()
         try:
             found, tree = flatten(entry, result, f"the result of `{self.name}`")
@@ -547,7 +553,7 @@ class Definition:
                         program.want(each, declared_leaf.dtype)
             results, tree = self._result(program, found, tree, wanted)
         except Failure as failure:
-            last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared)]
+            last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared, signature)]
             raise Failure(*session.findings, *last) from None
         except Poisoned:
             raise Failure(*session.findings) from None
@@ -748,29 +754,71 @@ def sizes_in(value: object) -> frozenset[str]:
     return none.union(*map(sizes_in, value)) if is_tuple(value) else none
 
 
-def without_large_loops(findings: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
-    """Beside the refusal of a program that is too large, warnings of its loops say nothing."""
-    if not any(isinstance(finding, TooManySteps) for finding in findings):
-        return findings
-    return [finding for finding in findings if not isinstance(finding, LargeUnroll)]
+def spelled(
+    parameters: Sequence[tuple[str, Type]], signature: Signature
+) -> tuple[tuple[str, str], ...]:
+    """How each name of a size can be written in the code, by the axes of the parameters.
 
-
-def spelled(parameters: Sequence[tuple[str, Type]]) -> tuple[tuple[str, str], ...]:
-    """How each size that is an axis of a parameter can be written in the code."""
-    found: dict[str, str] = {}
+    `n` is `x.shape[0]` of `x: f32["n"]`, `x.shape[-1]` of `x: f32["*s n"]`, and `(x.shape[0]+3)` of
+    `x: f32["n-3"]`.
+    """
+    behind = _behind_groups(signature)
+    axes: list[tuple[Dim, str]] = []
     for parameter, tree in parameters:
         for path, leaf in paths(tree):
+            last = len(leaf.shape) - behind.get(f"{parameter}{path}", 0)
             for axis, size in enumerate(leaf.shape):
                 if isinstance(size, Dim):
-                    found.setdefault(str(size), f"{parameter}{path}.shape[{axis}]")
+                    number = axis if axis < last else axis - len(leaf.shape)
+                    axes.append((size, f"{parameter}{path}.shape[{number}]"))
+    found: dict[str, str] = {}
+    for size, text in axes:
+        found.setdefault(str(size), text)
+    for size, text in axes:
+        unknown = [name for name in names(size) if name not in found]
+        if len(unknown) == 1:
+            name = unknown[0]
+            factor = sum(
+                n for monomial, n in as_terms(size) if monomial == as_terms(variable(name))[0][0]
+            )
+            rest = size - factor * variable(name)
+            if factor > 0 and name not in names(rest):
+                found[name] = _solved(text, factor, rest, found)
     return tuple(found.items())
 
 
+def _solved(text: str, factor: int, rest: Size, known: Mapping[str, str]) -> str:
+    """The code of the name of which `factor` times it and a rest are the size that a text is."""
+    if isinstance(rest, int):
+        moved = f"{text}{-rest:+d}" if rest else text
+    else:
+        shown = re.sub(r"[A-Za-z_]\w*", lambda name: known.get(name[0], name[0]), str(rest))
+        moved = f"{text}-{shown if str(rest).isidentifier() else f'({shown})'}"
+    if factor == 1:
+        return f"({moved})"
+    return f"(({moved})//{factor})" if moved != text else f"({text}//{factor})"
+
+
+def _behind_groups(signature: Signature) -> Mapping[str, int]:
+    """How many axes are behind any number of axes, of each array that has them, by its text."""
+    found: dict[str, int] = {}
+    for parameter in signature.parameters:
+        for path, part in walk_paths(parameter.spec, parameter.name):
+            for number, dim in enumerate(
+                reversed(part.dims if isinstance(part, ArraySpec) else ())
+            ):
+                if isinstance(dim, Variadic):
+                    found[path] = number
+    return found
+
+
 def _spelled(
-    findings: Sequence[Diagnostic], parameters: Sequence[tuple[str, Type]]
+    findings: Sequence[Diagnostic],
+    parameters: Sequence[tuple[str, Type]],
+    signature: Signature,
 ) -> list[Diagnostic]:
     """Findings that know how to write the sizes."""
-    spelling = spelled(parameters) if findings else ()
+    spelling = spelled(parameters, signature) if findings else ()
     return [finding.replaced(spelling=spelling) for finding in findings]
 
 

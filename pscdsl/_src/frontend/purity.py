@@ -46,6 +46,9 @@ from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, i
 # What functions of other libraries are called here: `jax.numpy.exp` is `np.exp`.
 
 
+_LIBRARIES: Final = ("jax", "scipy", "tensorflow", "torch")
+"""Libraries whose functions have counterparts here, by the tables below and by no likeness."""
+
 _SAME_NAMES: Final = {
     "jax": "pscdsl",
     "jax.lax": "pscdsl",
@@ -55,6 +58,7 @@ _SAME_NAMES: Final = {
     "jax.random": "pscdsl.random",
     "jax.scipy.special": "pscdsl.special",
     "jax.tree": "pscdsl.tree",
+    "torch.fft": "numpy.fft",
 }
 """Modules whose functions are called the same here and take the same arguments, where there are."""
 
@@ -64,55 +68,167 @@ _OTHER_ARGUMENTS: Final = frozenset(
 
 _LAX: Final = (
     "abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor "
-    "cbrt ceil concatenate conj cos cosh dot exp exp2 expand_dims expm1 floor imag log log1p "
-    "nextafter real sign sin sinh sqrt square squeeze tan tanh transpose"
+    "cbrt ceil concatenate conj cos cosh dot exp exp2 expand_dims expm1 floor full full_like imag "
+    "log log1p nextafter real reshape sign sin sinh sqrt square squeeze tan tanh transpose"
 ).split()
 """Functions of `jax.lax` that mean what NumPy's of the same name mean."""
 
+_TORCH: Final = (
+    "abs acos acosh add all any arctan argmax argmin argsort asin asinh atan atan2 atanh ceil "
+    "clip cos cosh cumprod cumsum diag diff dot einsum exp exp2 expm1 eye flip floor fmod full "
+    "full_like hypot isfinite isinf isnan kron linspace log log10 log1p log2 logaddexp "
+    "logical_and logical_not logical_or logical_xor matmul maximum minimum mean moveaxis multiply "
+    "negative ones_like outer prod reciprocal remainder reshape roll sign sin sinh sqrt square "
+    "squeeze stack subtract sum swapaxes tan tanh tile trace tril triu trunc where zeros_like"
+).split()
+"""Functions of `torch` of which the same holds, given by position."""
+
 _LINALG: Final = "det eigh eigvalsh inv lstsq norm pinv solve svd svdvals".split()
 """Functions of `scipy.linalg` of which the same holds, given arrays alone."""
+
+_TORCH_LINALG: Final = "cholesky det eigh eigvalsh inv pinv slogdet solve svdvals".split()
 
 _ACTIVATIONS: Final = (
     "celu elu glu hard_sigmoid hard_silu hard_tanh leaky_relu log_sigmoid log_softmax mish "
     "relu relu6 selu sigmoid silu soft_sign softmax softplus swish"
 ).split()
 
+_DISTRIBUTIONS: Final = {
+    "bernoulli.logpmf": "discrete_distributions.bernoulli_log_mass",
+    "beta.cdf": "distributions.beta_cdf",
+    "beta.logpdf": "distributions.beta_log_density",
+    "beta.sf": "distributions.beta_survival",
+    "binom.cdf": "discrete_distributions.binomial_cdf",
+    "binom.logpmf": "discrete_distributions.binomial_log_mass",
+    "cauchy.cdf": "distributions.cauchy_cdf",
+    "cauchy.logpdf": "distributions.cauchy_log_density",
+    "laplace.cdf": "distributions.laplace_cdf",
+    "laplace.logpdf": "distributions.laplace_log_density",
+    "logistic.cdf": "distributions.logistic_cdf",
+    "logistic.logpdf": "distributions.logistic_log_density",
+    "norm.cdf": "distributions.normal_cdf",
+    "norm.logpdf": "distributions.normal_log_density",
+    "poisson.cdf": "discrete_distributions.poisson_cdf",
+    "poisson.logpmf": "discrete_distributions.poisson_log_mass",
+    "poisson.sf": "discrete_distributions.poisson_survival",
+    "t.cdf": "distributions.student_t_cdf",
+    "t.logpdf": "distributions.student_t_log_density",
+}
+"""Methods of the distributions of `scipy.stats` that have their parameters in the same order."""
+
 RENAMED: Final = {
+    "jax.ad_checkpoint.checkpoint": "pscdsl.checkpoint",
+    "jax.flatten_util.ravel_pytree": "pscdsl.tree.ravel",
+    "jax.jacobian": "pscdsl.jacrev",
     "jax.lax.add": "numpy.add",
+    "jax.lax.batch_matmul": "numpy.matmul",
     "jax.lax.bessel_i0e": "pscdsl.special.i0e",
     "jax.lax.bessel_i1e": "pscdsl.special.i1e",
     "jax.lax.digamma": "pscdsl.special.digamma",
     "jax.lax.dynamic_update_slice": "pscdsl.dynamic_update",
+    "jax.lax.eq": "numpy.equal",
     "jax.lax.erf": "pscdsl.special.erf",
     "jax.lax.erf_inv": "pscdsl.special.erfinv",
     "jax.lax.erfc": "pscdsl.special.erfc",
+    "jax.lax.ge": "numpy.greater_equal",
+    "jax.lax.gt": "numpy.greater",
     "jax.lax.is_finite": "numpy.isfinite",
+    "jax.lax.le": "numpy.less_equal",
     "jax.lax.lgamma": "pscdsl.special.gammaln",
     "jax.lax.logistic": "pscdsl.special.expit",
+    "jax.lax.lt": "numpy.less",
     "jax.lax.max": "numpy.maximum",
     "jax.lax.min": "numpy.minimum",
     "jax.lax.mul": "numpy.multiply",
+    "jax.lax.ne": "numpy.not_equal",
     "jax.lax.neg": "numpy.negative",
     "jax.lax.pow": "numpy.power",
     "jax.lax.rem": "numpy.fmod",
+    "jax.lax.rev": "numpy.flip",
     "jax.lax.select": "numpy.where",
     "jax.lax.sub": "numpy.subtract",
     "jax.nn.gelu": "pscdsl.stdlib.activations.gelu_tanh",
+    "jax.nn.hard_swish": "pscdsl.stdlib.activations.hard_silu",
     "jax.nn.logsumexp": "pscdsl.special.logsumexp",
+    "jax.nn.tanh": "numpy.tanh",
     "jax.random.PRNGKey": "pscdsl.random.key",
+    "jax.remat": "pscdsl.checkpoint",
+    "jax.tree_map": "pscdsl.tree.map",
     "jax.tree_util.tree_leaves": "pscdsl.tree.leaves",
     "jax.tree_util.tree_map": "pscdsl.tree.map",
-    "jax.tree_map": "pscdsl.tree.map",
+    "jax.tree_util.tree_reduce": "pscdsl.tree.reduce",
+    "scipy.integrate.trapezoid": "numpy.trapezoid",
+    "scipy.signal.fftconvolve": "pscdsl.stdlib.signals.convolve_fft",
+    "scipy.signal.hilbert": "pscdsl.stdlib.signals.analytic",
+    "torch.cat": "numpy.concatenate",
+    "torch.clamp": "numpy.clip",
+    "torch.concat": "numpy.concatenate",
+    "torch.div": "numpy.divide",
+    "torch.eq": "numpy.equal",
+    "torch.erf": "pscdsl.special.erf",
+    "torch.erfc": "pscdsl.special.erfc",
+    "torch.ge": "numpy.greater_equal",
+    "torch.gt": "numpy.greater",
+    "torch.le": "numpy.less_equal",
+    "torch.lgamma": "pscdsl.special.gammaln",
+    "torch.lt": "numpy.less",
+    "torch.mm": "numpy.matmul",
+    "torch.mv": "numpy.matmul",
+    "torch.bmm": "numpy.matmul",
+    "torch.mul": "numpy.multiply",
+    "torch.ne": "numpy.not_equal",
+    "torch.neg": "numpy.negative",
+    "torch.permute": "numpy.transpose",
+    "torch.pow": "numpy.power",
+    "torch.relu": "pscdsl.stdlib.activations.relu",
+    "torch.sigmoid": "pscdsl.special.expit",
+    "torch.sub": "numpy.subtract",
+    "torch.transpose": "numpy.swapaxes",
+    "torch.unsqueeze": "numpy.expand_dims",
+    "torch.nn.functional.relu": "pscdsl.stdlib.activations.relu",
+    "torch.nn.functional.silu": "pscdsl.stdlib.activations.silu",
+    "torch.nn.functional.softplus": "pscdsl.stdlib.activations.softplus",
     **{f"jax.lax.{name}": f"numpy.{name}" for name in _LAX},
+    **{f"torch.{name}": f"numpy.{name}" for name in _TORCH},
     **{f"scipy.linalg.{name}": f"numpy.linalg.{name}" for name in _LINALG},
+    **{f"torch.linalg.{name}": f"numpy.linalg.{name}" for name in _TORCH_LINALG},
     **{
         f"jax.nn.{name}": f"pscdsl.stdlib.activations.{name.replace('soft_sign', 'softsign')}"
         for name in _ACTIVATIONS
     },
+    **{f"scipy.stats.{name}": f"pscdsl.stdlib.{here}" for name, here in _DISTRIBUTIONS.items()},
 }
 
+ALONG_AXIS: Final = {
+    "jax.nn.log_softmax": "pscdsl.special.log_softmax",
+    "jax.nn.softmax": "pscdsl.special.softmax",
+}
+"""What takes an axis, where `RENAMED` has a function of the last one."""
+
+_COMPILED: Final = "leave it out: a kernel is compiled as a whole"
+_NO_FILTER: Final = "`lfilter(b, a, x).y` of `pscdsl.stdlib.signals`, `a` and `b` of equal length"
+_INITIALIZED: Final = "`{name}(key, shape)` of `pscdsl.stdlib.initializers`"
+
+COMPILERS: Final = (
+    "jax.jit",
+    "numba.cuda.jit",
+    "numba.jit",
+    "numba.njit",
+    "torch.compile",
+    "torch.jit.script",
+)
+"""Decorators that compile a function, which a kernel does as a whole."""
+
 _IN_WORDS: Final = {
-    "jax.jit": "leave it out: a kernel is compiled as a whole",
+    **dict.fromkeys(COMPILERS, _COMPILED),
+    **dict.fromkeys(
+        ("jax.block_until_ready", "jax.device_get", "jax.device_put"),
+        "leave it out: a kernel runs on one device",
+    ),
+    "jax.lax.argmax": "`np.argmax(x, axis=axis)`",
+    "jax.lax.argmin": "`np.argmin(x, axis=axis)`",
+    "jax.lax.broadcast": "`np.broadcast_to(x, (*sizes, *x.shape))`",
+    "jax.lax.broadcast_in_dim": "`np.broadcast_to(x, shape)`, after `np.expand_dims`",
     "jax.lax.conv": "`psc.conv(x, kernel, strides, padding)`, channels behind the batch",
     "jax.lax.conv_general_dilated": (
         "`psc.conv(x, kernel, strides, padding)`, channels behind the batch"
@@ -125,18 +241,61 @@ _IN_WORDS: Final = {
     "jax.lax.cummax": "`np.maximum.accumulate(x, axis=axis)`",
     "jax.lax.cummin": "`np.minimum.accumulate(x, axis=axis)`",
     "jax.lax.div": "`x / y` of floats, `x // y` of integers that are not negative",
+    "jax.lax.dot_general": "`x @ y`, or `np.einsum` with a letter for each axis",
+    "jax.lax.dynamic_index_in_dim": (
+        "`x[i]`, or `np.take(x, i, axis)`; an index out of range is clamped"
+    ),
+    "jax.lax.dynamic_slice_in_dim": (
+        "`psc.dynamic_slice(x, starts, sizes)`, with a start and a size for each axis; "
+        "a negative start is clamped to 0, where jax counts it from the end"
+    ),
+    "jax.lax.dynamic_update_index_in_dim": (
+        "`psc.update(x, i, value)`; an index out of range is clamped"
+    ),
+    "jax.lax.dynamic_update_slice_in_dim": (
+        "`psc.dynamic_update(x, update, starts)`, with a start for each axis; "
+        "a negative start is clamped to 0, where jax counts it from the end"
+    ),
+    "jax.lax.gather": "`x[indices]`",
+    "jax.lax.index_in_dim": "`x[i]`, or `np.take(x, i, axis)`",
     "jax.lax.integer_pow": "`x**n`",
     "jax.lax.iota": "`np.arange(n, dtype=dtype)`",
+    "jax.lax.pad": "`np.pad(x, widths)`",
+    "jax.lax.reduce": "`np.sum`, `np.max`, or `psc.map_reduce`",
+    "jax.lax.round": (
+        "`np.round(x)` rounds halves to even numbers, where `jax.lax.round` rounds them away from 0"
+    ),
     "jax.lax.rsqrt": "`1 / np.sqrt(x)`",
+    "jax.lax.slice": "`x[start:stop]`",
+    "jax.lax.slice_in_dim": "`x[start:stop]`",
     "jax.lax.sort": "`np.sort(x, axis=axis)`",
+    "jax.named_call": "`psc.scope(name)` names a part of a kernel",
+    "jax.named_scope": "`psc.scope(name)` names a part of a kernel",
+    **{
+        f"jax.nn.initializers.{name}": _INITIALIZED.format(name=name)
+        for name in (
+            "glorot_normal glorot_uniform he_normal he_uniform lecun_normal lecun_uniform"
+        ).split()
+    },
     "jax.nn.one_hot": "`(x[:, None] == np.arange(n)).astype(np.float32)`",
     "jax.ops.segment_sum": (
         '`psc.update(np.zeros(n, x.dtype), ids, x, combine="add")`, which clamps `ids` that are '
         "out of range, where jax leaves them out"
     ),
     "jax.pmap": "`psc.vmap` maps over an axis",
+    "jax.random.multivariate_normal": (
+        "`mean + np.linalg.cholesky(covariance) @ psc.random.normal(key, mean.shape)`"
+    ),
     "numpy.fromfunction": "`i, j = np.indices(shape)`, and the function of `i` and `j`",
+    "jax.numpy.vectorize": "functions work on whole arrays; `psc.vmap` maps over an axis",
     "numpy.vectorize": "functions work on whole arrays; `psc.map` loops over the first axis",
+    "scipy.integrate.odeint": "`dormand_prince` or `rk4` of `pscdsl.stdlib.ode`",
+    "scipy.integrate.quad": (
+        "nothing here integrates adaptively: `np.trapezoid(f(x), x)` over enough points, or "
+        "`weights @ f(nodes)` with those of `np.polynomial.legendre.leggauss`, made outside"
+    ),
+    "scipy.integrate.solve_ivp": "`dormand_prince` or `rk4` of `pscdsl.stdlib.ode`",
+    "scipy.interpolate.interp1d": "`np.interp(x, xp, fp)` interpolates linearly",
     "scipy.linalg.block_diag": "`np.block([[a, zeros], [zeros, b]])`",
     "scipy.linalg.cho_factor": "`np.linalg.cholesky(a)`, which is the lower factor",
     "scipy.linalg.cho_solve": (
@@ -152,16 +311,82 @@ _IN_WORDS: Final = {
     "scipy.linalg.solve_triangular": (
         "`psc.triangular_solve(a, b, lower=…)`, with `transpose=True` for `trans`"
     ),
+    "scipy.optimize.bisect": "`bisect(f, low, high).x` of `pscdsl.stdlib.roots`",
+    "scipy.optimize.brentq": "`brent(f, low, high).x` of `pscdsl.stdlib.roots`",
+    "scipy.optimize.fixed_point": "`fixed_point` of `pscdsl.stdlib.roots`",
+    "scipy.optimize.fsolve": "`newton_system` of `pscdsl.stdlib.roots`",
+    "scipy.optimize.minimize": (
+        "`lbfgs` of `pscdsl.stdlib.lbfgs`, `newton_cg` of `pscdsl.stdlib.newton`, or `nelder_mead` "
+        "of `pscdsl.stdlib.minimisation`"
+    ),
+    "scipy.optimize.minimize_scalar": "`golden_section` of `pscdsl.stdlib.minimisation`",
+    "scipy.optimize.newton": "`newton` of `pscdsl.stdlib.roots`",
+    "scipy.optimize.root": "`newton_system` of `pscdsl.stdlib.roots`",
+    "scipy.optimize.root_scalar": "`brent(f, low, high).x` of `pscdsl.stdlib.roots`",
+    "scipy.signal.convolve": "`np.convolve(x, v)`, or `convolve_fft` of `pscdsl.stdlib.signals`",
+    "scipy.signal.correlate": '`np.correlate(x, v, mode="full")`',
+    "scipy.signal.lfilter": _NO_FILTER,
+    **{
+        f"scipy.signal.{name}": f"`{name}` of `pscdsl.stdlib.signals`"
+        for name in "istft periodogram resample sosfilt stft welch".split()
+    },
+    "scipy.sparse.linalg.cg": "`conjugate_gradients` of `pscdsl.stdlib.solvers`",
+    "scipy.sparse.linalg.eigsh": "`eigenpairs` of `pscdsl.stdlib.solvers`",
+    "scipy.sparse.linalg.gmres": "`gmres` of `pscdsl.stdlib.solvers`",
+    "scipy.spatial.distance.cdist": "`np.sqrt(np.sum((x[:, None] - y) ** 2, axis=-1))`",
+    "scipy.stats.expon.cdf": "`exponential_cdf(x, rate)` of `pscdsl.stdlib.distributions`",
+    "scipy.stats.expon.logpdf": (
+        "`exponential_log_density(x, rate)` of `pscdsl.stdlib.distributions`"
+    ),
+    "scipy.stats.gamma.logpdf": "`gamma_log_density` of `pscdsl.stdlib.distributions`",
+    "scipy.stats.gamma.cdf": "`gamma_cdf` of `pscdsl.stdlib.distributions`",
+    "scipy.stats.multivariate_normal.logpdf": (
+        "`multivariate_normal_log_density` of `pscdsl.stdlib.multivariate_distributions`"
+    ),
+    "scipy.stats.norm.logcdf": "`psc.special.log_ndtr((x - mean) / deviation)`",
+    "scipy.stats.norm.pdf": (
+        "`np.exp(normal_log_density(x, mean, deviation))`, a function of "
+        "`pscdsl.stdlib.distributions`"
+    ),
+    "scipy.stats.norm.ppf": "`mean + deviation * psc.special.ndtri(p)`",
+    "scipy.stats.norm.rvs": "`psc.random.normal(key, shape)`",
+    "scipy.stats.norm.sf": "`psc.special.ndtr((mean - x) / deviation)`",
+    "scipy.stats.uniform.logpdf": "`uniform_log_density` of `pscdsl.stdlib.distributions`",
+    "torch.arange": "`np.arange(n)`",
+    "torch.norm": "`np.linalg.norm(x)`",
+    "torch.no_grad": "leave it out, or `psc.stop_gradient(x)`",
+    "torch.nn.functional.softmax": "`psc.special.softmax(x, axis=axis)`",
+    "torch.nn.functional.log_softmax": "`psc.special.log_softmax(x, axis=axis)`",
+    "torch.log_softmax": "`psc.special.log_softmax(x, axis=axis)`",
+    "torch.logsumexp": "`psc.special.logsumexp(x, axis=axis)`",
+    "torch.max": "`np.max(x)`; `np.max(x, axis)` and `np.argmax(x, axis)` along an axis",
+    "torch.gather": "`np.take_along_axis(x, indices, axis)`",
+    "torch.meshgrid": '`np.meshgrid(x, y, indexing="ij")`',
+    "torch.min": "`np.min(x)`; `np.min(x, axis)` and `np.argmin(x, axis)` along an axis",
+    "torch.ones": "`np.ones(shape)`",
+    "torch.rand": "`psc.random.uniform(key, shape)`",
+    "torch.randn": "`psc.random.normal(key, shape)`",
+    "torch.round": "`np.round(x)`",
+    "torch.sort": "`np.sort(x, axis)`, and `np.argsort(x, axis)` for the indices",
+    "torch.softmax": "`psc.special.softmax(x, axis=axis)`",
+    "torch.std": "`np.std(x, ddof=1)`",
+    "torch.tensor": "`np.array(values)`",
+    "torch.topk": "`psc.top_k(x, k)`",
+    "torch.var": "`np.var(x, ddof=1)`",
+    "torch.zeros": "`np.zeros(shape)`",
 }
-_OUT_OF_RANGE: Final = {
-    **dict.fromkeys(
-        ("jax.lax.dynamic_slice", "jax.lax.dynamic_update_slice"),
-        "a negative start is clamped to 0, where jax counts it from the end",
-    ),
-    **dict.fromkeys(
-        ("jax.numpy.take", "jax.numpy.take_along_axis"),
-        "an index out of range is clamped, where jax gives NaN",
-    ),
+_SLICED: Final = "a negative start is clamped to 0, where jax counts it from the end"
+_TAKEN: Final = "an index out of range is clamped, where jax gives NaN"
+_OTHER_NUMBERS: Final = "it draws other numbers from the same key than jax"
+DIFFERS: Final = {
+    **dict.fromkeys(("jax.lax.dynamic_slice", "jax.lax.dynamic_update_slice"), _SLICED),
+    **dict.fromkeys(("jax.numpy.take", "jax.numpy.take_along_axis"), _TAKEN),
+    **{
+        f"jax.random.{name}": _OTHER_NUMBERS
+        for name in (
+            "beta choice dirichlet gamma loggamma permutation poisson randint truncated_normal"
+        ).split()
+    },
 }
 """What an equivalent function does in another way."""
 for _table in (RENAMED, _IN_WORDS):
@@ -187,15 +412,24 @@ def written(name: str) -> str:
     return f"{short}.{rest}"
 
 
+_NO_COUNTERPART: Final = (
+    "it has no counterpart here: call it outside and pass its result as an argument"
+)
+
+
 def instead_of(name: str) -> str:
     """What is written in the place of a function of another library; empty if that is not known."""
     here = equivalent(name)
     if here.startswith("pscdsl.stdlib."):
         module, _, function = here.rpartition(".")
-        return f"`{function}` of `{module}`"
+        other = ALONG_AXIS.get(name)
+        more = f", or `{written(other)}(x, axis=axis)`" if other else ""
+        return f"`{function}` of `{module}`{more}"
     if not here:
-        return _IN_WORDS.get(name, "")
-    differs = _OUT_OF_RANGE.get(name)
+        library = name.partition(".")[0]
+        known = library in _LIBRARIES
+        return _IN_WORDS.get(name, _NO_COUNTERPART if known else "")
+    differs = DIFFERS.get(name)
     return f"`{written(here)}` is its name here" + (f"; {differs}" if differs else "")
 
 

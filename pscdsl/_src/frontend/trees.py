@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.interpreter.records import RecordClass, as_function
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.values import (
     Applicable,
@@ -298,6 +298,7 @@ MAX_ROUNDS = 4
 
 def applicable(function: Any, combinator: str) -> Applicable:
     """A function argument; a Failure if it cannot be called."""
+    function = as_function(function)
     if not isinstance(function, Applicable):
         instead = "give a function of the operands, for instance `lambda x: …`"
         if combinator in ("psc.cond", "psc.switch"):

@@ -24,6 +24,7 @@ from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.limits import RevealedType
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
@@ -111,7 +112,7 @@ class Program:
         """The sites at which the dtype of a variable or a number was chosen."""
         self.span: Span = NOWHERE
         self.findings: list[Diagnostic] = []
-        self.revealed: list[tuple[int, str]] = []
+        self.revealed: list[RevealedType] = []
         """Lines and types that `reveal_type` was asked for."""
         self.names: dict[Var, str] = {}
         """What the code called variables first."""

@@ -194,13 +194,13 @@ class Watch:
                         changed = True
             except (LookupError, AttributeError, ValueError):  # it is not there any more
                 changed = True
-            if changed:
-                try:
+            try:
+                if changed:
                     refuse()
-                except Exception as error:
-                    error.__traceback__ = shown(error)
-                    raise
-            return entry(*args, **kwargs)
+                return entry(*args, **kwargs)
+            except Exception as error:
+                error.__traceback__ = shown(error)
+                raise
 
         return call
 

@@ -12,6 +12,7 @@ import pyrsistent
 from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.language.elements import frozen
 from pscdsl._src.language.instances import construct, reader
+from pscdsl._src.support.tracebacks import public
 from pscdsl.typing.python_containers import is_pmap, is_precord, is_pvector, is_tuple
 
 T = TypeVar("T")
@@ -21,6 +22,7 @@ _UNCHANGING = (
 )
 
 
+@public
 def constant(value: T) -> T:
     """Return a read-only copy of an array or tree, for kernels that read it from outside.
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
+from pscdsl._src.support.tracebacks import public
 from pscdsl.arrays import Array, c64, i32
 
 # Calls of the language's functions outside of kernels: what their public names come to there.
@@ -51,6 +52,7 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[D, Y]: ...
+@public
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -77,6 +79,7 @@ def scan(
     return outside("scan", f, init, xs, length, reverse, unroll)
 
 
+@public
 def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
     """Apply a function to each row: `f(x)` for x along the leading axis of `xs`.
 
@@ -86,6 +89,7 @@ def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
     return outside("map", f, xs)
 
 
+@public
 def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, axis: int = 0) -> Y:
     """Combine all prefixes: `y[0] = x[0]` and `y[i] = fn(y[i-1], x[i])`.
 
@@ -103,6 +107,7 @@ def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, a
     return outside("associative_scan", fn, elems, reverse, axis)
 
 
+@public
 def map_reduce(
     map_fn: Callable[[X], Any], combine: Callable[[Any, Any], D], xs: X, init: Any = None
 ) -> D:
@@ -122,6 +127,7 @@ def map_reduce(
     return outside("map_reduce", map_fn, combine, xs, init)
 
 
+@public
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val: C) -> D:
     """Loop over integers from `lower` up to `upper - 1` with a carry: `val = body_fun(i, val)`.
 
@@ -131,6 +137,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val:
     return outside("fori_loop", lower, upper, body_fun, init_val)
 
 
+@public
 def while_loop(
     cond_fun: Callable[[C], Any],
     body_fun: Callable[[C], D],
@@ -156,6 +163,7 @@ def while_loop(
     return outside("while_loop", cond_fun, body_fun, init_val, max_steps, checkpoint_every)
 
 
+@public
 def cond(
     pred: Any,
     true_fun: Callable[[*Ts], Y],
@@ -169,6 +177,7 @@ def cond(
     return outside("cond", pred, true_fun, false_fun, *operands)
 
 
+@public
 def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -> Y:
     """Call one of several functions: `branches[index](*operands)`.
 
@@ -177,6 +186,7 @@ def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -
     return outside("switch", index, branches, *operands)
 
 
+@public
 def update(
     x: C,
     index: Any,
@@ -199,6 +209,7 @@ def update(
     return outside("update", x, index, value, combine)
 
 
+@public
 def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
     """Return the part of `x` that begins at computed indices.
 
@@ -210,6 +221,7 @@ def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
     return outside("dynamic_slice", x, starts, sizes)
 
 
+@public
 def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
     """Return `x` with `update` written at computed indices.
 
@@ -221,16 +233,19 @@ def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
     return outside("dynamic_update", x, update, starts)
 
 
+@public
 def complex(x: Any, y: Any) -> c64:  # noqa: A001
     """Return complex numbers with the given real and imaginary parts, which have the same dtype."""
     return outside("complex", x, y)
 
 
+@public
 def top_k(x: C, k: int) -> tuple[C, i32]:
     """Return the k largest elements along the last axis, in descending order, and their indices."""
     return outside("top_k", x, k)
 
 
+@public
 def triangular_solve(
     a: Array,
     b: C,
@@ -257,6 +272,7 @@ def triangular_solve(
     )
 
 
+@public
 def conv(
     x: C,
     kernel: Array,
@@ -282,6 +298,7 @@ def conv(
     return outside("conv", x, kernel, strides, padding, dilation, groups)
 
 
+@public
 def conv_transpose(
     x: C,
     kernel: Array,
@@ -297,6 +314,7 @@ def conv_transpose(
     return outside("conv_transpose", x, kernel, strides, padding, dilation, groups)
 
 
+@public
 def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
     """Return the largest element of each window.
 
@@ -310,16 +328,19 @@ def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> 
     return outside("max_pool", x, window, strides, padding)
 
 
+@public
 def avg_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
     """Return the mean of each window over the spatial axes of `x`; see `max_pool`."""
     return outside("avg_pool", x, window, strides, padding)
 
 
+@public
 def reveal_type(value: C) -> C:
     """Report the type of an expression as a note of `pscdsl check`; return the value."""
     return value
 
 
+@public
 def scope(name: str) -> AbstractContextManager[None]:
     """Name a part of a kernel, the body of a `with` block. Outside kernels it has no effect."""
     return nullcontext()
@@ -351,6 +372,7 @@ def custom_linear_solve(
     *,
     has_aux: Literal[True],
 ) -> tuple[X, Aux]: ...
+@public
 def custom_linear_solve(
     matvec: Map[Any],
     b: Any,
@@ -394,6 +416,7 @@ def custom_root(
     tangent_solve: Callable[[Map[X], X], X],
     has_aux: Literal[True],
 ) -> tuple[X, Aux]: ...
+@public
 def custom_root(
     f: Map[Any],
     initial_guess: Any,

@@ -71,7 +71,8 @@ def _is_users(error: BaseException) -> bool:
     if last is None:
         return False
     code = last.tb_frame.f_code
-    return is_ours(code) and code.co_code[last.tb_lasti] == _RAISE
+    missed = type(error) is TypeError and code is _CALL  # the arguments are not those it takes
+    return missed or (is_ours(code) and code.co_code[last.tb_lasti] == _RAISE)
 
 
 def is_ours(code: types.CodeType) -> bool:
@@ -92,3 +93,6 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+_CALL: Final[object] = getattr(public(shown), "__code__", None)

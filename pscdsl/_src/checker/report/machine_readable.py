@@ -32,6 +32,7 @@ def render_json(
     kernels: Sequence[CheckedKernel] = (),
     files: int = 0,
     hidden: Hidden | None = None,
+    of_jax: int = 0,
 ) -> str:
     """The object `{"diagnostics": […], "kernels": […], "summary": {…}}`."""
     counts = count(diagnostics)
@@ -47,6 +48,7 @@ def render_json(
             **{f"{severity.value}s": number for severity, number in counts.items()},
             **asdict(hidden or Hidden()),
             "vouched": vouched(diagnostics),
+            "of_jax": of_jax,
         },
     }
     return printable_json(json.dumps(document, indent=2)) + "\n"
@@ -59,6 +61,8 @@ def finding_object(diagnostic: Diagnostic) -> dict[str, object]:
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,
         "message": diagnostic.message(),
+        "label": diagnostic.label() or None,
+        "choice": diagnostic.choice or None,
         **_place(span.path),
         "line": span.line,
         "column": span.column,
@@ -143,6 +147,10 @@ def _command(diagnostic: Diagnostic) -> str:
     text = " ".join(diagnostic.message().split())
     if cell is not None:
         text = f"cell {cell}, line {span.line}: {text}"
+    if label := diagnostic.label():
+        text += f"\nhere: {' '.join(label.split())}"
+    if diagnostic.choice:
+        text += f"\nnote: where {diagnostic.choice}"
     if advice := diagnostic.advice():
         text += f"\nhelp: {advice.strip()}"
     return f"::{_COMMANDS[diagnostic.severity]} {properties}::{escaped(printable(text))}"

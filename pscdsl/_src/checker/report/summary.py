@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pscdsl._src.frontend.text.display import shown_path
+from pscdsl._src.frontend.text.display import in_order, shown_path
 from pscdsl.typing.codes.limits import Vouched
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 
@@ -72,7 +72,10 @@ def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings by place, those of one place by code."""
     return sorted(
         diagnostics,
-        key=lambda d: (shown_path(d.span.path), d.span.line, d.span.column, d.code, d.message()),
+        key=lambda d: (
+            *in_order(shown_path(d.span.path)),
+            *(d.span.line, d.span.column, d.code, d.message()),
+        ),
     )
 
 
@@ -87,6 +90,7 @@ def sentence(
     kernels: Sequence[CheckedKernel],
     files: int,
     hidden: Hidden | None = None,
+    of_jax: int = 0,
 ) -> str:
     """How a check ends for people: what was found, and what was tried by examples alone."""
     counts = count(diagnostics)
@@ -95,7 +99,12 @@ def sentence(
     checked = f"{_many(len(kernels) - unchecked, 'kernel')} checked in {_many(files, 'file')}"
     aside = _aside(hidden or Hidden(), len(vouched(diagnostics)))
     missing = f", {unchecked} not checked" if unchecked else ""
-    return "\n".join([f"{checked}{missing}: {findings}{aside}", *_tried(kernels)])
+    last = [f"{checked}{missing}: {findings}{aside}", *_tried(kernels)]
+    if of_jax:
+        were, called = ("uses jax was", "it") if of_jax == 1 else ("use jax were", "them")
+        not_checked = f"{_many(of_jax, 'function')} that {were} not checked"
+        last.append(f"{not_checked}: no kernel is or calls {called}")
+    return "\n".join(last)
 
 
 _MOST_EXAMPLES = 6

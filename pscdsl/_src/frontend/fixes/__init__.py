@@ -31,6 +31,7 @@ from pscdsl._src.frontend.fixes.library import (
     loop_over_array,
     no_such_attribute,
     not_callable,
+    not_checked,
     outgrown_update,
     shapes_do_not_broadcast,
     side_effect,
@@ -58,7 +59,12 @@ from pscdsl.typing.codes.language import (
     NotCallable,
     UnknownName,
 )
-from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
+from pscdsl.typing.codes.limits import (
+    InternalError,
+    KernelNotChecked,
+    UnknownFunction,
+    UnknownValue,
+)
 from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
 from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
@@ -74,6 +80,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     DtypesDiffer: dtypes_differ,
     InnerSizesDiffer: inner_sizes_differ,
     IntegersMakeAnArray: integers_make_an_array,
+    KernelNotChecked: not_checked,
     LoopOverArray: loop_over_array,
     MutableCapture: mutable_capture,
     Mutation: mutation,

@@ -344,7 +344,7 @@ def _speaks_of(text: str, function: FunctionStatement) -> bool:
         names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     except SyntaxError:
         return False
-    return names <= parameters(function)
+    return names <= parameters(function) | {"max", "min"}
 
 
 # Captured values that may be written: `psc.constant` around the expression that makes them.

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
+from typing import Any
 
 from pscdsl._src.frontend.fixes.place import FunctionStatement, Place
 from pscdsl._src.frontend.interpreter.operators import around
-from pscdsl._src.frontend.purity import index_text
+from pscdsl._src.frontend.purity import ALONG_AXIS, COMPILERS, DIFFERS, index_text
 from pscdsl._src.frontend.text.source import targets
+from pscdsl.numpy.methods import FUNCTIONS_ELSEWHERE
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import (
     ArrayLeavesProgram,
@@ -21,7 +24,7 @@ from pscdsl.typing.codes.language import (
     NotCallable,
     UnknownName,
 )
-from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
+from pscdsl.typing.codes.limits import KernelNotChecked, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import SideEffect
 from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
@@ -90,10 +93,31 @@ def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
     if attribute is not None and attribute.attr == "at":
         yield from _updated_at(place, attribute)
         return
+    if attribute is not None and finding.instead:
+        yield from _as_function(place, attribute)
+        return
     near = get_close_matches(finding.attribute, finding.known, 2, 0.75)
     if attribute is None or not near or (len(near) > 1 and not _clearly(finding.attribute, near)):
         return
     yield from _renamed(place, attribute, near[0])
+
+
+def _as_function(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
+    """A function for a method of arrays of another library, or for what NumPy does not have."""
+    special = re.fullmatch(r"`psc\.(special\.\w+)`", place.finding.instead)
+    if special is not None and (psc := place.psc()) is not None:
+        yield from place.replace(attribute, f"{psc[0]}.{special[1]}", needs=psc[1])
+        return
+    call, here = place.parent(attribute, ast.Call), FUNCTIONS_ELSEWHERE.get(attribute.attr, "")
+    if call is None or call.func is not attribute or not here:
+        return
+    package, _, rest = here.partition(".")
+    module = place.numpy() if package == "numpy" else place.psc()
+    if module is not None:
+        operands = [place.tree.argument(attribute.value)]
+        operands += [place.tree.text(each) for each in (*call.args, *call.keywords)]
+        text = f"{module[0]}.{rest}({', '.join(operands)})"
+        yield from place.replace(call, text, needs=module[1])
 
 
 def _clearly(name: str, near: list[str]) -> bool:
@@ -108,6 +132,8 @@ AT = {
     **{"min": "minimum", "max": "maximum"},
 }
 """Methods of JAX's `x.at[index]`, and what `psc.update` combines by."""
+_WRITTEN = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.expr_context)
+"""Nodes of indices that are numbers, for which the checker knows whether they are in range."""
 
 
 def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
@@ -116,6 +142,7 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
     if psc is None or numpy is None:
         return
     text, done, slices = place.tree.argument(attribute.value), None, False
+    caveat = ""
     at: ast.Attribute | None = attribute
     while at is not None and at.attr == "at":
         item = place.parent(at, ast.Subscript)
@@ -127,6 +154,8 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
             break
         index = index_text(place.tree.text(item.slice), item.slice)
         slices |= index.startswith("np.s_[")
+        if not all(isinstance(each, _WRITTEN) for each in ast.walk(item.slice)):
+            caveat = "an index out of range is clamped, where jax leaves the value out"
         given = [text, index.replace("np.s_[", f"{numpy[0]}.s_[", 1)]
         given.append(place.tree.argument(call.args[0]))
         if AT[method.attr]:
@@ -134,17 +163,33 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
         text, done = f"{psc[0]}.update({', '.join(given)})", call
         at = place.parent(call, ast.Attribute)
     if done is not None:
-        yield from place.replace(done, text, needs=(*psc[1], *(numpy[1] if slices else ())))
+        needs = (*psc[1], *(numpy[1] if slices else ()))
+        yield from place.replace(done, text, needs=needs, caveat=caveat)
 
 
 def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[Fix]:
     """The name under which NumPy or we have what another library has."""
+    finding = place.finding
     call = place.node(ast.Call)
     node = place.node(ast.Attribute, ast.Name) if call is None else call.func
-    here = place.finding.here
+    name = finding.function if isinstance(finding, UnknownFunction) else finding.name
+    if isinstance(finding, UnknownFunction) and finding.decorator:
+        name = finding.decorator
+    yield from _uncompiled(place, name)
+    here = finding.here
     if node is None or not here:
         return
+    by_axis = call is not None and any(each.arg == "axis" for each in call.keywords)
+    if by_axis or (call is not None and len(call.args) == 2):
+        here = ALONG_AXIS.get(name, here)
     package, _, rest = here.partition(".")
+    if package == "numpy" and name == f"jax.numpy.{rest}":
+        edit = place.instead_of_import("jax.numpy", "numpy", "np")
+        if edit is not None:
+            message = "replace `import jax.numpy as np` by `import numpy as np`"
+            caveat = "functions outside of kernels that use `np` use NumPy, too"
+            yield Fix(message, (edit,), caveat=caveat)
+            return
     if here.startswith("pscdsl.stdlib."):
         module, _, function = here.rpartition(".")
         found = place.imported(f"from {module} import {function}", function)
@@ -153,7 +198,30 @@ def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[
         found = place.numpy() if package == "numpy" else place.psc()
         text = f"{found[0]}.{rest}" if found is not None else ""
     if found is not None:
-        yield from place.replace(node, text, needs=found[1])
+        yield from place.replace(node, text, needs=found[1], caveat=DIFFERS.get(name, ""))
+
+
+def not_checked(place: Place[KernelNotChecked]) -> Iterator[Fix]:
+    """Leave out the decorator because of which a kernel is not checked."""
+    yield from _uncompiled(place, place.finding.decorator)
+
+
+def _uncompiled(place: Place[Any], name: str) -> Iterator[Fix]:
+    """Leave out what compiles a function: a decorator, or a call with it."""
+    finding, tree = place.finding, place.tree
+    spans = [label.span for label in finding.labels] or [finding.span]
+    for node in itertools.chain.from_iterable(map(tree.at, spans)):
+        function, span = tree.parent(node), tree.source.span(node)
+        if name not in COMPILERS:
+            return
+        if isinstance(function, FunctionStatement) and node in function.decorator_list:
+            if not tree.source.lines[span.end_line - 1][span.end_column - 1 :].strip():
+                line = Span(span.path, span.line, 1, span.end_line + 1, 1)
+                yield Fix(f"leave out `@{tree.text(node)}`", (Edit(line, ""),))
+        elif isinstance(node, ast.Call) and len(node.args) == 1:
+            last = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if last == name.rpartition(".")[2]:
+                yield from place.replace(node, tree.operand(node.args[0]))
 
 
 def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> Iterator[Fix]:

@@ -499,6 +499,7 @@ class Place(Generic[D]):
         message: str = "",
         until: ast.AST | None = None,
         span: Span | None = None,
+        caveat: str = "",
     ) -> Iterator[Fix]:
         """The fix that writes something else for a node; none if a comment would be lost.
 
@@ -512,7 +513,7 @@ class Place(Generic[D]):
         if self.tree.has_comment(span):
             return
         message = message or f"replace `{_short(self.tree.text(node))}` by `{_short(text)}`"
-        yield Fix(message, (*needs, Edit(span, text)), applicability)
+        yield Fix(message, (*needs, Edit(span, text)), applicability, caveat)
 
     def insertion(self, line: int, column: int, text: str) -> Edit:
         """The edit that inserts text before a place."""
@@ -584,6 +585,23 @@ class Place(Generic[D]):
                 ):
                     return True
         return False
+
+    def instead_of_import(self, module: str, name: str, usual: str) -> Edit | None:
+        """The edit that binds a name to another module than the import that does; None if none can.
+
+        `import jax.numpy as np` and `from jax import numpy as np` become `import numpy as np`.
+        """
+        package, _, last = module.rpartition(".")
+        for alias, statement in self._imports():
+            if alias.asname != usual:
+                continue
+            text = f"{name} as {usual}" if name != usual else name
+            if isinstance(statement, ast.Import) and alias.name == module:
+                return Edit(self.tree.source.span(alias), text)
+            base = getattr(statement, "module", None)
+            if base == package and alias.name == last and len(statement.names) == 1:
+                return Edit(self.tree.source.span(statement), f"import {text}")
+        return None
 
     def _imports(self) -> Iterator[tuple[ast.alias, ast.Import | ast.ImportFrom]]:
         """The imports at module level, under no condition."""

@@ -143,7 +143,10 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     found = methods.attribute(value, name)
     if found is None:
         owner = f"an array ({value.type})"
-        instead = methods.INSTEAD.get(name, "").format(x=frame.source.text_of(node.value))
+        text = frame.source.text_of(node.value)
+        instead = methods.INSTEAD.get(name, "").format(x=text)
+        if function := methods.FUNCTIONS_ELSEWHERE.get(name):
+            instead = f"`{purity.written(function)}` is its name here, a function of `{text}`"
         known = () if instead else methods.NAMES
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead))
     return note_array(found) if may_be_array(value) and is_traced(found) else found

@@ -51,7 +51,7 @@ from pscdsl._src.frontend.interpreter.places import (
     shared,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import is_number
-from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.interpreter.records import RecordClass, as_function
 from pscdsl._src.frontend.interpreter.stores import (
     STORING,
     STORING_METHODS,
@@ -74,7 +74,6 @@ from pscdsl._src.frontend.values import (
     Once,
     Poison,
     Poisoned,
-    RecordValue,
     StaticFunction,
     Undecided,
     describe,
@@ -634,10 +633,9 @@ def invoke(
             return result
         is_array = function.name == "reshape" or may_be_array(function.value)
         return note_array(result) if is_array else result
+    function = as_function(function)
     if isinstance(function, Applicable):
         return function.apply(here, args, kwargs)
-    if isinstance(function, RecordValue) and "__call__" in function.cls.members:
-        return function.cls.attribute(here, function, "__call__").apply(here, args, kwargs)
     raise Failure(NotCallable(found=describe(function)))
 
 

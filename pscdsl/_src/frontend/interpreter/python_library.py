@@ -31,7 +31,7 @@ from pscdsl._src.frontend.interpreter.iteration import (
     side_by_side,
 )
 from pscdsl._src.frontend.interpreter.operators import subscript
-from pscdsl._src.frontend.interpreter.records import RecordClass, replaced
+from pscdsl._src.frontend.interpreter.records import RecordClass, as_function, replaced
 from pscdsl._src.frontend.purity import (
     Sets,
     by_python,
@@ -137,6 +137,7 @@ def _taken(value: Any) -> Any:
 
 
 def call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+    function = as_function(function)
     if not isinstance(function, Applicable):
         raise Failure(NotCallable(found=describe(function)))
     return function.apply(here, args, kwargs)
@@ -601,6 +602,7 @@ def _reduce(here: Any, function: Any, iterable: Any, /, initial: Any = _ABSENT) 
 
 
 def _partial(here: Any, func: Any, /, *args: Any, **keywords: Any) -> Any:
+    func = as_function(func)
     if not isinstance(func, Applicable):
         raise Failure(NotCallable(found=describe(func)))
     if any(map(is_placeholder, (*args[-1:], *keywords.values()))):

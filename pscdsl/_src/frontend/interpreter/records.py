@@ -36,6 +36,15 @@ from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_dict
 
 
+def as_function(value: Any) -> Any:
+    """A record that can be called as the method `__call__` of it; any other value as it is."""
+    if isinstance(value, RecordValue):
+        member = value.cls.members.get("__call__")
+        if member is not None and member.kind == "method":
+            return value.cls.attribute(None, value, "__call__")
+    return value
+
+
 @dataclass(frozen=True)
 class Field:
     """A field of a record; `annotation` is evaluated in the frame of the class."""

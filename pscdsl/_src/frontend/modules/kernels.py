@@ -16,7 +16,7 @@ from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.statements import run
 from pscdsl._src.frontend.interpreter.writing import definition_in
-from pscdsl._src.frontend.modules.scope import StaticModule
+from pscdsl._src.frontend.modules.scope import StaticModule, decorator_name
 from pscdsl._src.frontend.purity import holds_arrays, is_mutable
 from pscdsl._src.frontend.text.source import FunctionStatement, targets
 from pscdsl._src.frontend.transformations.derived import DerivedDefinition, Made, derived
@@ -211,6 +211,10 @@ class Unchecked:
     node: FunctionStatement | None = None
     around: ast.FunctionDef | None = None
     """The function of the module in whose body it stands, if it does."""
+    decorator: str = ""
+    """The qualified name of a decorator that is not known."""
+    decorated_at: Span | None = None
+    """Where it is written."""
 
 
 def unchecked_kernels(module: StaticModule, checked: set[ast.AST]) -> Iterator[Unchecked]:
@@ -245,6 +249,13 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
     frame = module.frame()
     bound = {each for bindings in module.bindings().values() for _, each in bindings}
 
+    def unknown_decorator(node: FunctionStatement) -> tuple[str, Span | None]:
+        """The decorator that is not known, and where it is written."""
+        for decorator in node.decorator_list:
+            if name := decorator_name(frame, decorator):
+                return name, module.source.span(decorator)
+        return "", None
+
     def is_kernel(node: FunctionStatement) -> bool:
         for decorator in node.decorator_list:
             value = evaluate(frame, decorator)
@@ -262,7 +273,8 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
                     if inside:
                         reason = f"it is defined inside {inside}"
                     place = module.source.span(node).head(3)
-                    yield Unchecked(prefix + node.name, reason, place, node, around)
+                    unknown = unknown_decorator(node) if reason == DECORATED else ("", None)
+                    yield Unchecked(prefix + node.name, reason, place, node, around, *unknown)
                 own = node if isinstance(node, ast.FunctionDef) and node in bound else None
                 inner = f"{prefix}{node.name}"
                 yield from visit(node.body, f"{inner}.", f"the function `{inner}`", own)
@@ -282,6 +294,30 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         yield node
         for inner in inner_bodies(node):
             yield from statements(inner)
+
+
+def functions_of_jax(tree: ast.Module) -> Iterator[FunctionStatement]:
+    """The functions and methods of a module that use a name which is imported from jax."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {
+        alias.asname or alias.name.partition(".")[0]
+        for node in imports
+        for alias in node.names
+        if (getattr(node, "module", "") or alias.name).partition(".")[0] == "jax"
+        and not getattr(node, "level", 0)
+    }
+    if not names:
+        return
+    waiting = [*statements(tree.body)]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.ClassDef):
+            continue  # its statements wait too
+        if isinstance(node, FunctionStatement):
+            inner = {id(each) for each in statements(node.body)}
+            waiting = [each for each in waiting if id(each) not in inner]
+            if any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node)):
+                yield node
 
 
 def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -48,7 +48,7 @@ from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
-from pscdsl.typing.codes.limits import NotSupported
+from pscdsl.typing.codes.limits import NotSupported, RevealedType
 from pscdsl.typing.diagnostics import Failure, plainly
 from pscdsl.typing.signatures import DTypeClass
 
@@ -60,7 +60,7 @@ def reveal_type(here: Builder, value: Any) -> Any:
     leaves, tree = flatten(here, value, "the argument of `reveal_type`")
     del leaves
     program = here.program
-    program.revealed.append((program.span.line, plainly(str(tree))))
+    program.revealed.append(RevealedType(types=(plainly(str(tree)),), span=program.span))
     return value
 
 
@@ -324,9 +324,11 @@ def _unknown_numpy(module: KnownModule, name: str) -> Any:
     """A name of NumPy without a meaning here; a Failure if NumPy has no such name either."""
     if hasattr(importlib.import_module(module.name), name):
         return External(f"{module.name}.{name}", library=True)
-    raise Failure(
-        NoSuchAttribute(owner=f"module `{module.name}`", attribute=name, known=_names(module))
-    )
+    owner = f"module `{module.name}`"
+    if f"pscdsl.special.{name}" in MEANINGS:
+        instead = f"`psc.special.{name}`"
+        raise Failure(NoSuchAttribute(owner=owner, attribute=name, instead=instead))
+    raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=_names(module)))
 
 
 def known_names(module: str) -> list[str]:

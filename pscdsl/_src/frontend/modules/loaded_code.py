@@ -183,6 +183,7 @@ class _Names:
         self._source = source
         self._is_nested = "." in function.__qualname__
         self._globals = function.__globals__
+        self._in_cell = stands_in_cells(function)
         self._cells = dict.fromkeys(function.__code__.co_freevars, _UNKNOWN)
         self._cells.update(captured_by(function))
 
@@ -203,10 +204,22 @@ class _Names:
     def stands_for(self, node: ast.expr, real: Any) -> bool:
         """Whether a name stands for an object, as far as readers of annotations can see."""
         found = self.find(node)
+        if self._in_cell and _made_again(found, real):
+            return True  # a cell defines the class anew: the name stands for the new one
         return found is real or (found is not _UNKNOWN and _equal(found, real))
 
 
 _UNKNOWN: Final = object()
+
+
+def stands_in_cells(function: types.FunctionType) -> bool:
+    """Whether a function still has its name among those of the cells that IPython runs."""
+    get: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell: Any = None if get is None else get()
+    if shell is None or shell.user_ns is not function.__globals__:
+        return False
+    bound = function.__globals__.get(function.__qualname__)
+    return bound is function or getattr(bound, "__wrapped__", None) is function
 
 
 def _agree(node: ast.expr, real: Any, names: _Names) -> bool:

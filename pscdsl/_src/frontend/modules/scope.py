@@ -29,6 +29,7 @@ from pscdsl._src.frontend.modules.known import (
     known_module,
     star_names,
 )
+from pscdsl._src.frontend.purity import instead_of
 from pscdsl._src.frontend.text.bindings import Binding, Bindings, Node, exported, same
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.transformations.derived import derived_kernel
@@ -45,6 +46,7 @@ from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
+from pscdsl.typing.codes.limits import UnknownFunction
 from pscdsl.typing.codes.projects import (
     BoundInSeveralPlaces,
     ComputedName,
@@ -281,7 +283,28 @@ def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
                 return made
         except Failure as failure:
             frame.session.report(failure.at(frame.span(decorator)))
+    if isinstance(value, Closure) and (name := decorator_name(frame, decorator)):
+        unknown = UnknownFunction(
+            function=value.name,
+            decorator=name,
+            instead=instead_of(name),
+            span=frame.span(decorator),
+        )
+        return External(f"@{frame.source.text_of(decorator)}", (unknown,))
     return External(frame.source.text_of(decorator), tuple(frame.session.findings))
+
+
+def decorator_name(frame: Frame, decorator: ast.expr) -> str:
+    """The qualified name of a decorator of which nothing is known; empty if it is anything else.
+
+    `numba.njit` for `@njit`, `@nb.njit(cache=True)` and `@partial(njit, cache=True)`.
+    """
+    while isinstance(decorator, ast.Call):
+        function = evaluate(frame, decorator.func)
+        partial = getattr(function, "name", "") == "functools.partial" and decorator.args
+        decorator = decorator.args[0] if partial else decorator.func
+    value = evaluate(frame, decorator)
+    return value.name if isinstance(value, External) and not value.why else ""
 
 
 def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule | None:

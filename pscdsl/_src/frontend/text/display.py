@@ -51,6 +51,12 @@ def split_cell(path: str) -> tuple[str, int | None]:
     return (path, None) if found is None else (found["file"], int(found["number"]))
 
 
+def in_order(path: str) -> tuple[str, int]:
+    """What the paths of places are sorted by: cells of a notebook by their numbers."""
+    file, cell = split_cell(path)
+    return file, cell or 0
+
+
 def code_cells(data: bytes) -> tuple[Cell, ...]:
     """The code cells of a notebook in order; none if its language is not Python."""
     document = _object(_parsed(data), "the document")
