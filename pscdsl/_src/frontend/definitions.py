@@ -45,7 +45,7 @@ from pscdsl._src.frontend.known_numbers import STEPS, settled
 from pscdsl._src.frontend.text.bindings import lost_result, parameters
 from pscdsl._src.frontend.text.source import Source, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import Poisoned
+from pscdsl._src.frontend.values import POISON, Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
@@ -513,9 +513,10 @@ class Definition:
             with np.errstate(all="ignore"):  # static values are NumPy's: nobody is to be warned
                 result = self._run(session, arguments)
         except Failure as failure:
-            raise failure.at(self.head) from None
+            session.report(failure.at(self.head))
+            result = POISON
         except Poisoned:
-            raise Failure(*session.findings) from None
+            result = POISON
         finally:
             if session.counts_given:
                 self._counting.add(choice)

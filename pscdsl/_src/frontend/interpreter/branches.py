@@ -51,7 +51,7 @@ from pscdsl._src.frontend.interpreter.state import (
 from pscdsl._src.frontend.purity import is_set, parts
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
-from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
+from pscdsl._src.frontend.values import POISON, Number, Undecided, is_poisoned, is_traced
 from pscdsl._src.ir.builder import (
     Builder,
     Program,
@@ -389,8 +389,6 @@ class _Join:
 
     def _name(self, key: Key, going: Sequence[Path]) -> Build:
         column = [path.names.get(key, self.state.before(key)) for path in going]
-        if any(isinstance(value, Poison) for value in column):
-            return lambda results: POISON
         if any(isinstance(value, Missing) for value in column):
             return lambda results: MISSING
         for value in column:
@@ -402,6 +400,8 @@ class _Join:
     def _value(self, column: Sequence[Any], paths: Sequence[Path], key: Key | None) -> Build:
         """One value in the place of those that paths leave; Unjoined if there is none."""
         first = column[0]
+        if any(map(is_poisoned, column)):
+            return lambda results: POISON
         if all(alike(first, each) for each in column) and self._is_outside(first):
             return lambda results: first
         known = len(self.columns)

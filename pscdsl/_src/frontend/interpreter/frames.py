@@ -472,6 +472,7 @@ class Frame:
         "call_site",
         "closure",
         "in_comprehension",
+        "may_have_returned",
         "names",
         "outer",
         "returned",
@@ -503,6 +504,8 @@ class Frame:
         self.assigned: frozenset[str] = frozenset()
         self.returned: Span | None = None
         """The place of what the function returns."""
+        self.may_have_returned = False
+        """Whether a statement was refused that holds a `return`."""
 
     @property
     def program(self) -> Program | None:

@@ -214,7 +214,9 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
         return POISON
     outcome = run(frame, node.body)
     program = frame.session.program
-    if isinstance(outcome, Maybe):
+    if frame.may_have_returned and not isinstance(outcome, Return):
+        return POISON
+    if isinstance(outcome, Maybe) and outcome.value is not None:
         name = frame.closure.name if frame.closure is not None else "the function"
         raise Failure(ReturnsOnSomePaths(function=name)).at(frame.span(outcome.node))
     if isinstance(outcome, Return):
@@ -273,7 +275,21 @@ def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
         pass
     for name in targets(statement):
         frame.names[name] = POISON
+    if isinstance(statement, ast.Return):
+        return Return(POISON, statement.value or statement)
+    frame.may_have_returned |= returns(statement)
     return None
+
+
+def returns(statement: ast.AST) -> bool:
+    """Return whether a statement holds a `return` of this function."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    return isinstance(statement, ast.Return) or any(
+        returns(part)
+        for part in ast.iter_child_nodes(statement)
+        if isinstance(part, ast.stmt | ast.match_case | ast.ExceptHandler)
+    )
 
 
 _KEYWORDS: dict[type[ast.stmt], str] = {
