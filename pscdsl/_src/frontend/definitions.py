@@ -585,7 +585,7 @@ class Definition:
         if reused:
             raise Failure(*session.findings, *reused)
         vain = in_vain(function, signature, self.donate) if self.donate else ()
-        unwritten = never_written(signature, function) if cells else ()
+        unwritten = never_written(signature, function, cells) if cells else ()
         self._warnings[choice] = (*session.findings, *vain, *unwritten)
         return function
 
