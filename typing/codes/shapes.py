@@ -181,13 +181,17 @@ class OutgrownUpdate(Diagnostic, code="PSC322"):
     """
 
     name: str
+    """The array as it is written; empty if a call stores its result into it."""
     sign: str
+    """The operator, or the call."""
     left: ArrayType
     found: ArrayType
     why: str
 
     def message(self) -> str:
         """Both types."""
+        if not self.name:
+            return f"`{self.sign}` gives {self.found}, but it writes to an array of {self.left}"
         return f"`{self.name} {self.sign}=` gives {self.found}, but `{self.name}` is {self.left}"
 
     def label(self) -> str:
@@ -196,6 +200,9 @@ class OutgrownUpdate(Diagnostic, code="PSC322"):
 
     def help(self) -> str:
         """What to write instead."""
+        if not self.name:
+            rest = ", or bind what the call without `out` gives" if "out=" in self.sign else ""
+            return f"write to an array of {self.found}{rest}"
         return f"`{self.name} = {self.name} {self.sign} …` binds the name to a new array"
 
 
