@@ -270,13 +270,20 @@ class UnknownFunction(Diagnostic, code="PSC910"):
     """The qualified name of what does the same here."""
     instead: str = ""
     """What is written in its place, if that is known."""
+    decorator: str = ""
+    """The decorator that hides what it makes of the function, if it is one."""
 
     def message(self) -> str:
         """Which function."""
+        if self.decorator:
+            made = f"`{self.function}` is what `@{self.decorator}` makes of a function"
+            return f"{made}, and nothing is known of that"
         return f"`{self.function}` cannot be called in a kernel: nothing is known of it"
 
     def help(self) -> str:
         """What to write instead."""
+        if self.decorator:
+            return "leave the decorator out: a kernel compiles the functions that it calls"
         return self.instead or "call it outside and pass its result as an argument"
 
 

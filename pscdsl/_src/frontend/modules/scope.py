@@ -45,6 +45,7 @@ from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
+from pscdsl.typing.codes.limits import UnknownFunction
 from pscdsl.typing.codes.projects import (
     BoundInSeveralPlaces,
     ComputedName,
@@ -281,7 +282,13 @@ def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
                 return made
         except Failure as failure:
             frame.session.report(failure.at(frame.span(decorator)))
-    return External(frame.source.text_of(decorator), tuple(frame.session.findings))
+    text = frame.source.text_of(decorator)
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    maker = evaluate(frame, called)
+    if isinstance(maker, External) and maker.library and isinstance(value, Closure):
+        span = frame.span(decorator)
+        return External(value.name, (UnknownFunction(function=value.name, decorator=text, span=span),))
+    return External(text, tuple(frame.session.findings))
 
 
 def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule | None:
