@@ -287,7 +287,9 @@ def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
     maker = evaluate(frame, called)
     if isinstance(maker, External) and maker.library and isinstance(value, Closure):
         span = frame.span(decorator)
-        return External(value.name, (UnknownFunction(function=value.name, decorator=text, span=span),))
+        return External(
+            value.name, (UnknownFunction(function=value.name, decorator=text, span=span),)
+        )
     return External(text, tuple(frame.session.findings))
 
 
