@@ -294,8 +294,7 @@ def may_be_array(value: Any) -> bool:
 def require_scalar(value: Any) -> None:
     """Refuse to bind `value + 1` where an array would be written, which others may hold."""
     if may_be_array(value):
-        why = "may as well be a scalar, which is replaced and not written"
-        raise Frozen(why, rewrite="bind the result to the name").refusal()
+        raise Failure(Mutation(what=_A_STORE, rewrite="", is_undecided=True))
 
 
 class Located(Open):
