@@ -116,7 +116,7 @@ _UNCOMPARED = ("choice", "fixes", "is_sampled", "kernel", "precondition", "spell
 _ASSERTION = re.compile(r"(?:(?! or )[^`])*`(assert [^`]*)`")
 """A help that names an `assert` first, and not as one way among others."""
 _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
-_SIZED = re.compile(r"`(?:assert |\.reshape\(|np\.broadcast_to\()[^`]*`")
+_SIZED = re.compile(r"`(?:assert |range\(|\.reshape\(|np\.broadcast_to\()[^`]*`")
 """Code that a help proposes in which names are sizes."""
 _REGISTRY: dict[str, type[Diagnostic]] = {}
 UNWRITABLE = "\N{WORD JOINER}"

@@ -375,6 +375,8 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
     wanted: Shape
     why: str
     missing: Fact | None = None
+    steps: str = ""
+    """The range whose steps stay on the axis, where the index is a loop's counter."""
     """What would make the numbers of elements agree."""
 
     def message(self) -> str:
@@ -386,7 +388,9 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add."""
+        """The assertion to add, or the range to go through."""
+        if self.steps:
+            return f"`{self.steps}` stays on the axis"
         return None if self.missing is None else f"add `assert {self.missing}`"
 
 
@@ -736,6 +740,8 @@ class IndexOutOfRange(Diagnostic, code="PSC314"):
     axis: int
     why: str
     missing: Fact | None = None
+    steps: str = ""
+    """The range whose steps stay on the axis, where the index is a loop's counter."""
 
     @classmethod
     def of(cls, facts: Assumptions, index: Size, size: Size, axis: int) -> Self:
@@ -756,7 +762,9 @@ class IndexOutOfRange(Diagnostic, code="PSC314"):
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add."""
+        """The assertion to add, or the range to go through."""
+        if self.steps:
+            return f"`{self.steps}` stays on the axis"
         return None if self.missing is None else f"add `assert {self.missing}`"
 
 

@@ -123,6 +123,8 @@ class Program:
         """How many transformed functions have been called so far."""
         self.counters: dict[Var, Counter] = {}
         """The counters of loops that are sizes, by what a body takes for them."""
+        self.every_step: dict[str, tuple[Counter, int]] = {}
+        """The counters of loops that no step leaves, and the depths of their bodies, by name."""
         self.loops = 0
         """How many counters there were."""
         self.conditions: dict[Var, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}

@@ -82,6 +82,7 @@ from pscdsl.typing.codes.language import (
 )
 from pscdsl.typing.codes.language_evaluation import RaiseReached
 from pscdsl.typing.codes.purity import Mutation, OuterWrite, ValueUnused
+from pscdsl.typing.codes.shapes import IndexOutOfRange
 from pscdsl.typing.codes.shapes_of_arguments import AssertionFails, PreconditionNotMet
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, names
@@ -543,10 +544,12 @@ def _rolled_or_unrolled(
 
     if not isinstance(source.count, int):
         return rolled()
-    trial = Trial(frame.session, program)
+    trial, known = Trial(frame.session, program), len(frame.session.findings)
     try:
         outcome = rolled()
-        if not trial.attempt.failed() or source.count > MAX_UNROLL:
+        new = frame.session.findings[known:]
+        certain = bool(new) and all(isinstance(x, IndexOutOfRange) and x.steps for x in new)
+        if not trial.attempt.failed() or certain or source.count > MAX_UNROLL:
             return outcome
     except (Failure, Poisoned):
         if source.count > MAX_UNROLL:
