@@ -652,6 +652,8 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     fact: str
     yes: str
     no: str
+    general: str
+    """Of the condition and its opposite the one that holds for more sizes."""
 
     def message(self) -> str:
         """Which condition."""
@@ -666,7 +668,7 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     def help(self) -> str:
         """What to write."""
         return (
-            f"`assert {self.fact}` makes it a precondition; "
+            f"`assert {self.general}` leaves the other case out; "
             "where both ways give the same type, `psc.cond` decides at run time"
         )
 

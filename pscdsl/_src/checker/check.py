@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from pscdsl._src.analysis.intervals import require_fitting
 from pscdsl._src.checker.budgets import over_budget, stray_comments, unproven
 from pscdsl._src.checker.selection import Examined, Suppression, silence, suppressions, together
 from pscdsl._src.frontend.definitions import Definition, Excluded
@@ -32,7 +33,7 @@ from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.text.display import split_cell
 from pscdsl._src.frontend.text.source import Source, shown_path
 from pscdsl._src.frontend.values import Poisoned
-from pscdsl._src.ir.program import walk
+from pscdsl._src.ir.program import Function, walk
 from pscdsl._src.support.paths import resolved
 from pscdsl._src.transforms.simplify import require_compilable
 from pscdsl.typing.codes.limits import (
@@ -364,6 +365,14 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
         return [_internal(definition, f"{type(error).__name__}: {error}")], "error"
 
 
+def _require_fitting_once(function: Function) -> None:
+    """A Failure if an integer does not fit where the sizes are as small as they may be."""
+    facts = function.facts
+    sizes = {name: max(1, facts.lower_bound(name)) for name in function.dims}
+    if all(fact.holds(sizes) for fact in facts.facts):
+        require_fitting(function, sizes)
+
+
 def _is_proven(definition: Definition, general: Signature | None) -> bool:
     """Return whether nothing is wrong with static integers as sizes, whatever they are."""
     tried = None if general is None else general.choices()
@@ -434,7 +443,9 @@ def _checked_each(
     status: Status = "ok"
     for choice in choices:
         try:
-            require_compilable(definition.instance(choice))
+            function = definition.instance(choice)
+            require_compilable(function)
+            _require_fitting_once(function)
             kept = [d.replaced(choice=str(choice)) for d in over_budget(definition, choice)]
             findings = (*definition.warnings(choice), *kept)
             status = "error" if kept else status

@@ -645,6 +645,10 @@ class PythonNumber(Weak):
         if own.is_integer and dtype.is_integer and not self.adapts:
             remedy = f"declare the parameter as `psc.{dtype}`, or as `psc.Static[int]`"
             scalar = "an `int` that is known when the program runs"
+            if self.value.builder.outer is not None or any(
+                self.value.atom in each.outputs for each in self.value.builder.equations
+            ):
+                remedy = "declare `psc.i64`, or cast what it meets with `.astype(psc.i64)`"
             raise Failure(ScalarDoesNotFit(scalar=scalar, dtype=dtype, remedy=remedy))
         converted: Value = Builder.basis.convert(dtype)(self.value)
         return converted

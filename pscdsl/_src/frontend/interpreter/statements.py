@@ -624,7 +624,7 @@ def _unrolled(
     `item` says what an item is that is read when its step begins.
     """
     for place, each in enumerate(items):
-        frame.session.step()
+        frame.session.next_step()
         frame.here(target)
         assign(frame, target, each if item is None else item(each))
         outcome = after_step(frame, run(frame, body))
@@ -716,7 +716,7 @@ class Traced(Exception):
 def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
     """The steps of a loop whose test is static, up to one that leaves it; Traced if it is not."""
     while True:
-        frame.session.step()
+        frame.session.next_step()
         value = read(frame, test)
         if frame.program is not None and (is_condition(value) or _is_undecided(frame, value)):
             raise Traced
