@@ -114,11 +114,11 @@ class Label:
     text: str
 
 
-_UNCOMPARED = ("choice", "fixes", "kernel", "spelling")
+_UNCOMPARED = ("choice", "fixes", "is_sampled", "kernel", "precondition", "spelling")
 _ASSERTION = re.compile(r"(?:(?! or )[^`])*`(assert [^`]*)`")
 """A help that names an `assert` first, and not as one way among others."""
 _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
-_SIZED = re.compile(r"`(?:assert |\.reshape\(|np\.broadcast_to\()[^`]*`")
+_SIZED = re.compile(r"`(?:assert |range\(|\.reshape\(|np\.broadcast_to\()[^`]*`")
 """Code that a help proposes in which names are sizes."""
 _REGISTRY: dict[str, type[Diagnostic]] = {}
 _LONE = re.compile(r"(?<=`assert )\(([^()]*)\) ([<>=]=|[<>]) ")
@@ -218,6 +218,10 @@ class Diagnostic(_Facts):
     """The kernel in which it was found; not compared."""
     choice: str = ""
     """Where the signature leaves something open: for what it was found; not compared."""
+    precondition: str = ""
+    """A condition on what is left open, without which the finding is; not compared."""
+    is_sampled: bool = False
+    """Whether the help would be another one for values that were not tried; not compared."""
     spelling: tuple[tuple[str, str], ...] = ()
     """How the kernel's code writes the names of sizes: `n` is `x.shape[0]`; not compared."""
     fixes: tuple[Fix, ...] = ()
@@ -251,6 +255,12 @@ class Diagnostic(_Facts):
     def advice(self) -> str | None:
         """What to write instead, sizes written as the code can."""
         text = self.help()
+        asks = text is not None and _ASSERTION.match(text) is not None
+        if asks and self.is_sampled:
+            text = None
+        if self.precondition:
+            add = f"add `assert {self.precondition}`"
+            text = add if text is None or asks else f"{add}, or {text}"
         if text is None or not self.spelling:
             return text
         spelling = dict(self.spelling)

@@ -135,7 +135,7 @@ def is_dtype_name(name: str) -> bool:
 
 def accepts_weak(strong: DType, weak: Kind) -> bool:
     """Whether an array of a dtype takes up a weak operand: an i32 array takes 2 but not 0.5."""
-    return strong.kind is not Kind.KEY and weak <= strong.kind
+    return weak is strong.kind or (strong.kind is not Kind.KEY and weak < strong.kind)
 
 
 def becomes(given: DType, number: DType) -> bool:

@@ -30,6 +30,7 @@ from pscdsl.typing.array_types import (
 from pscdsl.typing.diagnostics import NOWHERE, Span
 from pscdsl.typing.dims import Dim, DimSyntaxError, Size, name, names, parse, substitute, variable
 from pscdsl.typing.dtypes import DEFAULT, F32, F64, DType
+from pscdsl.typing.facts import Fact
 from pscdsl.typing.static_values import Instance, OneOf, StaticForm
 
 # The notation of shapes: the text inside `f32["n d+1 *batch _ ..."]`.
@@ -496,6 +497,14 @@ class Choice:
         parts += [f"{path} is {'not None' if given else 'None'}" for path, given in self.given]
         return ", ".join(parts)
 
+    def with_statics(self, values: Mapping[str, int]) -> Choice:
+        """This choice with other static integers."""
+        statics = [
+            (name, StaticType(values[name]) if name in values else static)
+            for name, static in self.statics
+        ]
+        return replace(self, statics=tuple(statics))
+
     def at(self, sizes: Mapping[str, int]) -> str:
         """Its text with that of sizes."""
         parts = [str(self)] if str(self) else []
@@ -628,12 +637,12 @@ class Signature:
             types.type_of(parameter.spec, parameter.name)
         return types.type_of(self.result if self.result is not None else NoneSpec(), "return", like)
 
-    def with_sizes(self) -> Signature | None:
+    def with_sizes(self, sizes: frozenset[str] = frozenset()) -> Signature | None:
         """Static integers that are tried by examples as sizes; None if there are none.
 
-        One that is no axis of a parameter or of the result is tried as 0, too.
+        One that is no axis of a parameter or of the result, nor one of `sizes`, is tried as 0, too.
         """
-        axes = self.axis_names()
+        axes = self.axis_names() | sizes
         changed = [
             replace(
                 parameter,
@@ -895,6 +904,34 @@ def exclusion(failing: Sequence[Choice], right: Sequence[Choice]) -> str:
             if any(each.get(number, 0) >= bound for each in numbers):
                 return f"{number} >= {bound}"
     return ""
+
+
+def bound_by(failing: Sequence[Choice], claims: Sequence[tuple[Fact, ...]]) -> str:
+    """A condition that says of every value of a static number what is claimed for those tried.
+
+    `n >= 2` for `k=1` and `n >= 3` for `k=2` are `n >= k+1`; empty if there is no such number.
+    """
+    facts = [each[0] for each in claims if len(each) == 1]
+    if len(facts) != len(failing) or any(each.relation != "<=" for each in facts):
+        return ""
+    if any(each.right != facts[0].right for each in facts):
+        return ""
+    numbers = [dict(_numbers(choice)) for choice in failing]
+    for key in numbers[0]:
+        values = [each.get(key) for each in numbers]
+        gaps = {
+            each.left - value if isinstance(each.left, int) and value is not None else None
+            for each, value in zip(facts, values, strict=True)
+        }
+        gap = gaps.pop()
+        if gap is not None and not gaps and len({*values}) > 1 and key.isidentifier():
+            return str(Fact("<=", variable(key) + gap, facts[0].right))
+    return ""
+
+
+def is_sampled_integer(spec: Spec) -> bool:
+    """Return whether this is a static integer, of which some values are tried."""
+    return isinstance(spec, StaticSpec) and spec.form == Instance(int) and bool(spec.samples)
 
 
 def _numbers(choice: Choice) -> Iterator[tuple[str, int]]:

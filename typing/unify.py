@@ -548,7 +548,7 @@ def _as_python_has_it(found: Type, wanted: Type, path: str = "") -> Iterator[Dif
 def array_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str | None:
     """Why two types differ, in words; None if they are the same for all sizes."""
     if found.rank != wanted.rank:
-        return f"{found.rank} axes, not {wanted.rank}"
+        return f"{found.rank} {'axis' if found.rank == 1 else 'axes'}, not {wanted.rank}"
     for mine, other in zip(found.shape, wanted.shape, strict=True):
         if not facts.equal(mine, other):
             return disagreement(facts, mine, other)

@@ -36,7 +36,7 @@ from pscdsl.numpy.shorthand import (
     where,
 )
 from pscdsl.typing.array_types import Shape
-from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import (
     DataDependentShape,
@@ -46,9 +46,9 @@ from pscdsl.typing.codes.shapes import (
     UnprovenSize,
     disagreement,
 )
-from pscdsl.typing.counters import counters_in
+from pscdsl.typing.counters import InLoop, counters_in
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.dtypes import BOOL, I32, I64, U64, Kind
 from pscdsl.typing.python_containers import NDArray, is_known_array, is_sequence, is_slice
 
@@ -274,10 +274,41 @@ def _at_counter(x: Value, item: OfCounter, axis: int, sliced: bool) -> At | Pick
     """
     facts, size = x.builder.facts, x.shape[axis]
     if not (facts.proves(Fact("<=", 0, item.size)) and facts.proves(Fact("<", item.size, size))):
+        _require_last_step(x, item.size, axis)
         return None
     if sliced or counters_in(size) or not facts.proves(Fact("<=", 1, size)):
         return At(axis, item.size)
     return Picked(axis, item.default())
+
+
+def _require_last_step(x: Value, index: Size, axis: int) -> None:
+    """A Failure if the last step of a loop, whenever it has steps, leaves an axis."""
+    program, facts, size = x.builder.program, x.builder.facts, x.shape[axis]
+    if not isinstance(facts, InLoop):
+        return
+    own = {n: program.every_step[n] for n in facts.counters if n in program.every_step}
+    certain = {depth for _, depth in own.values()}
+    for name in counters_in(index):
+        counter, depth = own.get(name, (None, 0))
+        if counter is None or not certain.issuperset(range(depth, program.current.depth + 1)):
+            return
+        last = substitute(index, {name: counter.high - 1})
+        if counter.step != 1 or any(map(counters_in, (last, size, counter.low, counter.high))):
+            return
+        runs = facts.around.assume(Fact("<", counter.low, counter.high))
+        if runs.consistent() is not Verdict.YES or not runs.proves(Fact("<=", size, last)):
+            return
+        moves = index - counter.size == last - counter.high + 1
+        start = "" if counter.low == 0 else f"{counter.low}, "
+        raise Failure(
+            IndexOutOfRange(
+                index=str(index),
+                size=size,
+                axis=axis,
+                why=f"the last step has {name} = {counter.high - 1}",
+                steps=f"range({start}{counter.high - 1 - last + size})" if moves else "",
+            )
+        )
 
 
 def _names_counters(item: object) -> bool:

@@ -621,7 +621,7 @@ def test_arguments_without_axes_may_be_arrays() -> None:
         (of_field, Pair(np.array(3.0), np.array(2.0))),
     ]
     for function, argument in cases:
-        with pytest.raises(psc.CheckError, match=r"`a \+=`(.*\n)*.*help: a = a \+ 1"):
+        with pytest.raises(psc.CheckError, match=r"`a \+=`(.*\n)*.*help: `a = a \+ 1` binds"):
             psc.kernel(function)(argument)
     kernel: Any = psc.kernel(of_number)
     assert float(kernel(3.0, np.ones(2))) == of_number(3.0, np.ones(2))

@@ -387,12 +387,20 @@ class EndlessLoop(Diagnostic, code="PSC529"):
     ```
     """
 
+    names: tuple[str, ...] = ()
+    """The names in the test, if the body changes none of them."""
+
     def message(self) -> str:
         """What does not happen."""
+        if self.names:
+            known = " or ".join(f"`{name}`" for name in self.names)
+            return f"nothing ends this loop: its body never changes {known}"
         return "nothing ends this loop"
 
     def help(self) -> str | None:
         """What to do."""
+        if self.names:
+            return f"let each step change `{self.names[0]}`, or leave with `break` or `return`"
         return "leave it with `break` or `return`, or give it a test that becomes false"
 
 

@@ -277,11 +277,15 @@ class UnknownFunction(Diagnostic, code="PSC910"):
 
     def message(self) -> str:
         """Which function."""
-        what = f"its decorator `{self.decorator}`" if self.decorator else "it"
-        return f"`{self.function}` cannot be called in a kernel: nothing is known of {what}"
+        if self.decorator:
+            made = f"`{self.function}` is what `@{self.decorator}` makes of a function"
+            return f"{made}, and nothing is known of that"
+        return f"`{self.function}` cannot be called in a kernel: nothing is known of it"
 
     def help(self) -> str:
         """What to write instead."""
+        if self.decorator:
+            return "leave the decorator out: a kernel compiles the functions that it calls"
         return self.instead or "call it outside and pass its result as an argument"
 
 

@@ -449,11 +449,26 @@ class WritesNothing(Diagnostic, code="PSC808"):
     """
 
     parameter: str
+    stored: bool = False
+    """Whether the kernel stores into it what it holds already."""
+    others: tuple[str, ...] = ()
+    """The other parameters that the kernel writes to."""
 
     def message(self) -> str:
         """Which parameter."""
+        if self.stored:
+            return f"`{self.parameter}` keeps its values: what is stored into it is what it holds"
         return f"`{self.parameter}` is declared in `writes`, and never written"
 
     def help(self) -> str:
         """What to do."""
+        if self.stored:
+            rest = "leave it out of `writes`, if it is not to change"
+            if not self.others:
+                return rest
+            one, other = self.others[0], self.parameter
+            return (
+                f"`{one}[...], {other}[...] = {other}, {one}.copy()` swaps the two: without the "
+                f"copy, `{one}` is overwritten before it is read; {rest}"
+            )
         return "leave it out of `writes`, or store into it: `x[...] = value`"

@@ -616,8 +616,8 @@ class OpenParameters(Diagnostic, code="PSC946"):
 class SearchEnded(Diagnostic, code="PSC947"):
     """No signature was found within the trials or the time that a function is given.
 
-    `pscdsl discover` bounds its work for each function and each file.  A function that it gives up on may well
-    be PSC: write the types of its parameters, and `pscdsl check` answers for them.
+    `pscdsl discover` bounds its work for each function and each file.  A function that it gives up
+    on may well be PSC: write the types of its parameters, and `pscdsl check` answers for them.
 
     ## No example
 

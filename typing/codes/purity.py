@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl.typing.diagnostics import Diagnostic, Span
+from pscdsl.typing.diagnostics import Diagnostic, Severity, Span
 
 
 class SideEffect(Diagnostic, code="PSC201"):
@@ -239,15 +239,24 @@ class Mutation(Diagnostic, code="PSC205"):
     """The parameter of the kernel that the array is, if it is one."""
     noun: str = "an array"
     """What is changed: a list, if it is no array."""
+    is_undecided: bool = False
+    """Whether it may be a scalar, which is not changed, as well as an array without axes."""
 
     def message(self) -> str:
         """What is changed, and who holds it."""
+        if self.is_undecided:
+            return (
+                f"{self.what} writes into an array without axes, but binds a scalar anew: "
+                "which of the two this is, is known only at the call"
+            )
         if self.why:
             return f"{self.what} changes {self.noun} that {self.why}"
         return f"{self.what} changes a value in place"
 
     def help(self) -> str | None:
         """What to write instead."""
+        if self.is_undecided and self.rewrite:
+            return f"`{self.rewrite}` binds the name whichever it is"
         return self.rewrite or None
 
 
@@ -546,3 +555,61 @@ class ResultLost(Diagnostic, code="PSC209"):
     def help(self) -> str:
         """What to write instead."""
         return f"end with `return {self.name}`, and bind what the call returns"
+
+
+class ValueUnused(Diagnostic, code="PSC211", severity=Severity.WARNING):
+    """A statement computes a value, and nothing is done with it.
+
+    `np.sort(x)` gives a sorted array and leaves `x` as it is; so do `y + 1` and
+    `psc.update(y, 0, 1.0)`.  A function that ends without `return` gives None, whatever it
+    computes.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def median(x: f32["n"]) -> f32:
+        np.sort(x)
+        return x[x.shape[0] // 2]
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32
+
+
+    @psc.kernel
+    def median(x: f32["n"]) -> f32:
+        x = np.sort(x)
+        return x[x.shape[0] // 2]
+    ```
+    """
+
+    text: str
+    """The expression, or the name that a function binds last."""
+    operand: str = ""
+    """The name of the array that the expression is made of, if it begins with one."""
+    function: str = ""
+    """The function that ends without a `return`, if it does."""
+
+    def message(self) -> str:
+        """What is lost."""
+        if self.function:
+            return f"`{self.function}` ends here and returns nothing: its `{self.text}` is lost"
+        return f"nothing is done with the value of `{self.text}`"
+
+    def help(self) -> str:
+        """What to write instead."""
+        if self.function:
+            return f"end with `return {self.text}`"
+        if self.operand:
+            return f"bind it, `{self.operand} = {self.text}`, or leave it out"
+        return "bind it to a name, or leave it out"

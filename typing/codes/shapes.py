@@ -181,13 +181,17 @@ class OutgrownUpdate(Diagnostic, code="PSC322"):
     """
 
     name: str
+    """The array as it is written; empty if a call stores its result into it."""
     sign: str
+    """The operator, or the call."""
     left: ArrayType
     found: ArrayType
     why: str
 
     def message(self) -> str:
         """Both types."""
+        if not self.name:
+            return f"`{self.sign}` gives {self.found}, but it writes to an array of {self.left}"
         return f"`{self.name} {self.sign}=` gives {self.found}, but `{self.name}` is {self.left}"
 
     def label(self) -> str:
@@ -196,6 +200,9 @@ class OutgrownUpdate(Diagnostic, code="PSC322"):
 
     def help(self) -> str:
         """What to write instead."""
+        if not self.name:
+            rest = ", or bind what the call without `out` gives" if "out=" in self.sign else ""
+            return f"write to an array of {self.found}{rest}"
         return f"`{self.name} = {self.name} {self.sign} …` binds the name to a new array"
 
 
@@ -368,6 +375,8 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
     wanted: Shape
     why: str
     missing: Fact | None = None
+    steps: str = ""
+    """The range whose steps stay on the axis, where the index is a loop's counter."""
     """What would make the numbers of elements agree."""
 
     def message(self) -> str:
@@ -379,7 +388,9 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add."""
+        """The assertion to add, or the range to go through."""
+        if self.steps:
+            return f"`{self.steps}` stays on the axis"
         return None if self.missing is None else f"add `assert {self.missing}`"
 
 
@@ -729,6 +740,8 @@ class IndexOutOfRange(Diagnostic, code="PSC314"):
     axis: int
     why: str
     missing: Fact | None = None
+    steps: str = ""
+    """The range whose steps stay on the axis, where the index is a loop's counter."""
 
     @classmethod
     def of(cls, facts: Assumptions, index: Size, size: Size, axis: int) -> Self:
@@ -749,7 +762,9 @@ class IndexOutOfRange(Diagnostic, code="PSC314"):
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add."""
+        """The assertion to add, or the range to go through."""
+        if self.steps:
+            return f"`{self.steps}` stays on the axis"
         return None if self.missing is None else f"add `assert {self.missing}`"
 
 

@@ -652,6 +652,8 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     fact: str
     yes: str
     no: str
+    general: str
+    """Of the condition and its opposite the one that holds for more sizes."""
 
     def message(self) -> str:
         """Which condition."""
@@ -666,7 +668,7 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     def help(self) -> str:
         """What to write."""
         return (
-            f"`assert {self.fact}` makes it a precondition; without one, both ways "
+            f"`assert {self.general}` leaves the other case out; without one, both ways "
             "must hold for all sizes and give the same types"
         )
 

@@ -714,7 +714,7 @@ def _is_bounded(given: ArrayType, known: Range | None) -> bool:
 
 def _failure(at: Equation, sizes: Mapping[str, int]) -> Failure:
     where = ", ".join(f"{name}={size}" for name, size in sizes.items())
-    what = f"an integer made of sizes{f', at {where},' if where else ''}"
+    what = f"an integer made of sizes, at {where}," if where else "an integer of this program"
     return Failure(
         ScalarDoesNotFit(
             scalar=what,

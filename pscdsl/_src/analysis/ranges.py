@@ -727,7 +727,14 @@ def _put(
 ) -> Range:
     output = at.outputs[0].type
     updates = operands[2] if isinstance(primitive, Scatter) else operands[1]
-    if isinstance(primitive, Scatter) and primitive.combine in ("add", "multiply"):
+    if isinstance(primitive, Scatter) and primitive.combine == "add":
+        x, low, high = operands[0], updates.low, updates.high
+        if not isinstance(low, int) or not isinstance(high, int):
+            return unknown(output.dtype)
+        most = size_of(at.inputs[2].type.shape)  # all of them may be added to one element
+        added = order.fitted(output.dtype, x.low + most * min(low, 0), x.high + most * max(high, 0))
+        return added.varying(_all_axes(x.along | updates.along, output.rank))
+    if isinstance(primitive, Scatter) and primitive.combine == "multiply":
         return unknown(output.dtype)
     found = order.join((operands[0], updates), output.dtype).unreached()
     return found.varying(_all_axes(found.along, output.rank))

@@ -15,9 +15,11 @@ from typing import Literal
 
 import numpy as np
 
+from pscdsl._src.analysis.intervals import require_fitting
 from pscdsl._src.checker.budgets import over_budget, stray_comments, unproven
 from pscdsl._src.checker.selection import Examined, Suppression, silence, suppressions, together
 from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.interpreter.iteration import FEW_STEPS
 from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.kernels import (
     NotKnown,
@@ -33,6 +35,7 @@ from pscdsl._src.frontend.purity import instead_of
 from pscdsl._src.frontend.text.display import in_order, split_cell
 from pscdsl._src.frontend.text.source import Source, shown_path
 from pscdsl._src.frontend.values import Poisoned
+from pscdsl._src.ir.program import Function, walk
 from pscdsl._src.support.paths import resolved
 from pscdsl._src.transforms.simplify import require_compilable
 from pscdsl.typing.codes.limits import (
@@ -43,7 +46,16 @@ from pscdsl.typing.codes.limits import (
     RevealedType,
 )
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
-from pscdsl.typing.signatures import Choice, MapSpec, Spec, exclusion, walk_paths
+from pscdsl.typing.signatures import (
+    Choice,
+    MapSpec,
+    Signature,
+    Spec,
+    bound_by,
+    exclusion,
+    is_sampled_integer,
+    walk_paths,
+)
 
 Status = Literal["ok", "error", "unchecked"]
 
@@ -344,14 +356,13 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
                 kernel_name=definition.name, reason=reason, rewrite=rewrite, span=span
             )
             return [note], "unchecked"
-        general = definition.signature.with_sizes()
-        if general is not None and (tried := general.choices()) is not None:
-            if len(tried) == general.combinations():
-                found, status = _check_choices(definition, tried)
-                if status == "ok" and not found:
-                    definition.proven = general
-                    return found, status
-        found, status = _check_choices(definition, choices)
+        if _is_proven(definition, definition.signature.with_sizes()):
+            return [], "ok"
+        if made := _made_sizes(definition):
+            if _is_proven(definition, definition.signature.with_sizes(made)):
+                return [], "ok"
+        others = [each for each in _beyond(definition, choices) if each not in choices]
+        found, status = _check_choices(definition, choices, others)
         if status == "error" and not found:
             return [_internal(definition, "it has no program, and nothing was found")], status
         if status == "ok":
@@ -379,6 +390,54 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
         return [_internal(definition, f"{type(error).__name__}: {error}")], "error"
 
 
+def _require_fitting_once(function: Function) -> None:
+    """A Failure if an integer does not fit where the sizes are as small as they may be."""
+    facts = function.facts
+    sizes = {name: max(1, facts.lower_bound(name)) for name in function.dims}
+    if all(fact.holds(sizes) for fact in facts.facts):
+        require_fitting(function, sizes)
+
+
+def _is_proven(definition: Definition, general: Signature | None) -> bool:
+    """Return whether nothing is wrong with static integers as sizes, whatever they are."""
+    tried = None if general is None else general.choices()
+    if general is None or tried is None or len(tried) != general.combinations():
+        return False
+    found, status = _check_choices(definition, tried)
+    if status != "ok" or found:
+        return False
+    definition.proven = general
+    return True
+
+
+def _made_sizes(definition: Definition) -> frozenset[str]:
+    """Return the static integers that the body uses as sizes: they are at least 1, as sizes are."""
+    general = definition.signature.with_sizes()
+    choices = (general and general.choices()) or []
+    try:
+        function = definition.instance(choices[0])
+    except (Failure, Excluded, IndexError):
+        return frozenset()
+    types = (atom.type for each in walk(function.body) for atom in each.outputs)
+    used = frozenset[str]().union(*(each.names() for each in types))
+    return used & {name for name, _ in choices[0].statics}
+
+
+def _beyond(definition: Definition, choices: Sequence[Choice]) -> Iterator[Choice]:
+    """Yield choices beyond those of the signature: the defaults, and loops of many steps."""
+    signature = definition.signature
+    open_ = [each for each in signature.parameters if is_sampled_integer(each.spec)]
+    if not open_ or not choices:
+        return
+    base = choices[-1]
+    defaults = definition.closure.defaults
+    own = {each.name: defaults[each.name] for each in open_ if each.has_default}
+    if any(type(value) is int for value in own.values()):
+        yield base.with_statics({n: v for n, v in own.items() if type(v) is int})
+    for each in open_:
+        yield base.with_statics({each.name: FEW_STEPS + 1})
+
+
 def _internal(definition: Definition, what: str) -> InternalError:
     """A failure of ours at a kernel; the check of the others goes on."""
     span = definition.head
@@ -386,15 +445,32 @@ def _internal(definition: Definition, what: str) -> InternalError:
 
 
 def _check_choices(
-    definition: Definition, choices: Sequence[Choice]
+    definition: Definition, usual: Sequence[Choice], others: Sequence[Choice] = ()
 ) -> tuple[list[Diagnostic], Status]:
+    """Return the findings for choices; `others` count if nothing is wrong with the usual ones."""
+    found, status = _checked_each(definition, usual)
+    if status == "ok" and others:
+        beyond, worse = _checked_each(definition, others, usual)
+        limits = all(each.code.startswith("PSC9") for each in beyond)
+        if worse != "ok" and not limits:
+            return beyond, worse
+    return found, status
+
+
+def _checked_each(
+    definition: Definition, choices: Sequence[Choice], known: Sequence[Choice] = ()
+) -> tuple[list[Diagnostic], Status]:
+    """Return the findings for choices; nothing is wrong with those that are `known`."""
     found: dict[tuple[str, Span, str], Diagnostic] = {}
     failing: dict[tuple[str, Span, str], list[Choice]] = {}
+    asked: dict[tuple[str, Span, str], list[Diagnostic]] = {}
     excluded: list[Diagnostic] = []
     status: Status = "ok"
     for choice in choices:
         try:
-            require_compilable(definition.instance(choice))
+            function = definition.instance(choice)
+            require_compilable(function)
+            _require_fitting_once(function)
             kept = [d.replaced(choice=str(choice)) for d in over_budget(definition, choice)]
             findings = (*definition.warnings(choice), *kept)
             status = "error" if kept else status
@@ -408,16 +484,17 @@ def _check_choices(
             key = (finding.code, finding.span, finding.message() if len(choices) == 1 else "")
             found.setdefault(key, finding)
             failing.setdefault(key, []).append(choice)
+            asked.setdefault(key, []).append(finding)
     if excluded and len(excluded) == len(choices):
-        return [excluded[0]], "error"
+        return ([], "ok") if known else ([excluded[0]], "error")
     errors = [key for key in failing if found[key].severity is Severity.ERROR]
     wrong = {id(choice) for key in errors for choice in failing[key]}
-    right = [choice for choice in choices if id(choice) not in wrong]
+    right = [*known, *(choice for choice in choices if id(choice) not in wrong)]
     for key, where in failing.items():
-        precondition = exclusion(where, right)
-        if found[key].choice and precondition:
-            says = f"{found[key].choice}; `assert {precondition}` leaves it out"
-            found[key] = found[key].replaced(choice=says)
+        if found[key].choice:
+            claims = [each.claimed() for each in asked[key]]
+            precondition = exclusion(where, right) or bound_by(where, claims)
+            found[key] = found[key].replaced(precondition=precondition, is_sampled=True)
     return list(found.values()), status
 
 

@@ -46,7 +46,7 @@ from pscdsl._src.frontend.known_numbers import STEPS, settled
 from pscdsl._src.frontend.text.bindings import lost_result, parameters
 from pscdsl._src.frontend.text.source import Source, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import Poisoned
+from pscdsl._src.frontend.values import POISON, Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
@@ -518,9 +518,10 @@ class Definition:
             with np.errstate(all="ignore"):  # static values are NumPy's: nobody is to be warned
                 result = self._run(session, arguments)
         except Failure as failure:
-            raise failure.at(self.head) from None
+            session.report(failure.at(self.head))
+            result = POISON
         except Poisoned:
-            raise Failure(*session.findings) from None
+            result = POISON
         finally:
             if session.counts_given:
                 self._counting.add(choice)
@@ -590,7 +591,7 @@ class Definition:
         if reused:
             raise Failure(*session.findings, *reused)
         vain = in_vain(function, signature, self.donate) if self.donate else ()
-        unwritten = never_written(signature, function) if cells else ()
+        unwritten = never_written(signature, function, cells) if cells else ()
         self._warnings[choice] = (*session.findings, *vain, *unwritten)
         return function
 

@@ -124,6 +124,8 @@ class Program:
         """How many transformed functions have been called so far."""
         self.counters: dict[Var, Counter] = {}
         """The counters of loops that are sizes, by what a body takes for them."""
+        self.every_step: dict[str, tuple[Counter, int]] = {}
+        """The counters of loops that no step leaves, and the depths of their bodies, by name."""
         self.loops = 0
         """How many counters there were."""
         self.conditions: dict[Var, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
@@ -644,6 +646,10 @@ class PythonNumber(Weak):
         if own.is_integer and dtype.is_integer and not self.adapts:
             remedy = f"`psc.{dtype}(…)` casts it; declare a parameter as `psc.{dtype}`, or static"
             scalar = "an `int` that is known when the program runs"
+            if self.value.builder.outer is not None or any(
+                self.value.atom in each.outputs for each in self.value.builder.equations
+            ):
+                remedy = "declare `psc.i64`, or cast what it meets with `.astype(psc.i64)`"
             raise Failure(ScalarDoesNotFit(scalar=scalar, dtype=dtype, remedy=remedy))
         converted: Value = Builder.basis.convert(dtype)(self.value)
         return converted

@@ -22,7 +22,7 @@ from pscdsl._src.ir.program import Atom, Block
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Call, Control, Expanded, Switch
 from pscdsl._src.primitives.elementwise import equal
-from pscdsl._src.primitives.random import SeedKey
+from pscdsl._src.primitives.random import unused_key
 from pscdsl._src.primitives.reductions import Reduce, Reduction, reducible
 from pscdsl._src.primitives.regions import Group, Layout, Nesting, Region, Role
 from pscdsl._src.primitives.scan import (
@@ -205,7 +205,7 @@ def _something(here: Builder, type: ArrayType) -> Value:  # noqa: A002
     """An array of this type, of whatever values."""
     if type.dtype is not KEY:
         return here.full(False, type.shape, BOOL) if type.dtype is BOOL else zeros(here, type)
-    key = SeedKey()(here.literal(0, I32))
+    key = unused_key(here)
     return here.bind(Broadcast(type.shape, ()), (key,))[0] if type.shape else key
 
 

@@ -14,7 +14,7 @@ from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.elementwise import Clamp, Convert, Select, equal, minimum
 from pscdsl._src.primitives.pointwise import Linear
-from pscdsl._src.primitives.random import SeedKey
+from pscdsl._src.primitives.random import unused_key
 from pscdsl._src.primitives.reductions import accumulator
 from pscdsl._src.primitives.shaping import (
     Broadcast,
@@ -514,7 +514,7 @@ def _something(x: Value) -> Value:
     """A scalar of the dtype of an array."""
     here = x.builder
     if x.dtype is KEY:
-        return SeedKey()(here.literal(0, I32))
+        return unused_key(here)
     return here.literal(0 if x.dtype.is_number else False, x.dtype)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.ir.program import Atom, Literal
 from pscdsl._src.primitives.shaping import each_batched
 from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
@@ -23,7 +24,7 @@ from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import I64, KEY, U8, U16, U32, U64, DType
 
 if TYPE_CHECKING:
-    from pscdsl._src.ir.builder import Value
+    from pscdsl._src.ir.builder import Builder, Value
 
 
 # Threefry-2x32 with 20 rounds: a block cipher whose counters are places and whose key is a key.
@@ -179,6 +180,19 @@ class SeedKey(Primitive, name="random_seed"):
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return self.bind(*operands), (True,)
+
+
+_UNUSED_SEED: Final = -0x2545F4914F6CDD1D
+
+
+def unused_key(here: Builder) -> Value:
+    """Return a key that nobody reads, for where a value has to be: it is no key of the program."""
+    return SeedKey()(here.literal(_UNUSED_SEED, I64))
+
+
+def is_unused(seed: Atom) -> bool:
+    """Return whether a key of this seed is `unused_key`."""
+    return isinstance(seed, Literal) and seed.value == _UNUSED_SEED
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,15 @@ class Loop:
                 first = _integer(given[index])
                 self.walk.numbers.known[var] = self._counted(var, step, turn, first)
 
+    def enter_test(self, params: Sequence[Var]) -> None:
+        """Let the counters of a test come one step further than those of the body."""
+        if self.often.length is None:
+            return
+        for param, var in zip(params, self.carry, strict=True):
+            known = self.walk.numbers.known.get(var)
+            if known is not None and known.terms:
+                self.walk.numbers.known[param] = unknown_number()
+
     def enter_row(self, var: Var, array: Atom, turn: int) -> None:
         """Bind a slice of an array: another one in each turn."""
         place = self.walk.place(array)

@@ -39,7 +39,7 @@ from pscdsl._src.primitives.control import Call, Control
 from pscdsl._src.primitives.custom_derivatives import CustomJvp, CustomVjp, Rule, Ruled
 from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select
 from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
-from pscdsl._src.primitives.random import FoldIn, SeedKey
+from pscdsl._src.primitives.random import FoldIn, SeedKey, is_unused
 from pscdsl._src.primitives.regions import Layout, Region, Role
 from pscdsl._src.primitives.shaping import (
     Broadcast,
@@ -350,6 +350,9 @@ class Walk:
             return
         if isinstance(primitive, SeedKey):
             (seed,), (var,) = equation.inputs, equation.outputs
+            if is_unused(seed):
+                self.new(var)
+                return
             known, place = self.place(seed), self.seeded(seed)
             name = self.name(var) or (f"psc.random.key({known})" if known else place.name)
             self.bind(var, replace(place, name=name))
@@ -511,6 +514,7 @@ class Walk:
                         self.enter(params, operands[group])
                     elif region is not body:
                         self.enter(params, state)
+                        loop.enter_test(params)
                 places = self.block(region.block)
                 if region is body:
                     loop.gave(region.block, places)
@@ -524,7 +528,7 @@ class Walk:
             group for group in layout.groups if group.role is Role.DECISION and group.count
         ]
         (times,) = [region.times for region in layout.regions if region.is_body]
-        if times is None or any(not group.given for group in decisions):
+        if times is None:
             return Often(never=True, several=True)
         return Often.of(times, self.ledger.facts, bool(decisions))
 

@@ -49,7 +49,7 @@ from pscdsl._src.frontend.interpreter.state import (
 from pscdsl._src.frontend.purity import is_set, parts
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
-from pscdsl._src.frontend.values import POISON, Number, Poison, Undecided, is_traced
+from pscdsl._src.frontend.values import POISON, Number, Undecided, is_poisoned, is_traced
 from pscdsl._src.ir.builder import (
     Builder,
     Program,
@@ -62,11 +62,12 @@ from pscdsl._src.ir.builder import (
     reachable,
 )
 from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.random import unused_key
 from pscdsl.numpy.shorthand import where
 from pscdsl.typing.array_types import ArrayType, TupleType, Type, same_structure
 from pscdsl.typing.codes.control import ValuesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure
-from pscdsl.typing.dtypes import BOOL, C128, F64, I32, I64, DType, Kind, accepts_weak
+from pscdsl.typing.dtypes import BOOL, C128, F64, I32, I64, KEY, DType, Kind, accepts_weak
 from pscdsl.typing.python_containers import is_dict
 from pscdsl.typing.unify import array_difference
 
@@ -392,8 +393,6 @@ class _Join:
 
     def _name(self, key: Key, going: Sequence[Path]) -> Build:
         column = [path.names.get(key, self.state.before(key)) for path in going]
-        if any(isinstance(value, Poison) for value in column):
-            return lambda results: POISON
         if any(isinstance(value, Missing) for value in column):
             return lambda results: MISSING
         for value in column:
@@ -405,6 +404,8 @@ class _Join:
     def _value(self, column: Sequence[Any], paths: Sequence[Path], key: Key | None) -> Build:
         """One value in the place of those that paths leave; Unjoined if there is none."""
         first = column[0]
+        if any(map(is_poisoned, column)):
+            return lambda results: POISON
         if all(alike(first, each) for each in column) and self._is_outside(first):
             return lambda results: first
         known = len(self.columns)
@@ -609,7 +610,7 @@ class _Join:
                 for column in self.columns:
                     each, wanted = column.ends[number], column.type
                     if each is None:  # whatever it is
-                        each = path.block.full(zero_of(wanted.dtype), wanted.shape, wanted.dtype)
+                        each = placeholder(path.block, wanted)
                     found.append(at(each, wanted.dtype))
                 return found
 
@@ -673,9 +674,14 @@ def _value_of(outcome: Outcome | Gives) -> Any:
     return outcome.value
 
 
-def zero_of(dtype: DType) -> Any:
-    """The zero of a dtype."""
-    return {Kind.BOOL: False, Kind.INT: 0, Kind.COMPLEX: 0j}.get(dtype.kind, 0.0)
+def placeholder(here: Builder, type: ArrayType) -> Value:  # noqa: A002
+    """Return an array that nobody reads."""
+    dtype = type.dtype
+    if dtype is not KEY:
+        zero = {Kind.BOOL: False, Kind.INT: 0, Kind.COMPLEX: 0j}.get(dtype.kind, 0.0)
+        return here.full(zero, type.shape, dtype)
+    key = unused_key(here)
+    return here.spread(key, type.shape, ()) if type.shape else key
 
 
 def joined_dtype(program: Program, column: Sequence[Array], site: Site) -> DType:

@@ -612,7 +612,14 @@ def invoke(
         folded = fold(function, args, kwargs)
         if folded is not None:
             return folded
-        result = function.of_mixed(here, args, kwargs)
+        try:
+            result = function.of_mixed(here, args, kwargs)
+        except Failure:
+            given = (*args, *kwargs.values())
+            unknown = next((x for x in given if isinstance(x, External) and not x.library), None)
+            if unknown is None:
+                raise
+            raise Failure(purity.external_value(unknown)) from None
         if isinstance(result, Number | PythonNumber) and function.name.startswith("numpy."):
             return result.as_array()
         return result

@@ -10,7 +10,7 @@ from pscdsl._src.frontend.interpreter.branches import (
     CARRIERS,
     ON,
     are_given,
-    zero_of,
+    placeholder,
 )
 from pscdsl._src.frontend.interpreter.containers import Container, adopt_all
 from pscdsl._src.frontend.interpreter.frames import Session, Unjoined
@@ -102,9 +102,9 @@ class Leaf:
         builder, kind, shape = end.builder, leaf.kind, end.type.shape
 
         def at(dtype: DType) -> Value:
-            return builder.program.current.full(zero_of(dtype), shape, dtype)
+            return placeholder(builder.program.current, ArrayType(dtype, shape))
 
-        leaf.start = Weak(builder, kind, shape, at, scalar=True)
+        leaf.start = Weak(builder, kind, shape, at, scalar=True, dtype=leaf.carrier)
         return leaf
 
     @property

@@ -229,7 +229,7 @@ def _unrolled(
         items, item_of = found.few, found.item
     with unrolling(inner, inner.span(generator.target), items), walking(session, source) as at:
         for place, item in enumerate(items):
-            session.step()
+            session.next_step()
             at(place)
             inner.here(generator.target)
             with guard(session):

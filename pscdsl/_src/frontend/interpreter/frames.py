@@ -362,6 +362,8 @@ class Session:
         """How many cells and containers were made."""
         self.outside = 0
         """How many there were outside of that block: no container of those is changed."""
+        self.reported_before = 0
+        """How many findings there were before this step of a loop: another one says no more."""
         self.journal: list[Change] = []
         """What was changed in its place, in order."""
         self.caller_holds: tuple[Cell, ...] = ()
@@ -389,8 +391,8 @@ class Session:
             if not any(
                 diagnostic.code == old.code
                 and diagnostic.span == old.span
-                and diagnostic.message() == old.message()
-                for old in self.findings
+                and (place < self.reported_before or diagnostic.message() == old.message())
+                for place, old in enumerate(self.findings)
             ):
                 self.findings.append(diagnostic)
                 self._assume(diagnostic)
@@ -413,6 +415,11 @@ class Session:
         if source is None or finding.span.path != source.path:
             return True  # it may stand in a helper of another file
         return DIRECTIVE.search(source.text) is not None
+
+    def next_step(self) -> None:
+        """Count a step of a loop that is unrolled."""
+        self.reported_before = len(self.findings)
+        self.step()
 
     def step(self, count: int = 1) -> None:
         """Count pieces of work; a Failure past the bound."""
@@ -474,6 +481,7 @@ class Frame:
         "call_site",
         "closure",
         "in_comprehension",
+        "may_have_returned",
         "names",
         "outer",
         "returned",
@@ -505,6 +513,8 @@ class Frame:
         self.assigned: frozenset[str] = frozenset()
         self.returned: Span | None = None
         """The place of what the function returns."""
+        self.may_have_returned = False
+        """Whether a statement was refused that holds a `return`."""
 
     @property
     def program(self) -> Program | None:

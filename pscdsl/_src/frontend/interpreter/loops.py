@@ -101,6 +101,10 @@ class Step:
     captured: tuple[Value, ...]
 
 
+_LEAVING: Final = (ast.Break, ast.Return)
+"""What ends a loop before its last step."""
+
+
 class TestChanges(Exception):
     """The test of a loop changes what it reads."""
 
@@ -375,6 +379,8 @@ class Rolled:
             return Position(self._counter)
         assert isinstance(self._counter.atom, Var)
         self.program.counters[self._counter.atom] = counter
+        if not any(isinstance(each, _LEAVING) for each in ast.walk(self.node)):
+            self.program.every_step[counter.name] = counter, self._counter.builder.depth
         self.program.facts = self.inside
         return Position(self._counter, counter.position)
 

@@ -814,8 +814,10 @@ def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:
         return ", ".join(f"{name}={size}" for name, size in sorted((found or {}).items()))
 
     fact = value.facts[0]
+    narrow = all(f.relation == "==" or isinstance(f.right, int) for f in value.facts)
     return UndecidedCondition(
         fact=str(value),
+        general=str(value.negated() if narrow else value),
         yes=sizes(known.counterexample(fact.negated())),
         no=sizes(known.counterexample(fact)),
     )

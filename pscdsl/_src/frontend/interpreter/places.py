@@ -282,8 +282,7 @@ def require_scalar(value: Any) -> None:
     if is_known_array(value):
         raise Frozen("is captured, or a constant", rewrite="bind the result to the name").refusal()
     if may_be_array(value):
-        why = "may as well be a scalar, which is replaced and not written"
-        raise Frozen(why, rewrite="bind the result to the name").refusal()
+        raise Failure(Mutation(what=_A_STORE, rewrite="", is_undecided=True))
 
 
 class Located(Open):

@@ -56,6 +56,7 @@ from pscdsl._src.frontend.values import (
     Number,
     Once,
     Partial,
+    Poisoned,
     Quotient,
     RecordValue,
     StaticFunction,
@@ -68,6 +69,7 @@ from pscdsl._src.frontend.values import (
     describe,
     is_inside,
     is_placeholder,
+    is_poisoned,
     is_traced,
     require_short,
 )
@@ -284,6 +286,8 @@ def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
     if is_traced(iterable):
         return _sum_of_array(here, iterable, start)
     items = items_of(iterable)
+    if any(map(is_poisoned, items)):
+        raise Poisoned
     if isinstance(start, str | bytes):
         raise Failure(BadArguments(function="sum", problem="does not add up texts"))
     total = start

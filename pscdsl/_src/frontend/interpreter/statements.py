@@ -70,7 +70,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     is_type,
 )
-from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.builder import Value, Weak
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import EndlessLoop, ReturnsOnSomePaths
 from pscdsl.typing.codes.language import (
@@ -81,7 +81,8 @@ from pscdsl.typing.codes.language import (
     Unsupported,
 )
 from pscdsl.typing.codes.language_evaluation import RaiseReached
-from pscdsl.typing.codes.purity import Mutation, OuterWrite
+from pscdsl.typing.codes.purity import Mutation, OuterWrite, ValueUnused
+from pscdsl.typing.codes.shapes import IndexOutOfRange
 from pscdsl.typing.codes.shapes_of_arguments import AssertionFails, PreconditionNotMet
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, names
@@ -264,9 +265,13 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
         return POISON
     outcome = run(frame, node.body)
     program = frame.session.program
-    if isinstance(outcome, Maybe):
+    if frame.may_have_returned and not isinstance(outcome, Return):
+        return POISON
+    if isinstance(outcome, Maybe) and outcome.value is not None:
         name = frame.closure.name if frame.closure is not None else "the function"
         raise Failure(ReturnsOnSomePaths(function=name)).at(frame.span(outcome.node))
+    if outcome is None and frame.closure is not frame.session.root:
+        _unreturned(frame, node.body)
     if isinstance(outcome, Return):
         frame.returned = frame.source.span(outcome.node)
         if program is not None and frame.closure is frame.session.root:
@@ -323,7 +328,21 @@ def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
         pass
     for name in targets(statement):
         frame.names[name] = POISON
+    if isinstance(statement, ast.Return):
+        return Return(POISON, statement.value or statement)
+    frame.may_have_returned |= returns(statement)
     return None
+
+
+def returns(statement: ast.AST) -> bool:
+    """Return whether a statement holds a `return` of this function."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    return isinstance(statement, ast.Return) or any(
+        returns(part)
+        for part in ast.iter_child_nodes(statement)
+        if isinstance(part, ast.stmt | ast.match_case | ast.ExceptHandler)
+    )
 
 
 _KEYWORDS: dict[type[ast.stmt], str] = {
@@ -396,9 +415,39 @@ def _return(frame: Frame, node: ast.Return, value: ast.expr | None) -> Outcome:
 
 def _expression(frame: Frame, node: ast.Expr, value: ast.expr) -> Outcome:
     del node
-    if not isinstance(value, ast.Constant):
-        locate(frame, value)
+    if isinstance(value, ast.Constant):
+        return None
+    session, program = frame.session, frame.program
+    known = len(session.findings), len(session.journal), program and len(program.revealed)
+    found = locate(frame, value)
+    now = len(session.findings), len(session.journal), program and len(program.revealed)
+    if now == known and isinstance(value, _COMPUTING) and isinstance(found, Located | Value | Weak):
+        text, operand = frame.source.text_of(value), _first_operand(value)
+        frame.report(value, ValueUnused(text=text, operand=operand))
     return None
+
+
+_COMPUTING: Final = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
+"""Expressions that stand alone for what they do, or by mistake."""
+
+
+def _first_operand(node: ast.expr) -> str:
+    """Return the name of what an expression computes with first; empty if it is no name."""
+    match node:
+        case ast.Call(args=[ast.Name(id=name), *_]) | ast.BinOp(left=ast.Name(id=name)):
+            return name
+        case _:
+            return ""
+
+
+def _unreturned(frame: Frame, body: Sequence[ast.stmt]) -> None:
+    """Report the name that a function without `return` binds last, which nobody sees."""
+    last = body[-1]
+    if frame.closure is None or frame.program is None or any(map(returns, body)):
+        return
+    if isinstance(last, ast.Assign) and all(isinstance(each, ast.Name) for each in last.targets):
+        (name, *_) = targets(last)
+        frame.report(last, ValueUnused(text=name, function=frame.closure.name))
 
 
 _ONE_TRUTH: Final = "`.any()` or `.all()` makes one truth of it; `np.where` selects by element"
@@ -556,9 +605,16 @@ def _rolled_or_unrolled(
         return rolled()
     if source.count > MAX_UNROLL:
         return rolled()
-    made = attempted(frame.session, program, rolled)
-    if made is not None:
-        return made[0]
+    trial, known = Trial(frame.session, program), len(frame.session.findings)
+    try:
+        outcome = rolled()
+        new = frame.session.findings[known:]
+        certain = bool(new) and all(isinstance(x, IndexOutOfRange) and x.steps for x in new)
+        if not trial.attempt.failed() or certain:
+            return outcome
+    except (Failure, Poisoned):
+        pass
+    trial.forget()
     counters = range(source.count)
     with unrolling(frame, frame.span(node).head(len("for")), counters):
         return _unrolled(frame, node, target, counters, body, source.item)
@@ -668,7 +724,7 @@ def _unrolled(
     `item` says what an item is that is read when its step begins.
     """
     for place, each in enumerate(items):
-        frame.session.step()
+        frame.session.next_step()
         frame.here(target)
         assign(frame, target, each if item is None else item(each))
         outcome = after_step(frame, run(frame, body))
@@ -681,9 +737,10 @@ def _unrolled(
     return None
 
 
-def _unrolled_in_doubt(frame: Frame, target: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
-    """What is wrong in the body of a loop whatever it runs over."""
-    assign(frame, target, POISON)
+def _unrolled_in_doubt(frame: Frame, target: ast.expr | None, body: Sequence[ast.stmt]) -> Outcome:
+    """Report what is wrong in the body of a loop whatever it runs over."""
+    if target is not None:
+        assign(frame, target, POISON)
     run(frame, body)
     for statement in body:
         frame.names.update(dict.fromkeys(targets(statement), POISON))
@@ -699,6 +756,10 @@ def _while(
         return after_loop(frame, node, _repeated(frame, test, body), last)
     if isinstance(test, ast.Constant) and test.value and not _may_leave(body):
         raise Failure(EndlessLoop())
+    unchanged = () if _may_leave(body) else _unchanged(frame, test, body)
+    if unchanged and _may_begin(frame, test):
+        frame.report(test, EndlessLoop(names=unchanged))
+        return _unrolled_in_doubt(frame, None, body)
     trial = Trial(frame.session, program)
     try:
         outcome = _repeated(frame, test, body)
@@ -707,6 +768,37 @@ def _while(
         trial.forget()
         outcome = _rolled_while(frame, node, test, body, orelse)
     return after_loop(frame, node, outcome, last)
+
+
+def _unchanged(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> tuple[str, ...]:
+    """Return the names that decide a test, if nothing in the body of a loop changes what it is."""
+    nodes = [*ast.walk(test)]
+    if not all(isinstance(each, _DECIDED_BY_NAMES) for each in nodes):
+        return ()
+    names = tuple(dict.fromkeys(each.id for each in nodes if isinstance(each, ast.Name)))
+    bound = (ast.Store, ast.Del)
+    for node in (each for statement in body for each in ast.walk(statement)):
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, bound):
+            return ()
+    values = [frame.names.get(name) for name in names]
+    plain = (Value, Weak, bool, int, float, Dim)
+    return names if all(isinstance(each, plain) for each in values) else ()
+
+
+_DECIDED_BY_NAMES: Final = (
+    *(ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare),
+    *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context),
+)
+"""What a test is made of that only its names change."""
+
+
+def _may_begin(frame: Frame, test: ast.expr) -> bool:
+    """Return whether a test may be true at first."""
+    value = read(frame, test)
+    if is_poisoned(value):
+        return False
+    undecided = operators.open_truth(frame, value) is not None
+    return is_condition(value) or undecided or bool(value)
 
 
 def _may_leave(body: Sequence[ast.stmt]) -> bool:
@@ -725,7 +817,7 @@ class Traced(Exception):
 def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
     """The steps of a loop whose test is static, up to one that leaves it; Traced if it is not."""
     while True:
-        frame.session.step()
+        frame.session.next_step()
         value = read(frame, test)
         if frame.program is not None and (
             is_condition(value) or operators.open_truth(frame, value) is not None

@@ -63,7 +63,7 @@ def write_result(here: Builder, name: str, target: Located, result: Any) -> Loca
         whole = target.load().type
         raise Failure(StoreChangesKind(found=found.type, stored=whole, open=True))
     if not (ufunc and not found.ndim):
-        update_whole(here, target, f"{name.removeprefix('numpy.')}(…, out=…)", found)
+        update_whole(here, target, f"{name.replace('numpy.', 'np.', 1)}(…, out=…)", found)
     else:
         target.store(here, WHOLE, found)
     return target

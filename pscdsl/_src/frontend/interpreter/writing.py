@@ -93,8 +93,10 @@ def shows_arguments(session: Session, cells: Mapping[str, Cell]) -> bool:
     return any(cell.frozen is not None or cell in session.caller_holds for cell in found)
 
 
-def never_written(signature: Signature, program: Function) -> Iterator[Diagnostic]:
-    """Parameters that are declared to be written, and never are."""
+def never_written(
+    signature: Signature, program: Function, cells: Mapping[str, Cell]
+) -> Iterator[Diagnostic]:
+    """Yield a finding for each parameter that is declared to be written, and stays as it was."""
     if signature.combinations() > 1:
         return  # another choice may write them
     params = iter(program.body.params)
@@ -103,7 +105,10 @@ def never_written(signature: Signature, program: Function) -> Iterator[Diagnosti
     for name, content in zip(signature.writes, contents, strict=True):
         if content is first[name][0]:
             place = next(each.span for each in signature.parameters if each.name == name)
-            yield WritesNothing(parameter=name, span=program.span if place is NOWHERE else place)
+            span = program.span if place is NOWHERE else place
+            others = tuple(each for each in signature.writes if each != name)
+            stored = cells[name].stamp > 0
+            yield WritesNothing(parameter=name, stored=stored, others=others, span=span)
 
 
 # In the body of another kernel.
