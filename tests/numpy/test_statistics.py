@@ -89,7 +89,7 @@ def test_median_with_nan_and_infinities() -> None:
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64])
 @pytest.mark.parametrize("name", ["numpy.quantile", "numpy.nanquantile"])
 def test_the_ends_of_integers_are_integers(name: str, dtype: type) -> None:
-    x = np.array([[1, 0, 1], [2**62 + 1, 3, 0]], np.int64).astype(dtype)
+    x: Any = np.array([[1, 0, 1], [2**62 + 1, 3, 0]], np.int64).astype(dtype)
     check(name, x, 1)
     check(name, x, [0, 1], axis=1)
     check(name, x, 0, axis=0, keepdims=True)
@@ -179,8 +179,8 @@ def test_covariances() -> None:
     several = at_least(3, 8)
     for options in ways:
         check("numpy.cov", x, facts=several, **options)
-    for weight in ({"aweights": np.float32([1, -2, 3, 1])}, {"fweights": np.int32([1, -2, 3, 1])}):
-        negative = {name: np.resize(each, len(often)) for name, each in weight.items()}
+    for name, dtype in (("aweights", np.float32), ("fweights", np.int32)):
+        negative = {name: np.resize([1, -2, 3, 1], len(often)).astype(dtype)}
         assert np.isnan(run("numpy.cov", x, **negative)).all()  # NumPy raises
     check("numpy.cov", x, y, compiled=True, facts=several)
     check("numpy.cov", x[0])

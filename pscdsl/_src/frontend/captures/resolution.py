@@ -127,9 +127,10 @@ class Resolver:
             with self.asking() as asked:
                 answer = find()
             self._answers[key] = answer, frozenset(asked)
-        answer, asked = self._answers[key]
-        self.asked |= asked
-        return answer
+        known, questions = self._answers[key]
+        self.asked |= questions
+        result: A = known
+        return result
 
     @functools.cached_property
     def words(self) -> dict[str, list[Module]]:
