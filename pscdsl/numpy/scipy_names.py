@@ -351,7 +351,7 @@ def norm(
     keepdims: Any = False,
     check_finite: Any = True,
 ) -> Value:
-    """As `np.linalg.norm`."""
+    """The same as `np.linalg.norm`."""
     _require_check("scipy.linalg.norm", check_finite)
     _require_precision("scipy.linalg.norm", a)
     found: Value = _given("numpy.linalg.norm", a.builder, a, ord, axis, keepdims)

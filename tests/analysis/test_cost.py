@@ -139,7 +139,7 @@ from pscdsl import Float, f64
 @psc.kernel
 def powers(x: Float["n"], k: psc.Static[int]) -> Float["n"]:
     y = x
-    for _ in [0] * k:
+    for _ in (0,) * k:
         y = y * x
     return y
 

@@ -242,7 +242,8 @@ STATICS = {
     'f32["n k"]': ("return np.tile(x[:, None], (1, k))", "every k >= 1"),
     'f32[""]': ("assert k < x.shape[0]\n    return x[k]", "every k >= 0"),
     'f32[" n "]': ("for _ in range(k): x = x + 1\n    return x", "every k >= 0"),
-    'f32["n  "]': ("return x if k % 2 else -x", "k over 0, 1, 2, 3, 4"),
+    'f32["n  "]': ("return x if k % 2 else -x", "every k >= 0"),
+    'f32["n   "]': ("for _ in (0,) * k: x = x + 1\n    return x", "k over 0, 1, 2, 3, 4"),
 }
 
 

@@ -94,6 +94,7 @@ KNOWN_ONCE_LOADED = {
     "A module that changes itself before it is used",
     "A name that is bound twice at module level",
     "Module level generator",
+    "An annotation's name is bound again in the factory",
 }
 """What the text leaves open and a module that was loaded has decided."""
 

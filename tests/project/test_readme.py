@@ -109,13 +109,17 @@ def test_types_are_types(row: list[str]) -> None:
         assert codes_of(source) <= {"PSC903"}, type_
 
 
+UNUSED = {"PSC809"}
+"""That nothing is done with what a row computes."""
+
+
 @pytest.mark.parametrize("row", rows("In a kernel"), ids=lambda row: row[0])
 def test_what_is_refused_and_what_is_accepted(row: list[str]) -> None:
     refused, expected, instead = row
     for statement in code(refused):
-        assert codes_of(kernel_with(statement)) == {expected}, statement
+        assert codes_of(kernel_with(statement)) - UNUSED == {expected}, statement
     for statement in code(instead):
-        assert not codes_of(kernel_with(statement)), statement
+        assert codes_of(kernel_with(statement)) <= UNUSED, statement
 
 
 @pytest.mark.parametrize("row", rows("Store or loop"), ids=lambda row: row[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl.typing.diagnostics import Diagnostic, Severity, Span
+from pscdsl.typing.diagnostics import Diagnostic, Span
 
 
 class SideEffect(Diagnostic, code="PSC201"):
@@ -555,61 +555,3 @@ class ResultLost(Diagnostic, code="PSC209"):
     def help(self) -> str:
         """What to write instead."""
         return f"end with `return {self.name}`, and bind what the call returns"
-
-
-class ValueUnused(Diagnostic, code="PSC211", severity=Severity.WARNING):
-    """A statement computes a value, and nothing is done with it.
-
-    `np.sort(x)` gives a sorted array and leaves `x` as it is; so do `y + 1` and
-    `psc.update(y, 0, 1.0)`.  A function that ends without `return` gives None, whatever it
-    computes.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def median(x: f32["n"]) -> f32:
-        np.sort(x)
-        return x[x.shape[0] // 2]
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def median(x: f32["n"]) -> f32:
-        x = np.sort(x)
-        return x[x.shape[0] // 2]
-    ```
-    """
-
-    text: str
-    """The expression, or the name that a function binds last."""
-    operand: str = ""
-    """The name of the array that the expression is made of, if it begins with one."""
-    function: str = ""
-    """The function that ends without a `return`, if it does."""
-
-    def message(self) -> str:
-        """What is lost."""
-        if self.function:
-            return f"`{self.function}` ends here and returns nothing: its `{self.text}` is lost"
-        return f"nothing is done with the value of `{self.text}`"
-
-    def help(self) -> str:
-        """What to write instead."""
-        if self.function:
-            return f"end with `return {self.text}`"
-        if self.operand:
-            return f"bind it, `{self.operand} = {self.text}`, or leave it out"
-        return "bind it to a name, or leave it out"

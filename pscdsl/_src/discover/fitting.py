@@ -12,7 +12,14 @@ from pscdsl.typing.array_types import StaticType, Type
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
-from pscdsl.typing.signatures import Parameter, Signature, Spec, StaticSpec
+from pscdsl.typing.signatures import (
+    ArraySpec,
+    DTypeClass,
+    Parameter,
+    Signature,
+    Spec,
+    StaticSpec,
+)
 from pscdsl.typing.unify import Match, match
 
 _CONSTANTS = (bool, int, float, complex, str, tuple, type(None))
@@ -34,7 +41,7 @@ def admits(
         [p for p in signature.parameters if not is_unknown(values.get(p.name, UNKNOWN))]
     )
     fit = _fit(parameters, values, every_value)
-    if fit is None:
+    if fit is None or _becomes_float(parameters, values):
         return False
     if len(parameters) < len(signature.parameters):
         return True
@@ -77,6 +84,21 @@ def _fit(
         return match(Signature("f", tuple(parameters), None), types, Assumptions())
     except (Failure, boundary.NotAnArgument, RecursionError, OverflowError):
         return None
+
+
+def _becomes_float(parameters: Sequence[Parameter], values: Mapping[str, Any]) -> bool:
+    """Whether an int is taken as a float where Python computes with integers alone."""
+    floats = [
+        values[parameter.name]
+        for parameter in parameters
+        if isinstance(parameter.spec, ArraySpec) and _is_inexact(parameter.spec.dtype)
+    ]
+    return bool(floats) and all(isinstance(value, int) for value in floats)
+
+
+def _is_inexact(dtype: DType | DTypeClass) -> bool:
+    members = dtype.members if isinstance(dtype, DTypeClass) else (dtype,)
+    return all(member.is_inexact for member in members)
 
 
 def _no_class(*_: Any) -> None:

@@ -81,7 +81,8 @@ from pscdsl.typing.codes.language import (
     Unsupported,
 )
 from pscdsl.typing.codes.language_evaluation import RaiseReached
-from pscdsl.typing.codes.purity import Mutation, OuterWrite, ValueUnused
+from pscdsl.typing.codes.performance import ValueUnused
+from pscdsl.typing.codes.purity import Mutation, OuterWrite
 from pscdsl.typing.codes.shapes import IndexOutOfRange
 from pscdsl.typing.codes.shapes_of_arguments import AssertionFails, PreconditionNotMet
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
