@@ -25,6 +25,7 @@ FUNCTION = "statements become a function, which needs names"
 PLACE = "what is to be changed stands elsewhere"
 RULE = "it says by which rule to choose"
 SETTING = "it is about a comment or a setting, not about code"
+ANSWER = "nothing is wrong: it answers what was asked"
 REASONS = {
     MEANT: (
         "100 110 111 112 113 302 307 311 312 315 316 319 321 331 332 403 501 502 503 504 507 "
@@ -37,6 +38,7 @@ REASONS = {
     PLACE: ("207 210 413 414 506 510 703 803 808 935"),
     RULE: ("310 335 411 511 514 515 516 713 806 900"),
     SETTING: ("916 920 921 922 926"),
+    ANSWER: ("918"),
 }
 NOT_MECHANICAL = {f"PSC{code}": why for why, codes in REASONS.items() for code in codes.split()}
 """Kinds whose help is to be understood, and why it cannot be copied."""

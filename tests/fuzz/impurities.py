@@ -83,7 +83,7 @@ IMPURITIES: tuple[tuple[str, str], ...] = (
     ("id", "number = id({x})"),
     ("yield", "yield {x}"),
     ("with a file", 'with open("data.txt") as file:\n    pass'),
-    ("a setting of NumPy", "np.seterr(all='ignore')"),
+    ("a setting of NumPy", "np.seterr(all='raise')"),
     ("a function that is loaded from a file", 'data = np.load("data.npy")'),
     ("np.save", 'np.save("data.npy", {x})'),
 )

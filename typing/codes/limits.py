@@ -284,7 +284,7 @@ class UnknownFunction(Diagnostic, code="PSC910"):
 
     def help(self) -> str:
         """What to write instead."""
-        if self.decorator:
+        if self.decorator and not self.instead:
             return "leave the decorator out: a kernel compiles the functions that it calls"
         return self.instead or "call it outside and pass its result as an argument"
 

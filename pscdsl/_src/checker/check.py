@@ -490,11 +490,15 @@ def _checked_each(
     errors = [key for key in failing if found[key].severity is Severity.ERROR]
     wrong = {id(choice) for key in errors for choice in failing[key]}
     right = [*known, *(choice for choice in choices if id(choice) not in wrong)]
+    sampled = bool(found and _examples(definition))
     for key, where in failing.items():
         if found[key].choice:
             claims = [each.claimed() for each in asked[key]]
             precondition = exclusion(where, right) or bound_by(where, claims)
-            found[key] = found[key].replaced(precondition=precondition, is_sampled=True)
+            texts = {each.advice() for each in asked[key]}
+            everywhere = not known and len({*map(id, where)}) + len(excluded) == len(choices)
+            varies = sampled and (len(texts) > 1 or not everywhere)
+            found[key] = found[key].replaced(precondition=precondition, is_sampled=varies)
     return list(found.values()), status
 
 

@@ -29,7 +29,7 @@ from pscdsl._src.frontend.modules.known import (
     known_module,
     star_names,
 )
-from pscdsl._src.frontend.purity import instead_of
+from pscdsl._src.frontend.purity import COMPILERS, instead_of
 from pscdsl._src.frontend.text.bindings import Binding, Bindings, Node, exported, same
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.transformations.derived import derived_kernel
@@ -287,7 +287,7 @@ def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
         unknown = UnknownFunction(
             function=value.name,
             decorator=name,
-            instead=instead_of(name),
+            instead="" if name in COMPILERS else instead_of(name),
             span=frame.span(decorator),
         )
         return External(f"@{frame.source.text_of(decorator)}", (unknown,))
