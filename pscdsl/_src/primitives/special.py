@@ -223,8 +223,9 @@ kv: Elementwise = of_two(
 
 def _slope_of_k(y: Value, order: Value, x: Value) -> Value:
     """The slope by lower orders, which neither overflow early nor leave the orders that K has."""
-    slope: Value = -kv(order - 1, x)
-    return slope - multiply_absorbing(_quotient(order, x, order, 0.0), y)
+    by_order = multiply_absorbing(_quotient(order, x, order, 0.0), y)
+    slope: Value = -(kv(order - 1, x) + by_order)
+    return slope
 
 
 # Probabilities and their logarithms.
