@@ -165,7 +165,7 @@ ROWS: dict[str, Row] = {
     "iv, order 3": Row("psc.special.iv(3, x)", lambda x: _bessel_i(3, x)),
     "iv, order 0.5": Row("psc.special.iv(0.5, x)", lambda x: _bessel_i(0.5, x), positive),
     "iv, order -1.5": Row("psc.special.iv(-1.5, x)", lambda x: _bessel_i(-1.5, x), positive),
-    "kv": Row("psc.special.k0(x)", lambda x: -mp.besselk(1, x), positive),
+    "kv": Row("psc.special.k0(x)", lambda x: _bessel_k(0, x), positive),
     "kv, order 1": Row("psc.special.k1(x)", lambda x: _bessel_k(1, x), positive),
     "kv, order 2.25": Row("psc.special.kv(2.25, x)", lambda x: _bessel_k(2.25, x), positive),
     # Activations.
@@ -220,7 +220,8 @@ def _bessel_i(order: float, x: Any) -> Any:
 
 
 def _bessel_k(order: float, x: Any) -> Any:
-    return -(mp.besselk(order - 1, x) + mp.besselk(order + 1, x)) / 2
+    with mp.workprec(120):  # more takes seconds where the order is an integer
+        return -(mp.besselk(order - 1, x) + mp.besselk(order + 1, x)) / 2
 
 
 def _mish(x: Any) -> Any:
