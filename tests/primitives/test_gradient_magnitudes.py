@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.primitives.elementwise import TABLE
+from pscdsl._src.primitives.special import SPECIAL
 
 mp: Any = importlib.import_module("mpmath").mp
 Slope: TypeAlias = Callable[[Any], Any]
@@ -156,6 +157,17 @@ ROWS: dict[str, Row] = {
         lambda x: (mp.besseli(0, x) + mp.besseli(2, x)) / 2,
         lambda x: abs(x) < 80,
     ),
+    "jv": Row("psc.special.j0(x)", lambda x: -mp.besselj(1, x)),
+    "jv, order 1": Row("psc.special.j1(x)", lambda x: _bessel_j(1, x)),
+    "jv, order 5": Row("psc.special.jv(5, x)", lambda x: _bessel_j(5, x)),
+    "jv, order -2": Row("psc.special.jv(-2, x)", lambda x: _bessel_j(2, x)),
+    "iv": Row("psc.special.iv(0, x)", lambda x: mp.besseli(1, x)),
+    "iv, order 3": Row("psc.special.iv(3, x)", lambda x: _bessel_i(3, x)),
+    "iv, order 0.5": Row("psc.special.iv(0.5, x)", lambda x: _bessel_i(0.5, x), positive),
+    "iv, order -1.5": Row("psc.special.iv(-1.5, x)", lambda x: _bessel_i(-1.5, x), positive),
+    "kv": Row("psc.special.k0(x)", lambda x: _bessel_k(0, x), positive),
+    "kv, order 1": Row("psc.special.k1(x)", lambda x: _bessel_k(1, x), positive),
+    "kv, order 2.25": Row("psc.special.kv(2.25, x)", lambda x: _bessel_k(2.25, x), positive),
     # Activations.
     "silu": Row("activations.silu(x)", lambda x: logistic(x) * (1 + x * logistic(-x))),
     "softplus": Row("activations.softplus(x)", logistic),
@@ -197,6 +209,19 @@ def _erfcx(x: Any) -> Any:
 
 def _hazard(x: Any) -> Any:
     return density(x) / mp.ncdf(x)
+
+
+def _bessel_j(order: int, x: Any) -> Any:
+    return (mp.besselj(order - 1, x) - mp.besselj(order + 1, x)) / 2
+
+
+def _bessel_i(order: float, x: Any) -> Any:
+    return (mp.besseli(order - 1, x) + mp.besseli(order + 1, x)) / 2
+
+
+def _bessel_k(order: float, x: Any) -> Any:
+    with mp.workprec(120):  # more takes seconds where the order is an integer
+        return -(mp.besselk(order - 1, x) + mp.besselk(order + 1, x)) / 2
 
 
 def _mish(x: Any) -> Any:
@@ -257,5 +282,6 @@ def test_gradients_are_exact_to_some_roundings(
 
 
 def test_every_differentiable_function_of_elements_has_a_row() -> None:
-    known = {name for name, primitive in TABLE.items() if primitive.derivative is not None}
+    every = (*TABLE.values(), *SPECIAL)
+    known = {primitive.name for primitive in every if primitive.derivative is not None}
     assert not known - {label.split(",")[0] for label in ROWS} - OTHERS

@@ -177,6 +177,14 @@ ROWS: dict[str, Row] = {
     "i0e": Row(scaled(0)),
     "i1": Row(lambda x: mp.besseli(1, x)),
     "i1e": Row(scaled(1)),
+    # At infinity these limits come too slowly to be seen.
+    "jv": Row(mp.besselj, ((-3.0, 0.0, 1.0, 2.0, 5.0), POINTS[1:-1]), 1),
+    "iv": Row(mp.besseli, ((-2.0, -1.5, 0.0, 0.5, 1.0, 2.5, 3.0), POINTS), 1),
+    "kv": Row(
+        lambda v, x: mp.besselk(v, x) if x > 0 else None,
+        ((-3.5, 0.0, 0.5, 1.0, 2.25), POINTS),
+        1,
+    ),
     "logit": Row(lambda x: mp.log(x / (1 - x)) if 0 < x < 1 else None),
     "log_expit": Row(lambda x: -mp.log(1 + mp.exp(-x))),
     "xlogy": Row(xlogy),

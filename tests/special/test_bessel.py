@@ -12,7 +12,7 @@ import pytest
 import scipy.special
 
 import pscdsl as psc
-from pscdsl import Static, f64, special
+from pscdsl import Static, f32, f64, special
 from pscdsl._src.primitives import bessel
 from pscdsl.typing.diagnostics import Failure
 from tests.support.function_values import mp
@@ -140,3 +140,43 @@ def test_factorials() -> None:
 def test_what_is_refused(name: str, args: tuple[Any, ...]) -> None:
     with pytest.raises(Failure):
         run(f"scipy.special.{name}", *args)
+
+
+def slope_of_i(x: f64) -> f64:
+    return special.iv(1, x)
+
+
+def slope_of_k(x: f64) -> f64:
+    return special.kv(1, x)
+
+
+def narrow_slope_of_k(x: f32) -> f32:
+    return special.kv(34, x)
+
+
+def bends_of_k(x: f64) -> tuple[f64, f64]:
+    high = psc.grad(psc.grad(lambda x: special.kv(99, x)))
+    low = psc.grad(psc.grad(lambda x: special.kv(-99, x)))
+    return high(x), low(x)
+
+
+def test_derivatives_are_finite_up_to_the_largest_number() -> None:
+    """Though sums of neighbouring orders, and products with the order, are not."""
+    for kernel, wanted, x in (
+        (slope_of_i, mp.besseli(0, 713.6) - mp.besseli(1, 713.6) / 713.6, 713.6),
+        (slope_of_k, -mp.besselk(0, 8e-155) - mp.besselk(1, 8e-155) / 8e-155, 8e-155),
+        (narrow_slope_of_k, -mp.besselk(33, 1.9375) - 34 * mp.besselk(34, 1.9375) / 1.9375, 1.9375),
+    ):
+        found = np.asarray(psc.grad(psc.kernel(kernel))(x))
+        assert found.dtype == (np.float32 if kernel is narrow_slope_of_k else np.float64)
+        rtol = 200 * float(np.finfo(found.dtype).eps)
+        np.testing.assert_allclose(found, float(wanted), rtol=rtol * (8 if x > 700 else 1))
+
+
+def test_second_derivatives_of_k_of_the_highest_order() -> None:
+    kernel: Any = psc.kernel(bends_of_k)
+    for x in (5.0, 90.0):
+        around = [mp.besselk(order, x) for order in (97, 99, 101)]
+        wanted = float((around[0] + 2 * around[1] + around[2]) / 4)
+        for found in kernel(x):
+            np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-11)

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pscdsl._src.primitives import bessel, exponentials, gamma
 from pscdsl._src.primitives.elementwise import (
     Select,
+    absolute,
     bitwise_or,
     equal,
     exp,
     kink,
     log,
     logistic,
+    multiply_absorbing,
     power,
     sign,
 )
@@ -208,15 +210,23 @@ iv: Elementwise = of_two(
     bessel.iv,
     2000,
     _held("iv", "v"),
-    lambda t, y, v, x: t * ((iv(v - 1, x) + iv(v + 1, x)) * 0.5),
+    lambda t, y, v, x: t * (iv(v - 1, x) * 0.5 + iv(v + 1, x) * 0.5),  # the sum may overflow
 )
 kv: Elementwise = of_two(
     "kv",
     bessel.kv,
     2000,
     _held("kv", "v"),
-    lambda t, y, v, x: t * ((kv(v - 1, x) + kv(v + 1, x)) * -0.5),
+    lambda t, y, v, x: t * _slope_of_k(y, absolute(v), x),
 )
+
+
+def _slope_of_k(y: Value, order: Value, x: Value) -> Value:
+    """The slope by lower orders, which neither overflow early nor leave the orders that K has."""
+    by_order = multiply_absorbing(_quotient(order, x, order, 0.0), y)
+    slope: Value = -(kv(order - 1, x) + by_order)
+    return slope
+
 
 # Probabilities and their logarithms.
 logit: Elementwise = of_one("logit", exponentials.logit, 20, lambda t, y, p: t / (p * (1 - p)))
