@@ -572,6 +572,9 @@ def conversion(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str:
 def _moved(facts: Assumptions, found: Shape, wanted: Shape) -> str:
     if len(found) >= 2 and _equal(facts, found[::-1], wanted):
         return ".T"
+    order = _order(facts, found, wanted)
+    if order:
+        return f".transpose({', '.join(map(str, order))})" if len({*order}) == len(order) else ""
     longer, shorter, sign = (found, wanted, "0")
     if len(found) < len(wanted):
         longer, shorter, sign = (wanted, found, "None")
@@ -582,6 +585,18 @@ def _moved(facts: Assumptions, found: Shape, wanted: Shape) -> str:
     if facts.equal(size_of(found), size_of(wanted)):
         return f".reshape({', '.join(map(str, wanted))})"
     return ""
+
+
+def _order(facts: Assumptions, found: Shape, wanted: Shape) -> list[int]:
+    """The axes that have the wanted sizes; none if the shapes differ by more than their order.
+
+    An axis stands there twice if several have its size: which is meant is not known.
+    """
+    order = [[facts.equal(a, b) for a in found].count(True) for b in wanted]
+    back = [[facts.equal(a, b) for a in wanted].count(True) for b in found]
+    if len(found) != len(wanted) or not all(order) or sorted(order) != sorted(back):
+        return []
+    return [next(i for i, a in enumerate(found) if facts.equal(a, b)) for b in wanted]
 
 
 def _surplus_ones(facts: Assumptions, longer: Shape, shorter: Shape) -> list[int]:

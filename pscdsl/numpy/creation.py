@@ -725,7 +725,7 @@ def numbers_of(here: Builder, given: slice, name: str) -> Any:
         problem = f"takes slices with real bounds and a stop, `0:n`, not {describe(given)}"
         raise Failure(BadArguments(function=name, problem=problem))
     step: Any = 1 if given.step is None else given.step
-    if isinstance(step, complex | np.complexfloating):
+    if step.__class__ in (complex, np.complex64, np.complex128):
         count = float(np.abs(step))
         if count < MOST_PLACES:
             return linspace.apply(here, (start, given.stop, int(count)), {})

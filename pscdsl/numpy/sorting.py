@@ -402,6 +402,9 @@ def bincount(
     length: Size | None = None,
 ) -> Value:
     """How often each of 0, 1, … below `length` occurs; other numbers are left out."""
+    bounded = x.dtype.is_unsigned and isinstance(minlength, int) and minlength > x.dtype.range[1]
+    if length is None and bounded:
+        length = minlength
     if length is None:
         instead = "say how long it is, `np.bincount(x, length=k)`; other numbers are left out"
         raise Failure(DataDependentShape(what="the result of `numpy.bincount`", instead=instead))

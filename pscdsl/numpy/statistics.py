@@ -28,7 +28,13 @@ from pscdsl._src.primitives.elementwise import (
 )
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Reduce
-from pscdsl.numpy.calling import Axes, normalize_axes, of_numbers, reduced_axes
+from pscdsl.numpy.calling import (
+    Axes,
+    normalize_axes,
+    of_numbers,
+    reduced_axes,
+    require_scalar,
+)
 from pscdsl.numpy.elementwise import REAL, require, to_inexact
 from pscdsl.numpy.products import Labelled, conjugated, contract
 from pscdsl.numpy.reductions import accumulated, count_along, reduced_shape, require_elements, total
@@ -54,6 +60,7 @@ from pscdsl.typing.codes.shapes_of_arguments import TooFewElements, WeightsDoNot
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, F64, I32, DType
+from pscdsl.typing.python_containers import is_sequence
 
 # Means, variances and standard deviations, in two passes; half precisions are taken in f32.
 
@@ -293,6 +300,11 @@ METHODS: dict[str, Method] = {
 
 def _fraction(here: Builder, q: Any, scale: int, name: str) -> Value:
     """The quantile wanted, in f64; what is known while checking must be within its range."""
+    if is_sequence(q) and any(isinstance(each, Value | Weak) for each in q):
+        fractions = [_fraction(here, each, scale, name) for each in q]
+        for each in fractions:
+            require_scalar(each, name, "q")
+        return joined([reshaped(each, (1,)) for each in fractions], 0)
     if isinstance(q, Weak):
         q = q.at(F64)
     if isinstance(q, Value):
@@ -313,7 +325,10 @@ def _fraction(here: Builder, q: Any, scale: int, name: str) -> Value:
 
 def _are_integers(q: Any) -> bool:
     """Whether the quantiles wanted are known integers: 0 and 1."""
-    return not isinstance(q, Value | Weak) and np.asarray(q).dtype.kind in "biu"
+    parts = q if is_sequence(q) else (q,)
+    return not any(isinstance(each, Value | Weak) for each in parts) and (
+        np.asarray(q).dtype.kind in "biu"
+    )
 
 
 def _method(method: object, name: str) -> Method:

@@ -35,6 +35,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, F64
+from pscdsl.typing.python_containers import is_scalar
 
 # How functions of this package are declared: under SciPy's name too, which means the same.
 
@@ -209,7 +210,7 @@ def polygamma(n: Any, x: Value) -> Any:
 def _order(name: str, v: Any) -> float:
     """An order of a Bessel function that is known while checking."""
     full, rule = f"pscdsl.special.{name}", "an integer" if name == "jv" else "a number"
-    known = v.item() if isinstance(v, np.generic) else v
+    known: Any = v.item() if is_scalar(v) else v
     if isinstance(known, Value | Weak) or isinstance(known, bool | complex):
         known = None
     whole = isinstance(known, int) or (isinstance(known, float) and known.is_integer())

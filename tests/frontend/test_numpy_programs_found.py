@@ -88,6 +88,12 @@ def main(x: f64["n"]) -> f64["n"]:
 }
 
 CONDITIONS = {
+    "quantiles at computed places": """
+@psc.kernel
+def main(x: f64["n"]) -> f64["3"]:
+    tail = 1 / (2.0 + x[0] * x[0])
+    return np.quantile(x, [tail, 0.5, 1 - tail])
+""",
     "a view by a computed index where a loop ends early": """
 @psc.kernel
 def main(z: f64["n n"], x: f64["n"], c: i64["n"]) -> f64:

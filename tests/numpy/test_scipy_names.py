@@ -271,7 +271,7 @@ def test_what_nobody_else_sees_may_be_overwritten() -> None:
 
 
 def residues(a: f64["n m"], b: f64["n"]) -> f64["m"]:
-    x, sizes, _, _ = sl.lstsq(a, b)
+    x, sizes, _, _ = sl.lstsq(a, b)  # pyright: ignore[reportGeneralTypeIssues]
     return x + sizes
 
 

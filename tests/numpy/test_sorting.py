@@ -232,3 +232,9 @@ def test_shapes_that_depend_on_data(name: str) -> None:
 def test_nothing_to_find() -> None:
     refused(EmptyReduction, "numpy.argmax", np.zeros((0, 3)))
     agree(run("numpy.argmin", np.zeros((0, 3)), axis=1), theirs("numpy.zeros", 0, np.int64))
+
+
+def test_bincount_of_bytes_has_a_place_for_each() -> None:
+    x = np.random.default_rng(0).integers(0, 256, 50).astype(np.uint8)
+    check("numpy.bincount", x, minlength=256, compiled=True)
+    refused(DataDependentShape, "numpy.bincount", x, minlength=255)

@@ -89,7 +89,8 @@ def test_median_with_nan_and_infinities() -> None:
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64])
 @pytest.mark.parametrize("name", ["numpy.quantile", "numpy.nanquantile"])
 def test_the_ends_of_integers_are_integers(name: str, dtype: type) -> None:
-    x: Any = np.array([[1, 0, 1], [2**62 + 1, 3, 0]], np.int64).astype(dtype)
+    whole: Any = np.array([[1, 0, 1], [2**62 + 1, 3, 0]], np.int64)
+    x: Any = whole.astype(dtype)
     check(name, x, 1)
     check(name, x, [0, 1], axis=1)
     check(name, x, 0, axis=0, keepdims=True)

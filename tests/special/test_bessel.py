@@ -155,8 +155,8 @@ def narrow_slope_of_k(x: f32) -> f32:
 
 
 def bends_of_k(x: f64) -> tuple[f64, f64]:
-    high = psc.grad(psc.grad(lambda x: special.kv(99, x)))
-    low = psc.grad(psc.grad(lambda x: special.kv(-99, x)))
+    high = psc.grad(psc.grad(lambda x: special.kv(99, x)))  # pyright: ignore[reportUnknownLambdaType]
+    low = psc.grad(psc.grad(lambda x: special.kv(-99, x)))  # pyright: ignore[reportUnknownLambdaType]
     return high(x), low(x)
 
 

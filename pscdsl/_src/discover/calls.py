@@ -6,6 +6,9 @@ of an allow-list of pure functions, on values that are small.  What is not known
 so is all that depends on it.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast

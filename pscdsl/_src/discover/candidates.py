@@ -1,5 +1,8 @@
 """Candidates: a type for each parameter of a function, and the order in which these are tried."""
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast

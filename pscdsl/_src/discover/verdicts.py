@@ -1,5 +1,8 @@
 """The verdict on each function of files and folders that is not a kernel yet."""
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast

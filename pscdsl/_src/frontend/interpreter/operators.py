@@ -289,10 +289,13 @@ def _long_list(frame: Frame, name: str, left: Any, right: Any) -> Long | None:
     """Return `[number] * n` of a size; None for anything else."""
     from pscdsl._src.frontend.interpreter.loop_lists import repeated  # which compares items
 
-    items, count = (left, right) if isinstance(left, list) else (right, left)
+    in_order = left.__class__ is list
+    items: Any = left if in_order else right
+    count: Any = right if in_order else left
     if name != "Mult" or frame.program is None or not isinstance(items, list):
         return None
-    item: Any = items[0] if len(items) == 1 else None  # pyright: ignore[reportUnknownArgumentType]
+    parts: list[Any] = items  # pyright: ignore[reportUnknownVariableType]
+    item = parts[0] if len(parts) == 1 else None
     if not isinstance(count, Dim) or not isinstance(item, bool | int | float | complex):
         return None
     return repeated(frame.session, frame.program.current, item, count)

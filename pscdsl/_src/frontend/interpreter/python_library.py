@@ -472,7 +472,8 @@ def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
     if isinstance(number, Number) or python_numbers.is_number(number):
         # Python rounds the exact number to digits, and NumPy rounds a product.
         raise Failure(NotStatic(what=f"{describe(number)} in decimal digits", rewrite=rewrite))
-    if is_traced(number) and scalar is not None and number.dtype is not BOOL:
+    traced: Any = number
+    if is_traced(number) and scalar is not None and traced.dtype is not BOOL:
         return invoke(frame_of(here), here, _numpy("round"), (number, ndigits), {})
     if is_traced(number) or is_known_array(number):
         raise _needs_number("round", number, rewrite)
