@@ -229,10 +229,7 @@ def eigvalsh(
     driver: Any = None,
 ) -> Value:
     """The eigenvalues of a Hermitian matrix, of which one triangle is read, in ascending order."""
-    rest: dict[str, tuple[Any, Any]]
-    rest = {"overwrite_a": (overwrite_a, False), "overwrite_b": (overwrite_b, False)}
-    rest |= {"type": (type, 1), "driver": (driver, None)}
-    rest |= {"subset_by_index": (subset_by_index, None), "subset_by_value": (subset_by_value, None)}
+    rest = _unused(overwrite_a, overwrite_b, type, driver, subset_by_index, subset_by_value)
     found: Value = _hermitian("scipy.linalg.eigvalsh", a, b, lower, check_finite, rest, False)
     return found
 
@@ -254,13 +251,20 @@ def eigh(
 ) -> Value | tuple[Value, Value]:
     """The eigenvalues w and vectors v with `a @ v = b @ v * w`, of one triangle of both."""
     name = "scipy.linalg.eigh"
-    rest: dict[str, tuple[Any, Any]]
-    rest = {"overwrite_a": (overwrite_a, False), "overwrite_b": (overwrite_b, False)}
-    rest |= {"type": (type, 1), "driver": (driver, None)}
-    rest |= {"subset_by_index": (subset_by_index, None), "subset_by_value": (subset_by_value, None)}
+    rest = _unused(overwrite_a, overwrite_b, type, driver, subset_by_index, subset_by_value)
     vectors = not _truth(name, "eigvals_only", eigvals_only)
     found: Value | tuple[Value, Value] = _hermitian(name, a, b, lower, check_finite, rest, vectors)
     return found
+
+
+def _unused(*given: Any) -> dict[str, tuple[Any, Any]]:
+    """Options of `eigh` and `eigvalsh` that have their defaults, with these."""
+    defaults = {"overwrite_a": False, "overwrite_b": False, "type": 1, "driver": None}
+    defaults |= {"subset_by_index": None, "subset_by_value": None}
+    return {
+        name: (value, default)
+        for value, (name, default) in zip(given, defaults.items(), strict=True)
+    }
 
 
 def _hermitian(

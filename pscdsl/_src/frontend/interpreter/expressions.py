@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pscdsl._src.frontend.interpreter import (
     computed_slices,
@@ -87,6 +87,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     without_poison,
 )
+from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.codes.limits import InternalError
@@ -608,21 +609,32 @@ def _conditional(
         first, other = (partial(_given, frame, each) for each in (body, orelse))
         return joined(fork(frame, node, predicate, (first, other)))
     construct = "a conditional expression"
-    undecided = open_truth(frame, value)
-    if frame.program is not None and undecided is not None:
-        on_sizes = predicate_of(frame.here(test), undecided, construct)
-        ways = partial(_given, frame, body), partial(_given, frame, orelse)
-        made = attempted(
-            frame.session, frame.program, lambda: joined(fork(frame, node, on_sizes, ways))
-        )
-        if made is not None:  # both ways hold for all sizes
-            return made[0]
+    ways = partial(_given, frame, body), partial(_given, frame, orelse)
+    made = forked_on_sizes(
+        frame, test, value, construct, lambda on: joined(fork(frame, node, on, ways))
+    )
+    if made is not None:
+        return made[0]
     chosen = operators.truth_of(frame, test, value, construct, lambda: _where(frame, node))
     if chosen is None:
         locate(frame, body)
         locate(frame, orelse)
         return POISON
     return locate(frame, body if chosen else orelse)
+
+
+T = TypeVar("T")
+
+
+def forked_on_sizes(
+    frame: Frame, test: ast.expr, value: Any, construct: str, fork: Callable[[Value], T]
+) -> tuple[T] | None:
+    """Both ways of a condition on sizes, in a tuple; None if they do not hold for all sizes."""
+    undecided = open_truth(frame, value)
+    if frame.program is None or undecided is None:
+        return None
+    predicate = predicate_of(frame.here(test), undecided, construct)
+    return attempted(frame.session, frame.program, lambda: fork(predicate))
 
 
 def _given(frame: Frame, node: ast.expr) -> Gives:

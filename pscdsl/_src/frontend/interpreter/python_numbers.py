@@ -169,9 +169,8 @@ def of_math(here: Any, name: str, function: str, args: Sequence[Any]) -> Any:
     found = [_scalar(each) for each in args]
     if not are_numbers(found) or Kind.COMPLEX in map(kind_of, found):
         return None
-    rounding = _ROUNDING.get(name)
-    if rounding is not None and len(found) == 1:
-        return integer_of(here, rounding, found[0])
+    if name in _ROUNDING and len(found) == 1:
+        return integer_of(here, name, found[0])
     numbers = [as_float(each) if isinstance(each, PythonNumber) else each for each in found]
     if name == "log" and len(numbers) == 2:
         first, second = (_numpy("log", here, each) for each in numbers)
@@ -205,7 +204,7 @@ def logarithm(name: str, x: Weak, result: Weak) -> Weak:
 
 
 _BASES: Final = {"log2": 2.0, "log10": 10.0}
-_ROUNDING: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}
+_ROUNDING: Final = ("floor", "ceil", "trunc")
 _SAME: Final = {
     **dict.fromkeys(
         "sqrt cbrt exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh "

@@ -28,6 +28,7 @@ from pscdsl._src.frontend.interpreter.containers import walking
 from pscdsl._src.frontend.interpreter.expressions import (
     closure,
     evaluate,
+    forked_on_sizes,
     locate,
     locate_iterable,
     read,
@@ -50,7 +51,7 @@ from pscdsl._src.frontend.interpreter.iteration import (
 )
 from pscdsl._src.frontend.interpreter.loops import Rolled, TestChanges
 from pscdsl._src.frontend.interpreter.places import Located
-from pscdsl._src.frontend.interpreter.state import State, Trial, attempted
+from pscdsl._src.frontend.interpreter.state import State, Trial
 from pscdsl._src.frontend.interpreter.tries import run_try
 from pscdsl._src.frontend.modules.known import CONTEXTS
 from pscdsl._src.frontend.modules.loaded_code import is_pythons
@@ -463,14 +464,11 @@ def _if(
     if frame.program is not None and is_condition(value):
         predicate = predicate_of(frame.here(test), value, "`if`")
         return _forked(frame, node, predicate, body, orelse)
-    undecided = operators.open_truth(frame, value)
-    if frame.program is not None and undecided is not None:
-        on_sizes = predicate_of(frame.here(test), undecided, "`if`")
-        made = attempted(
-            frame.session, frame.program, lambda: _forked(frame, node, on_sizes, body, orelse)
-        )
-        if made is not None:  # both branches hold for all sizes
-            return made[0]
+    made = forked_on_sizes(
+        frame, test, value, "`if`", lambda on: _forked(frame, node, on, body, orelse)
+    )
+    if made is not None:
+        return made[0]
     chosen = operators.truth_of(frame, test, value, "`if`", _ONE_TRUTH)
     if chosen is not None:
         return run(frame, body if chosen else orelse)
