@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,17 @@ from tests.support.documents import ROOT, compare
 jax: Any = pytest.importorskip("jax")
 
 
+@pytest.fixture(autouse=True)
+def a_new_process() -> Iterator[None]:
+    """The precision of a new process: other tests of this one may have switched it."""
+    with jax.enable_x64(False):
+        yield
+
+
 def test_what_the_blocks_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
 ) -> None:
-    with jax.enable_x64(False):  # as it is in a new process; other tests switch it on
-        compare(ROOT / "docs/tutorial/from-jax.md", tmp_path, monkeypatch, update_golden)
+    compare(ROOT / "docs/tutorial/from-jax.md", tmp_path, monkeypatch, update_golden)
 
 
 SAME_NUMBERS = {
