@@ -52,6 +52,8 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
     right: ArrayType
     open: bool = False
     """Whether one of them has its dtype because of what it meets."""
+    precision: DType | None = None
+    """The floating-point dtype that the kernel's result is declared to have."""
 
     def message(self) -> str:
         """The two dtypes."""
@@ -64,10 +66,17 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
                 "one of them was made without a dtype, and meets arrays of several: write the "
                 "dtype where it is made, for instance `np.zeros(n, dtype=psc.f64)`"
             )
-        low, high = sorted((self.left.dtype, self.right.dtype), key=lambda d: (d.kind, d.bits))
-        if high.is_integer:  # of which neither holds the other
+        other, to = self.cast()
+        if to.is_integer:  # of which neither holds the other
             return "cast both, with `.astype(psc.i64)`"
-        return f"cast one of them, for instance the {low} one with `.astype(psc.{high})`"
+        return f"cast one of them, for instance the {other} one with `.astype(psc.{to})`"
+
+    def cast(self) -> tuple[DType, DType]:
+        """The dtype to cast, and to which: the declared one, failing that the wider one."""
+        both = (self.left.dtype, self.right.dtype)
+        low, high = sorted(both, key=lambda d: (d.kind, d.bits))
+        same_kind = low.kind is high.kind
+        return (high, low) if low is self.precision and same_kind else (low, high)
 
 
 class ScalarDoesNotFit(Diagnostic, code="PSC402"):
@@ -105,6 +114,8 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
     scalar: str
     dtype: DType
     remedy: str = ""
+    precision: DType | None = None
+    """The floating-point dtype that the kernel's result is declared to have."""
 
     def message(self) -> str:
         """What does not fit where."""
@@ -133,7 +144,7 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
         if self.dtype is BOOL and "weak i" in self.scalar:
             return I32
         if not self.scalar.lstrip("-").isdigit() or len(self.scalar) > _DIGITS:
-            return F64 if "weak f64" in self.scalar else F32
+            return F64 if "weak f64" in self.scalar else self.precision or F32
         number = int(self.scalar)
         fitting = (each for each in (I32, I64) if each.range[0] <= number <= each.range[1])
         return next(fitting, F32)
@@ -214,6 +225,8 @@ class NegativePowerOfInteger(Diagnostic, code="PSC410"):
 
     base: ArrayType
     exponent: int
+    precision: DType | None = None
+    """The floating-point dtype that the kernel's result is declared to have."""
 
     def message(self) -> str:
         """Base and exponent."""
@@ -221,7 +234,9 @@ class NegativePowerOfInteger(Diagnostic, code="PSC410"):
 
     def help(self) -> str:
         """The cast."""
-        return "cast the array first, for instance with `.astype(psc.f32)`"
+        if self.precision is None:
+            return "cast the array to floats first, for instance with `.astype(float)`"
+        return f"cast the array first, with `.astype(psc.{self.precision})`"
 
 
 class NoSuchDType(Diagnostic, code="PSC411"):

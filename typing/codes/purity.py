@@ -136,6 +136,8 @@ class RandomState(Diagnostic, code="PSC203"):
     """
 
     function: str
+    instead: str = ""
+    """What draws the same from a key, if something does."""
 
     def message(self) -> str:
         """Which function."""
@@ -143,7 +145,8 @@ class RandomState(Diagnostic, code="PSC203"):
 
     def help(self) -> str:
         """What to write instead."""
-        return "take a parameter `key: psc.Key` and draw from it: `psc.random.normal(key, shape)`"
+        draw = f": `{self.instead}`" if self.instead else " with the functions of `psc.random`"
+        return f"take a parameter `key: psc.Key` and draw from it{draw}"
 
 
 class OuterWrite(Diagnostic, code="PSC204"):

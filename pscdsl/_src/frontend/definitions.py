@@ -531,7 +531,7 @@ class Definition:
             self.entered |= session.entered
             for place, text in session.loops.items():
                 self.loops.setdefault((place.path, place.line, place.column), {})[text] = None
-            session.findings[:] = _spelled(session.findings, declared, signature)
+            session.findings[:] = _spelled(session.findings, declared, signature, types)
         spec = own_result(signature)
         if spec is not None:
             try:
@@ -554,7 +554,7 @@ class Definition:
                         program.want(each, declared_leaf.dtype)
             results, tree = self._result(program, found, tree, wanted)
         except Failure as failure:
-            last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared, signature)]
+            last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared, signature, types)]
             raise Failure(*session.findings, *last) from None
         except Poisoned:
             raise Failure(*session.findings) from None
@@ -817,10 +817,27 @@ def _spelled(
     findings: Sequence[Diagnostic],
     parameters: Sequence[tuple[str, Type]],
     signature: Signature,
+    types: Instantiation,
 ) -> list[Diagnostic]:
-    """Findings that know how to write the sizes."""
-    spelling = spelled(parameters, signature) if findings else ()
-    return [finding.replaced(spelling=spelling) for finding in findings]
+    """Findings that know how to write the sizes, and in which dtype the kernel computes."""
+    if not findings:
+        return []
+    spelling, precision = spelled(parameters, signature), _precision(signature, types)
+    return [
+        finding.replaced(spelling=spelling, precision=precision)
+        if hasattr(finding, "precision")
+        else finding.replaced(spelling=spelling)
+        for finding in findings
+    ]
+
+
+def _precision(signature: Signature, types: Instantiation) -> DType | None:
+    """The one floating-point dtype that the result is declared to have, None if it has several."""
+    result = own_result(signature)
+    asked = [] if result is None else [each.dtype for each in arrays_of(result)]
+    found = {types.dtypes.get(each.name, each) for each in asked}
+    floats = [each.real for each in found if isinstance(each, DType) and each.is_inexact]
+    return floats[0] if len({*floats}) == 1 else None
 
 
 def taken(value: Weak, declared: ArrayType) -> Value:

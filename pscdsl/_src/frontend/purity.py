@@ -537,6 +537,43 @@ BUILTINS: dict[str, str] = {
     "super": "call the method of the class by its name: `Base.method(self)`",
 }
 RANDOM = ("random", "numpy.random", "secrets")
+_UNIFORM = "psc.random.uniform(key, shape)"
+_RANDINT = "psc.random.randint(key, shape, low, high)"
+_PERMUTATION = "psc.random.permutation(key, x)"
+_NORMAL = "psc.random.normal(key, shape)"
+DRAWS = {
+    **dict.fromkeys(("rand", "random", "random_sample", "ranf", "sample"), _UNIFORM),
+    "uniform": "psc.random.uniform(key, shape, minval=low, maxval=high)",
+    **dict.fromkeys(("randn", "standard_normal"), _NORMAL),
+    "normal": f"mean + std * {_NORMAL}",
+    **dict.fromkeys(("randint", "integers"), _RANDINT),
+    "random_integers": "psc.random.randint(key, shape, low, high + 1)",
+    **dict.fromkeys(("choice", "choices"), "psc.random.choice(key, x, shape)"),
+    "permutation": _PERMUTATION,
+    "shuffle": f"x = {_PERMUTATION}",
+    "standard_exponential": "psc.random.exponential(key, shape)",
+    "exponential": "scale * psc.random.exponential(key, shape)",
+    "laplace": "loc + scale * psc.random.laplace(key, shape)",
+    "logistic": "loc + scale * psc.random.logistic(key, shape)",
+    "gumbel": "loc + scale * psc.random.gumbel(key, shape)",
+    "standard_gamma": "psc.random.gamma(key, a, shape)",
+    "gamma": "scale * psc.random.gamma(key, a, shape)",
+    "beta": "psc.random.beta(key, a, b, shape)",
+    "dirichlet": "psc.random.dirichlet(key, alpha, shape)",
+    "poisson": "psc.random.poisson(key, lam, shape)",
+    "random.random": "psc.random.uniform(key)",
+    "random.uniform": "psc.random.uniform(key, minval=low, maxval=high)",
+    "random.randint": "psc.random.randint(key, (), low, high + 1)",
+    "random.randrange": "psc.random.randint(key, (), low, high)",
+    "random.gauss": "mean + std * psc.random.normal(key)",
+    "random.normalvariate": "mean + std * psc.random.normal(key)",
+    "random.sample": "psc.random.choice(key, x, shape, replace=False)",
+    "random.choice": "psc.random.choice(key, x)",
+    "random.expovariate": "psc.random.exponential(key) / rate",
+    "random.betavariate": "psc.random.beta(key, a, b)",
+    "random.gammavariate": "scale * psc.random.gamma(key, a)",
+}
+"""Functions of `random` and `numpy.random`, and what draws from the same distribution."""
 LIST_METHODS = {
     "append": "{x} = {x} + [item], or a comprehension",
     "extend": "{x} = {x} + items",
@@ -574,7 +611,8 @@ def external_call(name: str) -> Diagnostic:
     """What is wrong with calling a function of this qualified name."""
     shown = name.removeprefix("builtins.")
     if any(name == each or name.startswith(each + ".") for each in RANDOM):
-        return RandomState(function=shown)
+        draw = DRAWS.get(name) or DRAWS.get(name.rpartition(".")[2], "")
+        return RandomState(function=shown, instead=draw)
     effect = _lookup(EFFECTS, name)
     if effect is not None:
         return SideEffect(function=shown, rewrite=effect)

@@ -150,9 +150,15 @@ def not_taken(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     return f"does not take these arguments: {', '.join(given)}"
 
 
+_TORCH: Final = {"dim": ("axis", "axes"), "dims": ("axes", "axis")}
+"""What NumPy calls parameters of PyTorch whose names are not alike."""
+
+
 def near_keyword(name: str, known: Iterable[str]) -> str:
     """The question whether another keyword is meant, empty if none is alike."""
-    near = get_close_matches(name, sorted(known), 1) if name else []
+    names = sorted(known)
+    near = [each for each in _TORCH.get(name, ()) if each in names]
+    near = near or (get_close_matches(name, names, 1) if name else [])
     return f"did you mean `{near[0]}`?" if near else ""
 
 
@@ -270,6 +276,11 @@ class Meaning:
         """Return where a call passes a parameter by position, None if it does not."""
         places = self._positional[1:] if self.wants_builder else self._positional
         return places.index(parameter) if parameter in places else None
+
+    def required_behind(self, parameter: str) -> int:
+        """Return how many of the parameters behind one a call has to pass."""
+        behind = self._positional[self._positional.index(parameter) + 1 :]
+        return len(self._required.intersection(behind))
 
     def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to the arguments of a call in a kernel."""

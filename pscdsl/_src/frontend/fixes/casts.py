@@ -51,12 +51,12 @@ def _operands(place: Place[Diagnostic]) -> list[ast.expr]:
 
 
 def dtypes_differ(place: Place[DtypesDiffer]) -> Iterator[Fix]:
-    """The narrower operand in the dtype of the wider one; failing that, the other way round."""
+    """One operand in the dtype of the other, as the help says; failing that, the other way."""
     left, right = place.finding.left.dtype, place.finding.right.dtype
     operands = _operands(place)
     if len(operands) == 2:
         pairs = [(left, operands[0], right), (right, operands[1], left)]
-        for _, node, to in sorted(pairs, key=lambda pair: (pair[0].kind, pair[0].bits)):
+        for _, node, to in sorted(pairs, key=lambda pair: pair[0] is not place.finding.cast()[0]):
             yield from _cast(place, node, to.name)
         return
     augmented = place.node(ast.AugAssign)
@@ -82,7 +82,7 @@ def negative_power(place: Place[NegativePowerOfInteger]) -> Iterator[Fix]:
     """The base as floats."""
     operands = _operands(place)
     if operands:
-        yield from _cast(place, operands[0], "f32")
+        yield from _cast(place, operands[0], (place.finding.precision or dtypes.F64).name)
 
 
 def accumulator_too_narrow(place: Place[AccumulatorTooNarrow]) -> Iterator[Fix]:

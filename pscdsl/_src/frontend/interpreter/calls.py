@@ -96,6 +96,7 @@ from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.purity import Mutation, StaleView
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast, UnprovenSize
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
+from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import (
     is_constant,
@@ -180,6 +181,7 @@ def call(
         return _unshared(frame, node, function, values, result, (owner, began, before))
     except Failure as failure:
         failure = named_store(failure, f"`{frame.source.text_of(func)}(…)`")
+        failure = in_brackets(failure, frame, node, function, values, nodes)
         seen = [each.seen() if isinstance(each, Located) else each for each in values]
         found = with_initial(with_operands(failure, frame, nodes, seen), frame, node)
         raise with_origins(found, seen).at(frame.span(node)) from None
@@ -769,6 +771,82 @@ def _flat(values: Sequence[Any]) -> list[Any]:
         else:
             flat.append(value)
     return flat
+
+
+_SIZES, _AXES, _ARRAYS = ("a shape", "sizes"), ("several axes", "axes"), ("its arrays", "arrays")
+_IN_ONE: Final = {
+    **dict.fromkeys(("shape", "newshape", "new_shape"), _SIZES),
+    **dict.fromkeys(("axis", "axes"), _AXES),
+    **dict.fromkeys(("arrays", "tup", "object"), _ARRAYS),
+    "reps": ("several numbers", "numbers"),
+}
+"""The parameters that take several things as one argument."""
+_OF_TWO: Final = {
+    **dict.fromkeys(("numpy.max", "numpy.amax"), "np.maximum"),
+    **dict.fromkeys(("numpy.min", "numpy.amin"), "np.minimum"),
+}
+"""The elementwise functions beside reductions that may be taken for them."""
+
+
+def in_brackets(
+    failure: Failure,
+    frame: Frame,
+    node: ast.Call,
+    function: Any,
+    args: Sequence[Any],
+    nodes: Sequence[ast.expr],
+) -> Failure:
+    """What is said of `np.zeros(n, m)` and `np.hstack(x, y)`, whose arguments are one tuple."""
+    is_method = isinstance(function, BoundMethod | Bound)
+    meaning = MEANINGS.get(f"numpy.{function.name}") if is_method else function
+    if not isinstance(meaning, Meaning):
+        return failure
+    values = load([*args])
+    parameters = meaning.signature.parameters
+    for name, (one, several) in _IN_ONE.items():
+        place = meaning.place(name)
+        if place is None or (is_method and name != "axis"):  # `x.reshape(n, m)` is as good
+            continue
+        if name == "axis" and (parameters[name].annotation != "Axes" or "ddof" in parameters):
+            continue  # one axis alone, or `np.std(x, 0, 1)`, which may mean `ddof=1`
+        place -= is_method
+        fits = _is_operand if several == "arrays" else _is_size
+        fitting = [*map(fits, values[place:]), False]
+        end = min(place + fitting.index(False), len(values) - meaning.required_behind(name))
+        if end - place < 2:
+            continue
+        group = [*map(frame.source.text_of, dict.fromkeys(nodes[place:end]))]
+        alone = len(group) == 1 and group[0].startswith("*")
+        left, right = "[]" if several == "arrays" else "()"
+        text = group[0][1:] if alone else f"{left}{', '.join(group)}{right}"
+        rest = [frame.source.text_of(each) for each in node.keywords]
+        rest = [*map(frame.source.text_of, dict.fromkeys(nodes[end:])), *rest]
+        before = [*map(frame.source.text_of, dict.fromkeys(nodes[:place]))]
+        written = f"{frame.source.text_of(node.func)}({', '.join([*before, text, *rest])})"
+        kind = "list" if several == "arrays" else "tuple"
+        problem = f"takes {one} as one {kind}, not as {end - place} arguments"
+        return Failure(
+            BadArguments(function=meaning.name, problem=problem, instead=f"`{written}`")
+        )
+    other = _OF_TWO.get(meaning.name)
+    if other is not None and not is_method and len(values) == len(nodes) == 2:
+        if isinstance(values[1], Value | Weak | float):
+            texts = ", ".join(map(frame.source.text_of, nodes))
+            finding = BadArguments(
+                function=meaning.name,
+                problem="takes one array, and an axis as its second argument",
+                instead=f"`{other}({texts})` compares two, element by element",
+            )
+            return Failure(finding)
+    return failure
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int | Dim) and not isinstance(value, bool)
+
+
+def _is_operand(value: object) -> bool:
+    return isinstance(value, Value | Weak | float)
 
 
 def with_operands(
