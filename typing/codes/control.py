@@ -519,6 +519,11 @@ class LoopLengthsDiffer(Diagnostic, code="PSC508"):
     combinator: str
     lengths: tuple[str, ...]
     why: str
+    instead: str = ""
+
+    def help(self) -> str | None:
+        """What to write instead, where that is known."""
+        return self.instead or None
 
     def message(self) -> str:
         """The lengths."""

@@ -69,6 +69,8 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
     kept: tuple[str, str] = ("", "")
     """How they are written with `keepdims`, and along which axis."""
     kept_axes: tuple[int, int] = (-1, -1)
+    reduced: tuple[tuple[int, ...], ...] = ()
+    """The axes along which the two operands reduce one array, if they differ."""
 
     @classmethod
     def of(
@@ -96,6 +98,16 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         if self.enough is not None:
             return f"add `assert {self.enough}`"
         ranks = [len(shape) for shape in self.shapes]
+        if self.reduced:
+            one, other = (
+                f"{'axes' if len(axes) > 1 else 'axis'} {', '.join(map(str, axes))}"
+                for axes in self.reduced
+            )
+            left, right = (text[1:-1] if text[0] == "(" else text for text in self.operands)
+            return (
+                f"`{left}` reduces along {one}, `{right}` along {other}: if both are meant, "
+                "keep the axes with `keepdims=True`; else reduce along the same one"
+            )
         for texts, sign in self.rewrites():
             if sign == "@":
                 return f"`{texts[0]} @ {texts[1]}` is the product of matrices"
@@ -113,6 +125,8 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         """What fits: how the operands are written then, and the operator between them."""
         if len(self.shapes) != 2 or not all(self.operands) or self.enough is not None:
             return
+        if self.reduced:
+            return  # an axis that is put in would hide that another one was meant
         left, right = self.shapes
         short = 0 if len(left) < len(right) else 1
         other = self.shapes[1 - short]

@@ -465,6 +465,8 @@ class ReturnShape(Diagnostic, code="PSC303"):
     found: ArrayType
     why: str
     rewrite: str = ""
+    instead: str = ""
+    """What is to be said in place of the type to declare."""
 
     def message(self) -> str:
         """Both types."""
@@ -477,8 +479,8 @@ class ReturnShape(Diagnostic, code="PSC303"):
 
     def help(self) -> str | None:
         """The type to declare, and what makes the result the declared one."""
-        if self.rewrite.startswith("add `assert"):
-            return self.rewrite
+        if self.instead or self.rewrite.startswith("add `assert"):
+            return self.instead or self.rewrite
         declare = f"declare {self.found}"
         return f"{declare}, or {self.rewrite}" if self.rewrite else declare
 

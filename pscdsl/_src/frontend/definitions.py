@@ -54,6 +54,7 @@ from pscdsl._src.language.donation import donated, in_vain, named
 from pscdsl._src.language.writes import functional, own_result
 from pscdsl._src.language.writes import named as writes_named
 from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.scan import Scan
 from pscdsl.typing.array_types import (
     ArrayType,
     NoneType,
@@ -73,6 +74,7 @@ from pscdsl.typing.codes.performance import LargeUnroll
 from pscdsl.typing.codes.shapes_of_arguments import (
     AssertionFails,
     PreconditionNotMet,
+    ReturnShape,
     SizeNotDetermined,
 )
 from pscdsl.typing.counters import Counter
@@ -645,6 +647,7 @@ class Definition:
             ]
         problems = result_problems(program.facts, self.name, of_values(tree, values), wanted)
         if problems:
+            problems = [_of_scan(program, self.source, each, values, wanted) for each in problems]
             raise Failure(*(problem.labelled(*self._return_label()) for problem in problems))
         # A result that was declared with other, provably equal sizes has the declared type.
         return values, in_order_of(of_values(wanted, values), tree)
@@ -741,6 +744,39 @@ class Definition:
         findings = with_origins(Failure(*problems), operands)
         session_of(here).report(findings.at(here.program.span))
         here.program.facts = assumed
+
+
+def _of_scan(
+    program: Program, source: Source, finding: Diagnostic, values: Sequence[Value], wanted: Type
+) -> Diagnostic:
+    """A finding about a result of `psc.scan`, which is hardly meant to be summed up."""
+    if not isinstance(finding, ReturnShape):
+        return finding
+    atom = values[[path for path, _ in paths(wanted)].index(finding.path)].atom
+    found, declared = finding.found.shape, finding.declared.shape
+    for at in program.current.equations:
+        scan = at.primitive
+        if atom not in at.outputs or not isinstance(scan, Scan) or not _calls_scan(source, at.span):
+            continue
+        is_carry = at.outputs.index(atom) < scan.carried
+        init, *columns = [each.type.shape for each in at.inputs[scan.captured :]]
+        if len(columns) == scan.carried == 1 and columns[0] == init[1:] != init:
+            swapped = columns[0] if is_carry else init  # if the body gives the carry
+            if swapped == declared and found == (init if is_carry else (*columns[0][:1], *init)):
+                text = "the order is `psc.scan(f, init, xs)`; `init` is what the carry starts as"
+                return finding.replaced(instead=text).labelled(Label(at.span, "the loop"))
+        if not is_carry and found[1:] == declared:
+            last = "return the final carry, which `psc.scan` gives first"
+            return finding.replaced(rewrite=last)
+        return finding.replaced(rewrite="") if len(found) > len(declared) else finding
+    return finding
+
+
+def _calls_scan(source: Source, span: Span) -> bool:
+    """Whether a call of `psc.scan` stands at a place."""
+    if span.path != source.path:
+        return False
+    return source.lines[span.line - 1][span.column - 1 :].split("(")[0].endswith("scan")
 
 
 def _is_error(finding: Diagnostic) -> bool:

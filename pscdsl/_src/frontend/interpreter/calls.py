@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -61,7 +62,7 @@ from pscdsl._src.frontend.interpreter.stores import (
 )
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.purity import is_closed
-from pscdsl._src.frontend.trees import condition
+from pscdsl._src.frontend.trees import Applicable, condition
 from pscdsl._src.frontend.values import (
     POISON,
     PYTHON_DTYPES,
@@ -82,7 +83,9 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.ir.program import Atom, Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
+from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy import methods
 from pscdsl.numpy.calling import in_loop, refuse_missing, values_only
 from pscdsl.numpy.constants import NumpyInfo
@@ -90,7 +93,7 @@ from pscdsl.numpy.methods import BoundMethod
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import Shape
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.control import CarryMismatch
+from pscdsl.typing.codes.control import CarryMismatch, LoopLengthsDiffer
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.purity import Mutation, StaleView
@@ -182,6 +185,7 @@ def call(
     except Failure as failure:
         failure = named_store(failure, f"`{frame.source.text_of(func)}(…)`")
         failure = in_brackets(failure, frame, node, function, values, nodes)
+        failure = in_order(failure, function, values)
         seen = [each.seen() if isinstance(each, Located) else each for each in values]
         found = with_initial(with_operands(failure, frame, nodes, seen), frame, node)
         raise with_origins(found, seen).at(frame.span(node)) from None
@@ -849,6 +853,39 @@ def _is_operand(value: object) -> bool:
     return isinstance(value, Value | Weak | float)
 
 
+_FUNCTIONS: Final = frozenset("f fun body_fun cond_fun true_fun false_fun".split())
+"""What combinators call the functions that they take."""
+
+
+def in_order(failure: Failure, function: Any, args: Sequence[Any]) -> Failure:
+    """What is said of a combinator whose arguments stand in another order."""
+    if not isinstance(function, StaticFunction) or not function.name.startswith("psc."):
+        return failure
+    parameters = [*inspect.signature(function.body).parameters.values()][1:]
+    names = [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY]
+    needed = _FUNCTIONS.intersection(names)
+    given = [isinstance(as_function(each), Applicable) for each in args]
+    (finding, *others) = failure.diagnostics
+    is_swapped = isinstance(finding, NotCallable) and sum(given) >= len(needed) > 0
+    if isinstance(finding, LoopLengthsDiffer) and len(finding.lengths) == 1:
+        is_swapped = names[1:3] == ["init", "xs"] and len(args) > 1 and bool(_rank(args[1]))
+    if others or not is_swapped or not isinstance(finding, NotCallable | LoopLengthsDiffer):
+        return failure
+    order = ", ".join(
+        f"{'*' if each.kind is each.VAR_POSITIONAL else ''}{each.name}"
+        for each in parameters
+        if each.default is each.empty or each.name == "xs"
+    )
+    text = f"the order is `{function.name}({order})`"
+    if order == "fun":  # `psc.grad` and its like
+        text = f"`{function.name}(fun)` gives a function, which takes the arrays"
+    return Failure(finding.replaced(instead=text))
+
+
+def _rank(value: Any) -> int:
+    return len(getattr(load(value), "shape", ()))
+
+
 def with_operands(
     failure: Failure,
     frame: Frame,
@@ -871,12 +908,57 @@ def with_operands(
                 _with_axis_kept(*pair) for pair in zip(nodes, texts, diagnostic.shapes, strict=True)
             ]
             diagnostic = diagnostic.replaced(
-                sign=sign, kept=[k[0] for k in kept], kept_axes=[k[1] for k in kept]
+                sign=sign,
+                kept=[k[0] for k in kept],
+                kept_axes=[k[1] for k in kept],
+                reduced=_reduced_apart(values),
             )
         diagnostics.append(
             diagnostic.replaced(operands=written) if hasattr(diagnostic, "operands") else diagnostic
         )
     return Failure(*diagnostics)
+
+
+def _reduced_apart(values: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+    """The axes along which two operands reduce the same array, if they differ."""
+    if not all(isinstance(value, Value) for value in values):
+        return ()
+    (left, _), (right, _) = map(_reductions, values)
+    for source, axes in left.items():
+        if source in right and right[source] != axes and len(axes) == len(right[source]) == 1:
+            return (*axes, *right[source])
+    return ()
+
+
+def _reductions(
+    value: Value, most: int = 200
+) -> tuple[dict[tuple[frozenset[Atom], int], set[tuple[int, ...]]], frozenset[Atom]]:
+    """The axes of the last reductions that a value is made by, and the atoms that it begins with.
+
+    The axes are by the atoms that the reduced array begins with, and by its rank.
+    """
+    made = {output: at for at in value.builder.equations for output in at.outputs}
+    beginnings: set[Atom] = set()
+    reductions: dict[tuple[frozenset[Atom], int], set[tuple[int, ...]]] = {}
+    waiting, seen = [value.atom], {value.atom}
+    while waiting and len(seen) < most:
+        atom = waiting.pop()
+        at = made.get(atom) if isinstance(atom, Var) else None
+        if at is None:
+            if isinstance(atom, Var):
+                beginnings.add(atom)
+            continue
+        if isinstance(at.primitive, Reduce):
+            source = Value(value.builder, at.inputs[0])
+            start = _reductions(source, most - len(seen))[1]
+            key = start, source.ndim
+            reductions.setdefault(key, set()).add(at.primitive.axes)
+            beginnings |= start
+            continue
+        fresh = [each for each in at.inputs if each not in seen]
+        waiting += fresh
+        seen.update(fresh)
+    return reductions, frozenset(beginnings)
 
 
 def _beside(node: ast.expr, text: str) -> str:
