@@ -634,7 +634,14 @@ def may_be_equal(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None
     (claim,) = claims
     named = isinstance(claim.left, Dim) and isinstance(claim.right, Dim)
     named = named and "(" not in str(claim)  # nobody means that the ends of slices are one size
-    return claim if named and facts.counterexample(claim.negated()) is not None else None
+    example = facts.counterexample(claim.negated()) if named else None
+    if example is None:
+        return None
+    assumed = facts.assume(claim)
+    for name in claim.names():  # nor that `n-k+1` is `n`, which leaves 1 for `k`
+        if assumed.proves(Fact("==", variable(name), example.get(name, 0))):
+            return None
+    return claim
 
 
 def enough_for(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None:

@@ -479,6 +479,8 @@ class ReturnShape(Diagnostic, code="PSC303"):
 
     def help(self) -> str | None:
         """The type to declare, and what makes the result the declared one."""
+        if self.is_sampled:
+            return None  # which type it is depends on the static values
         if self.instead or self.rewrite.startswith("add `assert"):
             return self.instead or self.rewrite
         declare = f"declare {self.found}"

@@ -45,6 +45,7 @@ from pscdsl.typing.codes.limits import (
     NestedTooDeeply,
     RevealedType,
 )
+from pscdsl.typing.codes.shapes_of_arguments import ReturnShape
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.signatures import (
     Choice,
@@ -363,6 +364,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
                 return [], "ok"
         others = [each for each in _beyond(definition, choices) if each not in choices]
         found, status = _check_choices(definition, choices, others)
+        found = _of_all_sizes(definition, found)
         if status == "error" and not found:
             return [_internal(definition, "it has no program, and nothing was found")], status
         if status == "ok":
@@ -408,6 +410,22 @@ def _is_proven(definition: Definition, general: Signature | None) -> bool:
         return False
     definition.proven = general
     return True
+
+
+def _of_all_sizes(definition: Definition, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return findings about a result without those for examples of sizes, where one is for all."""
+    sampled = [each for each in found if isinstance(each, ReturnShape) and each.is_sampled]
+    general = definition.signature.with_sizes() if sampled else None
+    choices = general.choices() if general is not None else None
+    if not choices:
+        return [*found]
+    places = {each.span: each for each in _checked_each(definition, choices)[0]}
+    return [
+        places[each.span]
+        if each in sampled and isinstance(places.get(each.span), ReturnShape)
+        else each
+        for each in found
+    ]
 
 
 def _made_sizes(definition: Definition) -> frozenset[str]:
