@@ -556,7 +556,10 @@ class Definition:
                         program.want(each, declared_leaf.dtype)
             results, tree = self._result(program, found, tree, wanted)
         except Failure as failure:
-            last = [d.at(program.span) for d in _spelled(failure.diagnostics, declared, signature, types)]
+            last = [
+                d.at(program.span)
+                for d in _spelled(failure.diagnostics, declared, signature, types)
+            ]
             raise Failure(*session.findings, *last) from None
         except Poisoned:
             raise Failure(*session.findings) from None

@@ -435,7 +435,7 @@ def _update_item_of(
     found = container_of(frame.session, owner)
     if found is None or found.frozen is not None:
         failure = Failure(*_updated_part(frame, target, operator, value).diagnostics)
-        raise shared_by(failure, found)
+        raise shared_by(failure, owner, found)
     left = subscript(frame, target, owner, index)
     given = locate(frame, value)
     if is_poisoned(left) or is_poisoned(given):

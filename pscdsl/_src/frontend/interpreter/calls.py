@@ -62,7 +62,7 @@ from pscdsl._src.frontend.interpreter.stores import (
 )
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.purity import is_closed
-from pscdsl._src.frontend.trees import Applicable, condition
+from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     POISON,
     PYTHON_DTYPES,
@@ -829,9 +829,7 @@ def in_brackets(
         written = f"{frame.source.text_of(node.func)}({', '.join([*before, text, *rest])})"
         kind = "list" if several == "arrays" else "tuple"
         problem = f"takes {one} as one {kind}, not as {end - place} arguments"
-        return Failure(
-            BadArguments(function=meaning.name, problem=problem, instead=f"`{written}`")
-        )
+        return Failure(BadArguments(function=meaning.name, problem=problem, instead=f"`{written}`"))
     other = _OF_TWO.get(meaning.name)
     if other is not None and not is_method and len(values) == len(nodes) == 2:
         if isinstance(values[1], Value | Weak | float):

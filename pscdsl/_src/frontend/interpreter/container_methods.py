@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from pscdsl._src.frontend.interpreter.containers import (
     CHANGE,
+    OUTSIDE,
     Container,
     Method,
     Walk,
@@ -81,7 +82,8 @@ def named(failure: Failure, what: str, rewrite: str = "") -> Failure:
     def of(found: Diagnostic) -> Diagnostic:
         if not isinstance(found, Mutation) or found.what != CHANGE:
             return found
-        both = f"{found.rewrite}; or write {rewrite}" if rewrite else found.rewrite
+        is_ours = found.why != OUTSIDE.why  # a name of the module is not bound anew
+        both = f"{found.rewrite}; or write {rewrite}" if rewrite and is_ours else found.rewrite
         return found.replaced(what=what, rewrite=both)
 
     return Failure(*map(of, failure.diagnostics))

@@ -152,21 +152,27 @@ def refusal(value: Any, frozen: Frozen) -> Failure:
     return Failure(found)
 
 
-def shared_by(failure: Failure, container: Container | None) -> Failure:
+def shared_by(failure: Failure, value: Any, container: Container | None) -> Failure:
     """The refusal of a change, with who holds what is changed."""
-    frozen = None if container is None else container.frozen
+    frozen = OUTSIDE if container is None else container.frozen
 
     def named(found: Diagnostic) -> Diagnostic:
-        if not isinstance(found, Mutation) or frozen is None or container is None:
+        if not isinstance(found, Mutation) or frozen is None:
             return found
-        kind = container.value.__class__.__name__
-        found = found.replaced(why=frozen.why, noun=f"a {kind}")
+        kind = value.__class__.__name__
+        rewrite = frozen.rewrite or found.rewrite
+        found = found.replaced(why=frozen.why, noun=f"a {kind}", rewrite=rewrite)
         shown = Label(frozen.span, "shared here")
         return found if frozen.span is NOWHERE else found.labelled(shown)
 
     return Failure(*map(named, failure.diagnostics))
 
 
+OUTSIDE: Final = Frozen(
+    "this call did not make",
+    rewrite="return the new items, or collect them in one that the kernel makes and returns",
+)
+"""Why a list, a dict or a set of the module takes no changes."""
 UNFOLLOWED: Final = Frozen("comes from what is not followed")
 """Why arrays take no stores that are put into a container as they are."""
 
@@ -206,7 +212,7 @@ def changeable(session: Session, value: Any) -> Container:
     """The container of a value that may be changed here; a Failure if it may not."""
     found = container_of(session, value)
     if found is None:
-        raise refusal(value, Frozen("this call did not make"))
+        raise refusal(value, OUTSIDE)
     found.require_free()
     return found
 

@@ -37,6 +37,7 @@ from pscdsl._src.frontend.interpreter.container_methods import (
     changing_method,
 )
 from pscdsl._src.frontend.interpreter.containers import (
+    OUTSIDE,
     adopt,
     container_of,
     is_container,
@@ -333,7 +334,7 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
         try:
             return attribute(frame, node, owner, attr)
         except Failure as failure:
-            raise shared_by(failure, found) from None
+            raise shared_by(failure, owner, found) from None
     return attribute(frame, node, _escaped(frame, value, owner), attr)
 
 
