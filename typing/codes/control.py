@@ -814,6 +814,8 @@ class ReturnTree(Diagnostic, code="PSC502"):
     declared: str
     found: str
     why: str
+    bound: bool = False
+    """Whether it is a variable, and a label says where it was bound."""
 
     def message(self) -> str:
         """The part and both."""
@@ -826,7 +828,7 @@ class ReturnTree(Diagnostic, code="PSC502"):
 
     def help(self) -> str | None:
         """What is forgotten most often."""
-        forgotten = self.found == "None" and not self.path
+        forgotten = self.found == "None" and not self.path and not self.bound
         return "end with `return …`: a function without it returns None" if forgotten else None
 
 

@@ -43,7 +43,7 @@ from pscdsl._src.frontend.interpreter.writing import (
     written_cells,
 )
 from pscdsl._src.frontend.known_numbers import STEPS, settled
-from pscdsl._src.frontend.text.bindings import lost_result, parameters
+from pscdsl._src.frontend.text.bindings import bound_value, lost_result, parameters, says_none
 from pscdsl._src.frontend.text.source import Source, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import POISON, Poisoned
@@ -67,6 +67,7 @@ from pscdsl.typing.array_types import (
     substitute_tree,
 )
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict
+from pscdsl.typing.codes.control import ReturnTree
 from pscdsl.typing.codes.language import BadAnnotation, BadArguments, MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel
 from pscdsl.typing.codes.limits import RevealedType
@@ -651,9 +652,28 @@ class Definition:
         problems = result_problems(program.facts, self.name, of_values(tree, values), wanted)
         if problems:
             problems = [_of_scan(program, self.source, each, values, wanted) for each in problems]
+            problems = [self._with_binding(each) for each in problems]
             raise Failure(*(problem.labelled(*self._return_label()) for problem in problems))
         # A result that was declared with other, provably equal sizes has the declared type.
         return values, in_order_of(of_values(wanted, values), tree)
+
+    def _with_binding(self, finding: Diagnostic) -> Diagnostic:
+        """A finding about a part of the result, with where the variable that it is was bound."""
+        node, source = self.closure.node, self.source
+        if not isinstance(finding, ReturnTree) or isinstance(node, ast.Lambda):
+            return finding
+        value = node.body[-1].value if isinstance(node.body[-1], ast.Return) else None
+        for part in finding.path.replace("]", "").split("[")[1:]:
+            inside = isinstance(value, ast.Tuple) and part.isdigit() and int(part) < len(value.elts)
+            value = value.elts[int(part)] if inside and isinstance(value, ast.Tuple) else None
+        if not isinstance(value, ast.Name):
+            return finding
+        bound = bound_value(node, value.id, value.lineno)
+        if bound is None:
+            return finding
+        is_none = finding.found == "None"
+        says = says_none(bound, value.id) if is_none else f"`{value.id}` is {finding.found}"
+        return finding.replaced(bound=True).labelled(Label(source.span(bound), says))
 
     def _returns_span(self) -> Span:
         """Where the result is declared; the function's name or keyword if it is not."""

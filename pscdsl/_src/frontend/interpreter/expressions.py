@@ -37,7 +37,6 @@ from pscdsl._src.frontend.interpreter.container_methods import (
     changing_method,
 )
 from pscdsl._src.frontend.interpreter.containers import (
-    OUTSIDE,
     adopt,
     container_of,
     is_container,
@@ -74,6 +73,7 @@ from pscdsl._src.frontend.interpreter.stores import (
     is_mask,
 )
 from pscdsl._src.frontend.purity import external_value, formatted, is_closed, may_not_exist
+from pscdsl._src.frontend.text.bindings import bound_value, says_none
 from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values import (
     POISON,
@@ -93,7 +93,7 @@ from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.projects import BoundInSeveralPlaces
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import DimTooLarge
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_slice, is_tuple
 
@@ -211,7 +211,7 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
         if not isinstance(value, Poison):
             ledger.settle(node, due(node), began)
     except Failure as failure:
-        session.report(failure.at(frame.span(node)))
+        session.report(_with_bindings(frame, node, failure).at(frame.span(node)))
         value = POISON
     except Poisoned:
         value = POISON
@@ -225,6 +225,23 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
         value = POISON
     ledger.enter(node, value)
     return value
+
+
+def _with_bindings(frame: Frame, node: ast.expr, failure: Failure) -> Failure:
+    """Findings about variables that hold no arrays, with where they were bound."""
+    if frame.closure is None:
+        return failure
+    labels: list[Label] = []
+    for part in ast.iter_child_nodes(node):
+        name = part.id if isinstance(part, ast.Name) else ""
+        held = frame.names.get(name, POISON)
+        if held is not None and not is_tuple(held):
+            continue
+        bound = bound_value(frame.closure.node, name, node.lineno)
+        if bound is not None:
+            says = says_none(bound, name) if held is None else f"`{name}` is {describe(held)}"
+            labels.append(Label(frame.span(bound), says))
+    return failure.labelled(*labels) if labels else failure
 
 
 UNFOLLOWED: Final = "comes from what is not followed"

@@ -567,6 +567,42 @@ def parameters(function: FunctionNode) -> list[str]:
     return found + [p.arg for p in (spec.vararg, spec.kwarg) if p is not None]
 
 
+def bound_value(function: FunctionNode, name: str, line: int) -> ast.expr | None:
+    """Return what a function binds a variable to above a line; None where that is not sure."""
+    stores = [
+        each
+        for each in ast.walk(function)
+        if isinstance(each, ast.Name) and each.id == name and not isinstance(each.ctx, ast.Load)
+    ]
+    if not stores or name in parameters(function):
+        return None
+    above = [each for each in stores if each.lineno < line]
+    alone = len(stores) == 1
+    for statement in ast.walk(function):
+        match statement:
+            case ast.Assign(targets=[ast.Name() as target], value=value) if target in above[-1:]:
+                return value if alone or _in_place(value) else None
+            case _:
+                pass
+    return None
+
+
+def _in_place(node: ast.expr) -> bool:
+    """Whether this is a call of a method that is known to return None."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("append", "clear", "extend", "fill", "insert", "reverse", "sort")
+    )
+
+
+def says_none(node: ast.expr, name: str) -> str:
+    """What is said of an expression that a variable is bound to, and that is None."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _in_place(node):
+        return f"`.{node.func.attr}` changes what it belongs to, and returns None"
+    return f"`{name}` is None"
+
+
 def uses(source: Source) -> Uses:
     """The uses in a file, worked out once."""
     if source.uses is None:
