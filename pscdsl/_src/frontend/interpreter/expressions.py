@@ -73,7 +73,7 @@ from pscdsl._src.frontend.interpreter.stores import (
     is_mask,
 )
 from pscdsl._src.frontend.purity import external_value, formatted, is_closed, may_not_exist
-from pscdsl._src.frontend.text.bindings import bound_value, says_none
+from pscdsl._src.frontend.text.bindings import bound_value, first_number, says_none
 from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values import (
     POISON,
@@ -93,6 +93,7 @@ from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.projects import BoundInSeveralPlaces
+from pscdsl.typing.codes.shapes import WrongNumberOfAxes
 from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import DimTooLarge
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_slice, is_tuple
@@ -235,6 +236,10 @@ def _with_bindings(frame: Frame, node: ast.expr, failure: Failure) -> Failure:
     for part in ast.iter_child_nodes(node):
         name = part.id if isinstance(part, ast.Name) else ""
         held = frame.names.get(name, POISON)
+        if any(isinstance(each, WrongNumberOfAxes) for each in failure.diagnostics):
+            number = first_number(frame.closure.node, name) if name else None
+            if number is not None:
+                labels.append(Label(frame.span(number), f"`{name}` starts as a number"))
         if held is not None and not is_tuple(held):
             continue
         bound = bound_value(frame.closure.node, name, node.lineno)

@@ -587,6 +587,20 @@ def bound_value(function: FunctionNode, name: str, line: int) -> ast.expr | None
     return None
 
 
+def first_number(function: FunctionNode, name: str) -> ast.Constant | None:
+    """Return the number that a function binds a variable to before anything else, if it does."""
+    for statement in [] if isinstance(function, ast.Lambda) else function.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=other)], value=value) if other == name:
+                is_number = isinstance(value, ast.Constant) and isinstance(value.value, float | int)
+                return value if is_number and isinstance(value, ast.Constant) else None
+            case _ if name in assigned(statement):
+                return None
+            case _:
+                pass
+    return None
+
+
 def _in_place(node: ast.expr) -> bool:
     """Whether this is a call of a method that is known to return None."""
     return (
