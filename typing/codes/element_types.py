@@ -379,6 +379,8 @@ class StoreChangesKind(Diagnostic, code="PSC413"):
     stored: ArrayType
     open: bool
     """Whether the array has no dtype yet, and the value would give it a lower kind."""
+    precision: DType | None = None
+    """The floating-point dtype that the kernel's result is declared to have."""
 
     def message(self) -> str:
         """What is stored into what."""
@@ -392,6 +394,9 @@ class StoreChangesKind(Diagnostic, code="PSC413"):
             return "random keys are not stored: make a tuple of them"
         if self.found.dtype.is_complex:
             return "store its real part, `.real`"
+        if self.found.dtype.is_float and self.precision is not None:
+            dtype = f"give the array floats where it is made, with `dtype=psc.{self.precision}`"
+            return f"{dtype}, or cut what is stored, with `.astype(psc.{self.stored.dtype})`"
         return f"cast what is stored, with `.astype(psc.{self.stored.dtype})`"
 
 
@@ -617,4 +622,6 @@ class ReturnDtype(Diagnostic, code="PSC405"):
 
     def help(self) -> str:
         """The cast."""
+        if self.found.dtype.is_complex and not self.declared.dtype.is_complex:
+            return f"`.real` is its real part, `abs(…)` its magnitude; or declare {self.found}"
         return f"`.astype(psc.{self.declared.dtype})`, or declare {self.found}"

@@ -140,6 +140,9 @@ class UnknownName(Diagnostic, code="PSC102"):
         """What to write."""
         if self.unassigned:
             return "assign it first, on every way that leads here"
+        size = dict(self.spelling).get(self.name)
+        if size is not None:
+            return f"`{self.name}` names a size in annotations alone: here it is `{size}`"
         return "import or define it, or take it as a parameter"
 
 

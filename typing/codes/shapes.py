@@ -117,8 +117,11 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
             if changed.endswith(".T"):
                 return f"`{changed}` fits"
             return f"sizes are aligned at the last axis; `{changed}` has an axis of size 1 there"
-        if min(ranks) != max(ranks):
-            return "sizes are aligned at the last axis; `x[:, None]` adds one at the end"
+        arrays = [shape for shape in self.shapes if shape]
+        if len(arrays) == 2 and min(map(len, arrays)) != max(ranks):
+            short, other = sorted(arrays, key=len)
+            if _fit((*short, 1), other):
+                return "sizes are aligned at the last axis; `x[:, None]` adds one at the end"
         return None
 
     def rewrites(self) -> Iterator[tuple[tuple[str, str], str]]:

@@ -352,6 +352,9 @@ _IN_WORDS: Final = {
     "scipy.stats.norm.rvs": "`psc.random.normal(key, shape)`",
     "scipy.stats.norm.sf": "`psc.special.ndtr((mean - x) / deviation)`",
     "scipy.stats.uniform.logpdf": "`uniform_log_density` of `pscdsl.stdlib.distributions`",
+    "numpy.lib.stride_tricks.sliding_window_view": (
+        "`x[np.arange(x.shape[0] - k + 1)[:, None] + np.arange(k)]` has the windows of `k` items"
+    ),
     "torch.arange": "`np.arange(n)`",
     "torch.norm": "`np.linalg.norm(x)`",
     "torch.no_grad": "leave it out, or `psc.stop_gradient(x)`",

@@ -108,8 +108,11 @@ def return_dtype(place: Place[ReturnDtype]) -> Iterator[Fix]:
         if not isinstance(node, ast.Tuple) or not part.isdigit() or len(node.elts) <= int(part):
             return
         node = node.elts[int(part)]
+    found, declared = place.finding.found.dtype, place.finding.declared.dtype
+    if found.is_complex and not declared.is_complex:
+        return  # its real part, or its magnitude
     if "." not in place.finding.path:
-        yield from _cast(place, node, place.finding.declared.dtype.name)
+        yield from _cast(place, node, declared.name)
 
 
 def _annotates(node: ast.AST, function: ast.AST) -> bool:

@@ -341,8 +341,12 @@ def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
 
 
 def bad_arguments(place: Place[BadArguments]) -> Iterator[Fix]:
-    """The keyword that is nearly the same."""
+    """The keyword that is nearly the same; the arguments that are one, in brackets."""
     call = place.node(ast.Call)
+    bracketed = re.fullmatch(r"`([^`]+\))`", place.finding.instead)
+    if call is not None and bracketed and " as one " in place.finding.problem:
+        yield from place.replace(call, bracketed[1])
+        return
     wrong = re.search(r"keyword argument '(\w+)'", place.finding.problem)
     meant = re.fullmatch(r"did you mean `(\w+)`\?", place.finding.instead)
     for each in call.keywords if call is not None and wrong and meant else ():

@@ -55,6 +55,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
 from pscdsl._src.frontend.interpreter.operators import open_truth, subscript
 from pscdsl._src.frontend.interpreter.places import (
+    Bound,
     Frozen,
     Index,
     Located,
@@ -90,7 +91,8 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import Meaning
-from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
+from pscdsl.typing.codes.language import BadArguments, BranchOnArray, NotStatic, Unsupported
+from pscdsl.typing.codes.language_evaluation import BadOperands
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.codes.shapes import WrongNumberOfAxes
@@ -234,6 +236,7 @@ def _with_bindings(frame: Frame, node: ast.expr, failure: Failure) -> Failure:
         return failure
     labels: list[Label] = []
     for part in ast.iter_child_nodes(node):
+        failure = _with_part(frame, node, part, failure)
         name = part.id if isinstance(part, ast.Name) else ""
         held = frame.names.get(name, POISON)
         if any(isinstance(each, WrongNumberOfAxes) for each in failure.diagnostics):
@@ -247,6 +250,25 @@ def _with_bindings(frame: Frame, node: ast.expr, failure: Failure) -> Failure:
             says = says_none(bound, name) if held is None else f"`{name}` is {describe(held)}"
             labels.append(Label(frame.span(bound), says))
     return failure.labelled(*labels) if labels else failure
+
+
+def _with_part(frame: Frame, node: ast.expr, part: ast.AST, failure: Failure) -> Failure:
+    """Findings about an operand that is a method, or a tuple that is taken for an array."""
+    (finding, *others) = failure.diagnostics
+    if others:
+        return failure
+    text = frame.source.text_of
+    if isinstance(part, ast.Attribute) and isinstance(finding, BadOperands | BadArguments):
+        if not finding.instead and "the method" in finding.message():
+            if isinstance(frame.session.ledger.latest(part), Bound):
+                return Failure(finding.replaced(instead=f"`{text(part)}()` calls it"))
+    held = frame.names.get(part.id, POISON) if isinstance(part, ast.Name) else POISON
+    if isinstance(node, ast.Call) and is_tuple(held) and finding.code in ("PSC300", "PSC401"):
+        problem = f"takes one array, not {describe(held)}"
+        instead = f"`{text(part)}[0]` is the first of them"
+        name = text(node.func)
+        return Failure(BadArguments(function=name, problem=problem, instead=instead))
+    return failure
 
 
 UNFOLLOWED: Final = "comes from what is not followed"

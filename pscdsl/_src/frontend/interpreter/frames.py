@@ -238,6 +238,10 @@ class Ledger:
         """What an expression stood for when it was evaluated last."""
         return self._evaluated[node][1]
 
+    def latest(self, node: ast.AST) -> Any:
+        """The same; None if it was not evaluated."""
+        return self._evaluated.get(node, (0, None))[1]
+
     def settle(self, node: ast.AST, parts: Iterable[ast.AST], began: int) -> None:
         """Everything that was due has been evaluated since a time, in order; else a Failure."""
         last = began

@@ -9,7 +9,7 @@ import math
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pscdsl.numpy
 import pscdsl.random
@@ -325,10 +325,32 @@ def _unknown_numpy(module: KnownModule, name: str) -> Any:
     if hasattr(importlib.import_module(module.name), name):
         return External(f"{module.name}.{name}", library=True)
     owner = f"module `{module.name}`"
+    instead = _elsewhere(name) if module.name == "numpy" else ""
     if f"pscdsl.special.{name}" in MEANINGS:
         instead = f"`psc.special.{name}`"
+    if instead:
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, instead=instead))
     raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=_names(module)))
+
+
+_OF_OTHERS: Final = {
+    "cat": "`np.concatenate`",
+    "clamp": "`np.clip`",
+    "cummax": "`np.maximum.accumulate(x)`",
+    "cummin": "`np.minimum.accumulate(x)`",
+    "relu": "`np.maximum(x, 0)`",
+    "rsqrt": "`1 / np.sqrt(x)`",
+    "sigmoid": "`psc.special.expit(x)`",
+}
+"""Functions that other libraries have beside those of NumPy."""
+
+
+def _elsewhere(name: str) -> str:
+    """Return what is written for a function that NumPy has elsewhere, or others have."""
+    for part in ("linalg", "fft"):
+        if f"numpy.{part}.{name}" in MEANINGS:
+            return f"`np.{part}.{name}`"
+    return _OF_OTHERS.get(name, "")
 
 
 def known_names(module: str) -> list[str]:
