@@ -53,7 +53,7 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
     open: bool = False
     """Whether one of them has its dtype because of what it meets."""
     precision: DType | None = None
-    """The floating-point dtype that the kernel's result is declared to have."""
+    """The floating-point dtype of the kernel, by its signature."""
 
     def message(self) -> str:
         """The two dtypes."""
@@ -115,7 +115,7 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
     dtype: DType
     remedy: str = ""
     precision: DType | None = None
-    """The floating-point dtype that the kernel's result is declared to have."""
+    """The floating-point dtype of the kernel, by its signature."""
 
     def message(self) -> str:
         """What does not fit where."""
@@ -226,7 +226,7 @@ class NegativePowerOfInteger(Diagnostic, code="PSC410"):
     base: ArrayType
     exponent: int
     precision: DType | None = None
-    """The floating-point dtype that the kernel's result is declared to have."""
+    """The floating-point dtype of the kernel, by its signature."""
 
     def message(self) -> str:
         """Base and exponent."""
@@ -380,7 +380,7 @@ class StoreChangesKind(Diagnostic, code="PSC413"):
     open: bool
     """Whether the array has no dtype yet, and the value would give it a lower kind."""
     precision: DType | None = None
-    """The floating-point dtype that the kernel's result is declared to have."""
+    """The floating-point dtype of the kernel, by its signature."""
 
     def message(self) -> str:
         """What is stored into what."""

@@ -119,8 +119,8 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
             return f"sizes are aligned at the last axis; `{changed}` has an axis of size 1 there"
         arrays = [shape for shape in self.shapes if shape]
         if len(arrays) == 2 and min(map(len, arrays)) != max(ranks):
-            short, other = sorted(arrays, key=len)
-            if _fit((*short, 1), other):
+            lesser, greater = sorted(arrays, key=len)
+            if _fit((*lesser, 1), greater):
                 return "sizes are aligned at the last axis; `x[:, None]` adds one at the end"
         return None
 

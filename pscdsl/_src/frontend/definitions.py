@@ -891,12 +891,15 @@ def _spelled(
 
 
 def _precision(signature: Signature, types: Instantiation) -> DType | None:
-    """The one floating-point dtype that the result is declared to have, None if it has several."""
+    """The floating-point dtype of the result, or else of the parameters; None if it is not one."""
     result = own_result(signature)
-    asked = [] if result is None else [each.dtype for each in arrays_of(result)]
-    found = {types.dtypes.get(each.name, each) for each in asked}
-    floats = [each.real for each in found if isinstance(each, DType) and each.is_inexact]
-    return floats[0] if len({*floats}) == 1 else None
+    for specs in ([] if result is None else [result], [each.spec for each in signature.parameters]):
+        asked = [each.dtype for spec in specs for each in arrays_of(spec)]
+        found = [types.dtypes.get(each.name, each) for each in asked]
+        floats = {each.real for each in found if isinstance(each, DType) and each.is_inexact}
+        if floats:
+            return floats.pop() if len(floats) == 1 else None
+    return None
 
 
 def taken(value: Weak, declared: ArrayType) -> Value:
