@@ -666,7 +666,8 @@ def repair(facts: Assumptions, found: ArrayType, wanted: ArrayType, subject: str
     claim = may_be_equal(facts, found.shape, wanted.shape)
     if claim is not None:
         return f"if they are one size, give it one name in the signature, or `assert {claim}`"
-    if broadcasts(facts, found.shape, wanted.shape):
+    is_repeated = found.rank in (0, wanted.rank)  # rows of no other array are meant
+    if is_repeated and broadcasts(facts, found.shape, wanted.shape):
         return f"{subject} through `np.broadcast_to(…, {_written(wanted.shape)})`"
     return ""
 

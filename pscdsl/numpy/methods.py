@@ -286,6 +286,7 @@ INSTEAD: Final[dict[str, str]] = {
         "block_until_ready contiguous cpu cuda requires_grad requires_grad_".split(),
         "leave it out",
     ),
+    "append": "`np.append({x}, value)` is a longer one; in a loop, store: `{x}[i] = value`",
     "backward": "`psc.grad(f)` is the derivative of a function",
     "bool": "`{x}.astype(bool)`",
     "chunk": "`np.split({x}, n, axis)`",

@@ -190,8 +190,8 @@ REFUSED = (
     ("x * Mode.A", "PSC110", "`Mode.A`", "`.value`", "x * Mode.A.value"),
     ("Mode(9)", "PSC111", "the class `Mode`", "name a member: `Mode.NAME`", None),
     (
-        *("np.concatenate(x, x)", "PSC120", "takes a sequence of arrays"),
-        *("`np.concatenate([x, y])`", "np.concatenate([x, x])"),
+        *("np.concatenate(x, x)", "PSC120", "takes its arrays as one list"),
+        *("`np.concatenate([x, x])`", "np.concatenate([x, x])"),
     ),
     ("hasattr(x, 'shape')", "PSC101", "`hasattr`", "leave it out", None),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dtypes import is_dtype_name
 
 LOOPS = "a `for` statement over the array or the `range` loops for any size, as does `psc.map`"
 
@@ -143,6 +144,8 @@ class UnknownName(Diagnostic, code="PSC102"):
         size = dict(self.spelling).get(self.name)
         if size is not None:
             return f"`{self.name}` names a size in annotations alone: here it is `{size}`"
+        if is_dtype_name(self.name):
+            return f"`from pscdsl import {self.name}`"
         return "import or define it, or take it as a parameter"
 
 

@@ -483,6 +483,8 @@ class ReturnShape(Diagnostic, code="PSC303"):
             return None  # which type it is depends on the static values
         if self.instead or self.rewrite.startswith("add `assert"):
             return self.instead or self.rewrite
+        if 0 in self.found.shape:
+            return self.rewrite or None  # nobody means to return nothing
         declare = f"declare {self.found}"
         return f"{declare}, or {self.rewrite}" if self.rewrite else declare
 

@@ -857,6 +857,15 @@ _FUNCTIONS: Final = frozenset("f fun body_fun cond_fun true_fun false_fun".split
 
 def in_order(failure: Failure, function: Any, args: Sequence[Any]) -> Failure:
     """What is said of a combinator whose arguments stand in another order."""
+    if isinstance(function, Meaning) and function.name.startswith("pscdsl.random."):
+        place, shapes = function.place("shape"), [is_tuple(load(each)) for each in args]
+        if place is not None and any(shapes) and not any(shapes[place : place + 1]):
+            short = function.name.replace("pscdsl.", "psc.")
+            problem = f"takes its shape as argument {place + 1}"
+            names = [name for name in function.signature.parameters if name != "here"]
+            order = ", ".join(names[: max(place + 1, len(args))])
+            instead = f"the order is `{short}({order})`"
+            return Failure(BadArguments(function=short, problem=problem, instead=instead))
     if not isinstance(function, StaticFunction) or not function.name.startswith("psc."):
         return failure
     parameters = [*inspect.signature(function.body).parameters.values()][1:]

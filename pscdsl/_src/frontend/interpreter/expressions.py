@@ -263,7 +263,9 @@ def _with_part(frame: Frame, node: ast.expr, part: ast.AST, failure: Failure) ->
             if isinstance(frame.session.ledger.latest(part), Bound):
                 return Failure(finding.replaced(instead=f"`{text(part)}()` calls it"))
     held = frame.names.get(part.id, POISON) if isinstance(part, ast.Name) else POISON
-    if isinstance(node, ast.Call) and is_tuple(held) and finding.code in ("PSC300", "PSC401"):
+    called = frame.session.ledger.latest(node.func) if isinstance(node, ast.Call) else None
+    taken = isinstance(called, Meaning) and called.name.startswith("numpy.") and is_tuple(held)
+    if isinstance(node, ast.Call) and taken and finding.code in ("PSC300", "PSC401"):
         problem = f"takes one array, not {describe(held)}"
         instead = f"`{text(part)}[0]` is the first of them"
         name = text(node.func)
