@@ -24,7 +24,14 @@ from pscdsl._src.ir.builder import (
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.program import Literal, Scalar
-from pscdsl._src.language.meanings import Meaning, as_dtype, describe, function, may_be_none
+from pscdsl._src.language.meanings import (
+    Meaning,
+    as_dtype,
+    describe,
+    function,
+    may_be_none,
+    near_keyword,
+)
 from pscdsl._src.primitives.shaping import Constant
 from pscdsl.numpy.shorthand import cast, joined, listed, reshaped
 from pscdsl.typing.array_types import Shape
@@ -577,6 +584,7 @@ def refuse_missing(function: Meaning, called: str, given: Mapping[str, Any]) -> 
         if keyword not in parameters and keyword in _of_numpy(called):
             problem = f"has no keyword `{keyword}` here, which NumPy's function has"
             instead = _instead(called.removeprefix("numpy."), keyword, value)
+            instead = instead or near_keyword(keyword, parameters)
             raise Failure(BadArguments(function=called, problem=problem, instead=instead))
 
 

@@ -150,14 +150,20 @@ def not_taken(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     return f"does not take these arguments: {', '.join(given)}"
 
 
-_TORCH: Final = {"dim": ("axis", "axes"), "dims": ("axes", "axis")}
-"""What NumPy calls parameters of PyTorch whose names are not alike."""
+_ELSEWHERE: Final = {
+    "dim": ("axis", "axes"),
+    "dims": ("axes", "axis"),
+    "size": ("shape",),
+    "low": ("minval",),
+    "high": ("maxval",),
+}
+"""What parameters of PyTorch, and of NumPy's random numbers, are called here, if not alike."""
 
 
 def near_keyword(name: str, known: Iterable[str]) -> str:
     """The question whether another keyword is meant, empty if none is alike."""
     names = sorted(known)
-    near = [each for each in _TORCH.get(name, ()) if each in names]
+    near = [each for each in _ELSEWHERE.get(name, ()) if each in names]
     near = near or (get_close_matches(name, names, 1) if name else [])
     return f"did you mean `{near[0]}`?" if near else ""
 
