@@ -599,7 +599,7 @@ def _squeezed(c: Value, given: Value, name: str) -> Value:
     if count == 0 or at_least(facts, count, 2):
         return c
     why = instance(facts, Fact("<=", 2, count))
-    what = "more than one variable, that is a result with axes,"
+    what = "more than one variable, each a row unless `rowvar=False` is given,"
     raise Failure(
         TooFewElements(function=name, given=given.type, size=count, needed=2, what=what, why=why)
     )

@@ -262,6 +262,8 @@ def _with_part(frame: Frame, node: ast.expr, part: ast.AST, failure: Failure) ->
         if not finding.instead and "the method" in finding.message():
             if isinstance(frame.session.ledger.latest(part), Bound):
                 return Failure(finding.replaced(instead=f"`{text(part)}()` calls it"))
+        if not finding.instead and isinstance(frame.session.ledger.latest(part), Meaning):
+            return Failure(finding.replaced(instead=f"`{text(part)}(…)` calls it"))
     held = frame.names.get(part.id, POISON) if isinstance(part, ast.Name) else POISON
     called = frame.session.ledger.latest(node.func) if isinstance(node, ast.Call) else None
     taken = isinstance(called, Meaning) and called.name.startswith("numpy.") and is_tuple(held)
