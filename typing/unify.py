@@ -84,10 +84,39 @@ class _Demand:
 
 def match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptions) -> Match:
     """Fit a signature to the types of its arguments; a Failure says which one does not fit."""
+    try:
+        return _match(signature, arguments, facts)
+    except Failure as failure:
+        raise _swapped(signature, arguments, facts, failure) from None
+
+
+def _match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptions) -> Match:
     matching = _Matching(signature, facts)
     for parameter in signature.parameters:
         matching.visit(parameter.spec, arguments[parameter.name], parameter.name)
     return matching.finish()
+
+
+def _swapped(
+    signature: Signature, arguments: Mapping[str, Type], facts: Assumptions, failure: Failure
+) -> Failure:
+    """The failure, with the one argument that stands in the place of another, if there is one."""
+    (finding, *others) = failure.diagnostics
+    if others or not isinstance(finding, ArgumentShape | ArgumentDtype):
+        return failure
+    own = finding.argument
+    fitting: list[str] = []
+    for parameter in signature.parameters if own in arguments else ():
+        other = parameter.name
+        if arguments[other] == arguments[own]:
+            continue
+        exchanged = {**arguments, own: arguments[other], other: arguments[own]}
+        try:
+            _match(signature, exchanged, facts)
+        except Failure:
+            continue
+        fitting.append(other)
+    return Failure(finding.replaced(swapped=fitting[0])) if len(fitting) == 1 else failure
 
 
 class _OwnSizes:

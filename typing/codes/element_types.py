@@ -560,6 +560,8 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
     argument: str
     declared: str
     given: ArrayType
+    swapped: str = ""
+    """The other argument with which it fits in the other order."""
 
     def message(self) -> str:
         """Which argument, and both types."""
@@ -570,6 +572,8 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
 
     def help(self) -> str:
         """The cast; a key has none."""
+        if self.swapped:
+            return f"`{self.argument}` and `{self.swapped}` fit in the other order"
         if self.declared.startswith(KEY.name):
             return "keys come from `psc.random.key(seed)` and `psc.random.split(key)`"
         if self.given.dtype is KEY:

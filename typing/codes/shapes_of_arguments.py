@@ -415,6 +415,13 @@ class ArgumentShape(Diagnostic, code="PSC302"):
     declared: str
     given: ArrayType
     why: str
+    swapped: str = ""
+    """The other argument with which it fits in the other order."""
+
+    def help(self) -> str | None:
+        """The order, if that is all that is wrong."""
+        order = f"`{self.argument}` and `{self.swapped}` fit in the other order"
+        return order if self.swapped else None
 
     def message(self) -> str:
         """Which argument, and both types."""
