@@ -891,15 +891,16 @@ def _spelled(
 
 
 def _precision(signature: Signature, types: Instantiation) -> DType | None:
-    """The floating-point dtype of the result, or else of the parameters; None if it is not one."""
+    """The floating-point dtype of the result, or of the parameters where none is declared.
+
+    None if there are several.
+    """
     result = own_result(signature)
-    for specs in ([] if result is None else [result], [each.spec for each in signature.parameters]):
-        asked = [each.dtype for spec in specs for each in arrays_of(spec)]
-        found = [types.dtypes.get(each.name, each) for each in asked]
-        floats = {each.real for each in found if isinstance(each, DType) and each.is_inexact}
-        if floats:
-            return floats.pop() if len(floats) == 1 else None
-    return None
+    specs = [each.spec for each in signature.parameters] if result is None else [result]
+    asked = [each.dtype for spec in specs for each in arrays_of(spec)]
+    found = [types.dtypes.get(each.name, each) for each in asked]
+    floats = {each.real for each in found if isinstance(each, DType) and each.is_inexact}
+    return floats.pop() if len(floats) == 1 else None
 
 
 def taken(value: Weak, declared: ArrayType) -> Value:
