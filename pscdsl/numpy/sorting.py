@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -557,6 +559,10 @@ def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
         if not all(isinstance(each, int | float | np.generic) for each in known):
             problem = "takes edges that are numbers, or one array of them"
             raise Failure(BadArguments(function="numpy.histogram", problem=problem))
+        # Not `>`: a NaN is in no order.
+        if not all(first <= second for first, second in pairwise(known)):
+            problem = "takes edges that increase"
+            raise Failure(BadArguments(function="numpy.histogram", problem=problem))
         edges = in_dtype(here, known, dtype)
     elif isinstance(bins, Value | Weak):
         edges = bins.at(dtype) if isinstance(bins, Weak) else cast(bins, dtype)
@@ -580,12 +586,25 @@ def _bounds(a: Value, bounds: Any, dtype: DType) -> tuple[Value, Value]:
         if pair is None or len(pair) != 2:
             problem = f"takes a `range` of two numbers, not {describe(bounds)}"
             raise Failure(BadArguments(function="numpy.histogram", problem=problem))
+        _require_range(pair)
         first, last = (e.add(filled(x, 0, ()), each) for each in pair)
     single = e.equal(first, last)
     return (
         where(single, e.subtract(first, 0.5), first),
         where(single, e.add(last, 0.5), last),
     )
+
+
+def _require_range(pair: Sequence[Any]) -> None:
+    """Refuse known bounds of a range that are not finite, or of which the first is larger."""
+    known = [bound for bound in pair if isinstance(bound, int | float | np.generic)]
+    if not all(math.isfinite(bound) for bound in known):
+        problem = "takes a `range` of finite numbers"
+    elif len(known) == 2 and known[0] > known[1]:
+        problem = "takes a `range` of which the first number is the smaller one"
+    else:
+        return
+    raise Failure(BadArguments(function="numpy.histogram", problem=problem))
 
 
 def _even(first: Value, last: Value, count: Size) -> Value:

@@ -230,6 +230,22 @@ def test_histograms_of_other_things() -> None:
     agree(counts, np.zeros(3, np.int64))
 
 
+def test_histograms_up_to_infinity() -> None:
+    x = np.array([0.5, 1.0, 2.0, np.inf, -np.inf, 0.0, -3.0])
+    for edges in ([0.0, 1.0, np.inf], [-np.inf, 0.0, np.inf], [-np.inf, -1.0]):
+        check("numpy.histogram", x, edges)
+        check("numpy.histogram", x, np.array(edges), symbolic=False)
+    bounds: Any
+    for bounds in ((0.0, np.inf), (-np.inf, 0.0), (np.nan, 1.0), (1.0, 0.0)):
+        with pytest.raises(ValueError, match=r"finite|larger"):
+            np.histogram(x, 3, range=bounds)
+        refused(BadArguments, "numpy.histogram", x, 3, range=bounds)
+        refused(BadArguments, "numpy.histogram_bin_edges", x, 3, range=bounds)
+        refused(BadArguments, "numpy.histogram2d", x, x, 3, range=(bounds, (0.0, 1.0)))
+    for edges in ([1.0, 0.5, 2.0], [0.0, np.nan, 1.0]):
+        refused(BadArguments, "numpy.histogram", x, edges)
+
+
 @pytest.mark.parametrize("code", ["i1", "u1", "i4", "u4", "i8", "u8"])
 def test_bincount(code: str) -> None:
     x = np.array([1, 2, 2, 9, 0, 120], code)
