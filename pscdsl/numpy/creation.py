@@ -526,9 +526,7 @@ def geomspace(
             numbers = _ending(numbers, last, count)
         return _placed("numpy.geomspace", numbers, axis)
 
-    if (
-        dtype is not None and dtype.is_complex
-    ):  # else real numbers of two signs have nothing between
+    if dtype is not None and dtype.is_complex:
         start, stop = (in_dtype(here, end, C128) for end in (start, stop))
     return _in_wanted(here, (start, stop), dtype, build)
 
