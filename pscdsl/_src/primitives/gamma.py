@@ -119,7 +119,7 @@ def stirling_error(m: Arithmetic, x: Number) -> Number:
 
 
 def log_gamma_growth(m: Arithmetic, x: Number, h: Number) -> Number:
-    """log gamma(x + h) less log gamma(x), with relative accuracy for small h; both are positive."""
+    """Return log gamma(x + h) - log gamma(x) of positive numbers, right to the last digits of h."""
     near = x < LARGE
     factor, product, change = m.where(near, x, 1.0), 1.0, 0.0
     for _ in range(int(LARGE)):
