@@ -568,11 +568,15 @@ def _beta_inside(m: Arithmetic, a: Number, b: Number, x: Number) -> tuple[Number
     fraction = m.exp(logarithm) / first * _beta_fraction(m, first, second, place, wanted)
     rest = _beta_series(m, first, second, place, by_series)
     series = m.exp(logarithm - second * m.where(swapped, log_x, log_y)) / first * (1 + first * rest)
-    small = m.where(first <= 1, first, 1.0)
-    growth = log_gamma_growth(m, second, small) - log_gamma_1p(m, small) + m.log1p(small * rest)
-    direct = by_series & (first <= 1)
+    small = m.where(first < LARGE, first, 1.0)
+    factorial = m.where(
+        small < 2, log_gamma_1p(m, m.where(small < 2, small, 1.0)), log_gamma(m, small + 1)
+    )
+    growth = log_gamma_growth(m, second, small) - factorial + m.log1p(small * rest)
+    power = m.power(place, small)
+    direct = by_series & (first < LARGE) & (power > m.choose(1e-30, 1e-290))
     part = m.where(by_series, series, fraction)
-    part = m.where(direct, m.power(place, small) * m.exp(growth), part)
+    part = m.where(direct, power * m.exp(growth), part)
     part = m.where(uniform, _beta_uniform_tail(m, a, b, x, exponent), part)
     part = m.where(part > 1, 1.0, part)  # by rounding
     whole = small * m.where(swapped, log_y, log_x) + growth
