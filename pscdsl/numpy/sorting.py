@@ -597,7 +597,7 @@ def _bounds(a: Value, bounds: Any, dtype: DType) -> tuple[Value, Value]:
 
 def _require_range(pair: Sequence[Any]) -> None:
     """Refuse known bounds of a range that are not finite, or of which the first is larger."""
-    known = [bound for bound in pair if isinstance(bound, int | float | np.generic)]
+    known: list[Any] = [bound for bound in pair if isinstance(bound, int | float | np.generic)]
     if not all(math.isfinite(bound) for bound in known):
         problem = "takes a `range` of finite numbers"
     elif len(known) == 2 and known[0] > known[1]:
