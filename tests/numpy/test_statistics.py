@@ -35,7 +35,7 @@ from tests.support.numpy_differential import (
     theirs,
     with_axis,
 )
-from tests.support.numpy_harness import S, build, run, run_compiled, run_symbolic
+from tests.support.numpy_harness import S, Static, build, run, run_compiled, run_symbolic
 
 FEW = settings(max_examples=30, deadline=None)
 FRACTIONS: list[Any] = [0.0, 0.1, 0.5, 0.7, 1.0, [0.0, 0.3, 1.0], [[0.1, 0.2], [0.3, 0.9]]]
@@ -245,6 +245,7 @@ def test_histograms_up_to_infinity() -> None:
         refused(BadArguments, "numpy.histogram2d", x, x, 3, range=(bounds, (0.0, 1.0)))
     for edges in ([1.0, 0.5, 2.0], [0.0, np.nan, 1.0]):
         refused(BadArguments, "numpy.histogram", x, edges)
+        refused(BadArguments, "numpy.histogram", x, Static(np.array(edges)))
 
 
 @pytest.mark.parametrize("code", ["i1", "u1", "i4", "u4", "i8", "u8"])

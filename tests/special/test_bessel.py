@@ -197,7 +197,7 @@ def test_derivatives_of_j_and_i_of_the_highest_order() -> None:
 def test_high_orders_of_i_are_finite_in_single_precision() -> None:
     """Where those of low orders are not."""
     for order, x in ((99, 122.0), (99, 126.5), (90, 119.0), (80, 115.0)):
-        found = run_compiled("pscdsl.special.iv", order, np.array([x], np.float32))
+        found: Any = run_compiled("pscdsl.special.iv", order, np.array([x], np.float32))
         np.testing.assert_allclose(found, float(mp.besseli(order, x)), rtol=1e-4)
 
 
