@@ -504,7 +504,8 @@ def as_array(x: object, name: str, parameter: str) -> Value:
     if not items:
         what = describe(x) if items is None else "an empty list"
         problem = f"takes an array as `{parameter}`, not {what}"
-        raise Failure(BadArguments(function=name, problem=problem))
+        instead = "" if items is None else "write `np.array([])`"
+        raise Failure(BadArguments(function=name, problem=problem, instead=instead))
     numbers = _literals(items)
     if numbers is not None:
         first = _first(items)
