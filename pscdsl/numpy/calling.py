@@ -23,7 +23,7 @@ from pscdsl._src.ir.builder import (
     weakened,
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
-from pscdsl._src.ir.program import Literal, Scalar
+from pscdsl._src.ir.program import Literal, Scalar, fit
 from pscdsl._src.language.meanings import (
     Meaning,
     as_dtype,
@@ -40,6 +40,7 @@ from pscdsl.typing.codes.element_types import (
     CastDropsImaginaryPart,
     DtypeNotAccepted,
     DtypesDiffer,
+    ScalarDoesNotFit,
 )
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -295,6 +296,8 @@ def as_operand(here: Builder, x: Any) -> Value | Weak:
 
 def in_dtype(here: Builder, x: Any, dtype: DType) -> Value:
     """An argument in a dtype, by a cast where need be; what is open is made in it."""
+    if dtype.is_integer and isinstance(x, float):
+        x = whole(x, dtype)
     x = as_operand(here, x)
     if x.dtype is KEY:
         raise Failure(DtypeNotAccepted(function="astype", given=x.type, accepts="numeric or bool"))
@@ -307,6 +310,14 @@ def in_dtype(here: Builder, x: Any, dtype: DType) -> Value:
     if x.dtype.is_complex and dtype.is_number and not dtype.is_complex:
         raise Failure(CastDropsImaginaryPart(given=x.type, wanted=dtype))
     return cast(x, dtype)
+
+
+def whole(number: float, dtype: DType) -> Scalar:
+    """Return the integer part of a known number; a Failure if the dtype does not hold it."""
+    low, high = dtype.range
+    if isinstance(number, float) and not (math.isfinite(number) and low - 1 < number < high + 1):
+        raise Failure(ScalarDoesNotFit(scalar=repr(float(number)), dtype=dtype))
+    return fit(math.trunc(number), dtype)
 
 
 def cast_in_kind(name: str, x: Value, dtype: DType) -> Value:
@@ -500,7 +511,8 @@ def as_array(x: object, name: str, parameter: str) -> Value:
     if not items:
         what = describe(x) if items is None else "an empty list"
         problem = f"takes an array as `{parameter}`, not {what}"
-        raise Failure(BadArguments(function=name, problem=problem))
+        instead = "" if items is None else "write `np.array([])`"
+        raise Failure(BadArguments(function=name, problem=problem, instead=instead))
     numbers = _literals(items)
     if numbers is not None:
         first = _first(items)

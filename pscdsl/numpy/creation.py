@@ -37,6 +37,7 @@ from pscdsl.numpy.calling import (
     normalize_axis,
     of_arrays,
     require_fitting,
+    whole,
 )
 from pscdsl.numpy.elementwise import require, to_inexact, with_i64
 from pscdsl.numpy.indexing import known_places
@@ -56,9 +57,9 @@ from pscdsl.numpy.shorthand import (
     transposed,
     where,
 )
-from pscdsl.typing.array_types import Shape, size_of
+from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
-from pscdsl.typing.codes.element_types import ScalarDoesNotFit
+from pscdsl.typing.codes.element_types import CastDropsImaginaryPart, ScalarDoesNotFit
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.limits import NotSupported
@@ -71,7 +72,7 @@ from pscdsl.typing.codes.shapes import (
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import BOOL, F64, I32, I64, DType, Kind
+from pscdsl.typing.dtypes import BOOL, C128, F64, I32, I64, DType, Kind
 from pscdsl.typing.python_containers import is_sequence, is_slice, is_tuple
 
 # New arrays: filled, from numbers and lists, evenly spaced, of indices and coordinates.
@@ -297,9 +298,12 @@ def _constant(
     kind = max([kind_of(number) for number in numbers], default=Kind.FLOAT)
 
     def at(wanted: DType) -> Value:
-        if wanted.is_integer and kind is Kind.INT:
+        if kind is Kind.COMPLEX and wanted.is_number and not wanted.is_complex:
+            given = ArrayType(C128, shape)
+            raise Failure(CastDropsImaginaryPart(given=given, wanted=wanted))
+        if wanted.is_integer:
             for number in numbers:
-                here.literal(number, wanted)  # refuses what does not fit
+                whole(number, wanted)  # type: ignore[arg-type]
         with np.errstate(all="ignore"):
             try:
                 plain: Any = np.array(numbers, np.complex128 if kind is Kind.COMPLEX else None)
@@ -309,8 +313,6 @@ def _constant(
                 raise Failure(
                     ScalarDoesNotFit(scalar="an integer this large", dtype=wanted)
                 ) from None
-            if kind is Kind.COMPLEX and not wanted.is_complex:
-                plain = plain.real
             converted = plain.astype(to_numpy(wanted)).reshape(shape)
             finite = np.isfinite(plain) if plain.dtype != object else True
             lost = finite & ~np.isfinite(converted).reshape(plain.shape)
@@ -524,6 +526,8 @@ def geomspace(
             numbers = _ending(numbers, last, count)
         return _placed("numpy.geomspace", numbers, axis)
 
+    if dtype is not None and dtype.is_complex:
+        start, stop = (in_dtype(here, end, C128) for end in (start, stop))
     return _in_wanted(here, (start, stop), dtype, build)
 
 
@@ -537,12 +541,16 @@ def _spiral(first: Value, last: Value, count: Size, endpoint: bool) -> Value:
 
 
 def _in_wanted(here: Builder, operands: Sequence[Any], dtype: Any, build: Any) -> Value | Weak:
-    """Computed in a floating-point dtype, then cast if another one is wanted."""
-    if dtype is None or dtype.is_inexact:
-        return met(here, operands, dtype, build, Kind.FLOAT)
-    numbers = met(here, operands, F64, build)
+    """Computed in the dtype that the operands have in NumPy, then cast if another one is wanted."""
+    if dtype is None:
+        return met(here, operands, None, build, Kind.FLOAT)
+    arrays = [as_operand(here, operand) for operand in operands]
+    own = {array.dtype for array in arrays}
+    if len(own) > 1 or not all(isinstance(x, Value) and x.dtype.is_inexact for x in arrays):
+        own = {C128 if any(array.dtype.is_complex for array in arrays) else F64}
+    numbers = met(here, arrays, own.pop(), build)
     assert isinstance(numbers, Value)
-    return cast(numbers, dtype)
+    return in_dtype(here, numbers, dtype)
 
 
 def _between(

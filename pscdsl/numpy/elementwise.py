@@ -146,6 +146,14 @@ def _signs(x: Value) -> Any:
     return where(e.equal(x, 0), zero, found)
 
 
+def _spacing(x: Value) -> Any:
+    """The distance to the next number away from zero, as a number of the same sign."""
+    size = e.absolute(x)
+    above = e.nextafter(size, filled(size, inf))
+    # A difference would be zero where subnormal numbers are.
+    return e.copysign(where(e.equal(x, 0), above, e.subtract(above, size)), x)
+
+
 def _nearest(x: Value) -> Any:
     if not x.dtype.is_complex:
         return e.round_even(x)
@@ -180,6 +188,7 @@ _unary("cbrt", "The real cube root.", e.cbrt, "floating", to_inexact)
 _binary("arctan2 atan2", "The angle of the point (x2, x1).", e.atan2, "floating", to_inexact)
 _binary("copysign", "`x1` with the sign of `x2`.", e.copysign, "floating", to_inexact)
 _binary("nextafter", "The number after `x1` towards `x2`.", e.nextafter, "floating", to_inexact)
+_unary("spacing", "The distance to the next number.", _spacing, "floating", to_inexact)
 
 # Arithmetic.  Sums and products of bools are NumPy's: or, and.
 add = _binary("add", "The sum; of bools, or.", _for_bools(e.bitwise_or, e.add), "any")

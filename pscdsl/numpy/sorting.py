@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,7 +56,7 @@ from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer, TooFewElement
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import C64, C128, I32, I64, U32, DType, Kind
-from pscdsl.typing.python_containers import is_known_array, is_sequence
+from pscdsl.typing.python_containers import NDArray, is_known_array, is_sequence
 
 # Order: sorting, places of extrema, the largest few.
 #
@@ -557,8 +559,11 @@ def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
         if not all(isinstance(each, int | float | np.generic) for each in known):
             problem = "takes edges that are numbers, or one array of them"
             raise Failure(BadArguments(function="numpy.histogram", problem=problem))
+        _require_increasing(known)
         edges = in_dtype(here, known, dtype)
     elif isinstance(bins, Value | Weak):
+        if isinstance(bins, Known) and bins.ndim == 1:
+            _require_increasing(bins.numbers)
         edges = bins.at(dtype) if isinstance(bins, Weak) else cast(bins, dtype)
     else:
         problem = f"takes a number of bins or their edges, not {describe(bins)}"
@@ -566,6 +571,13 @@ def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
     require_vector(edges, "numpy.histogram", "an array of edges")
     require_count(edges, 0, 2, "an array of edges", "numpy.histogram")
     return edges
+
+
+def _require_increasing(edges: Sequence[Any] | NDArray) -> None:
+    """Refuse known edges of bins of which one is below the one before, or NaN."""
+    if not all(first <= second for first, second in pairwise(edges)):
+        problem = "takes edges that increase"
+        raise Failure(BadArguments(function="numpy.histogram", problem=problem))
 
 
 def _bounds(a: Value, bounds: Any, dtype: DType) -> tuple[Value, Value]:
@@ -580,12 +592,25 @@ def _bounds(a: Value, bounds: Any, dtype: DType) -> tuple[Value, Value]:
         if pair is None or len(pair) != 2:
             problem = f"takes a `range` of two numbers, not {describe(bounds)}"
             raise Failure(BadArguments(function="numpy.histogram", problem=problem))
+        _require_range(pair)
         first, last = (e.add(filled(x, 0, ()), each) for each in pair)
     single = e.equal(first, last)
     return (
         where(single, e.subtract(first, 0.5), first),
         where(single, e.add(last, 0.5), last),
     )
+
+
+def _require_range(pair: Sequence[Any]) -> None:
+    """Refuse known bounds of a range that are not finite, or of which the first is larger."""
+    known: list[Any] = [bound for bound in pair if isinstance(bound, int | float | np.generic)]
+    if not all(math.isfinite(bound) for bound in known):
+        problem = "takes a `range` of finite numbers"
+    elif len(known) == 2 and known[0] > known[1]:
+        problem = "takes a `range` of which the first number is the smaller one"
+    else:
+        return
+    raise Failure(BadArguments(function="numpy.histogram", problem=problem))
 
 
 def _even(first: Value, last: Value, count: Size) -> Value:

@@ -217,8 +217,8 @@ def _order(name: str, v: Any) -> float:
     if not isinstance(known, int | float) or (name == "jv" and not whole):
         problem = f"takes an order that is {rule} known while checking, not {describe(v)}"
         raise Failure(BadArguments(function=full, problem=problem))
-    if not abs(known) <= MOST_ORDER - 1:  # derivatives have the next ones
-        problem = f"takes orders up to {MOST_ORDER - 1} here, not {describe(v)}"
+    if not abs(known) <= MOST_ORDER:
+        problem = f"takes orders up to {MOST_ORDER} here, not {describe(v)}"
         raise Failure(BadArguments(function=full, problem=problem))
     return float(known)
 

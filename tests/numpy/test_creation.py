@@ -17,7 +17,12 @@ from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing import dtypes
 from pscdsl.typing.assumptions import Fact
-from pscdsl.typing.codes.element_types import DtypesDiffer, NoSuchDType, ScalarDoesNotFit
+from pscdsl.typing.codes.element_types import (
+    CastDropsImaginaryPart,
+    DtypesDiffer,
+    NoSuchDType,
+    ScalarDoesNotFit,
+)
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.codes.shapes import (
@@ -29,7 +34,7 @@ from pscdsl.typing.codes.shapes import (
 )
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import name
-from pscdsl.typing.dtypes import BOOL, F32, F64, I32, U8, DType
+from pscdsl.typing.dtypes import BOOL, C64, F32, F64, I32, U8, DType
 from tests.support.numpy_harness import S, Static, build, run, run_compiled, run_symbolic
 
 ANCHOR = np.zeros((), np.float64)
@@ -243,6 +248,44 @@ def test_linspace_ends_exactly() -> None:
         got = run("numpy.linspace", 0.1, 0.7, 11, dtype=dtype)
         assert got[0] == to_numpy(dtype).type(0.1)
         assert got[-1] == to_numpy(dtype).type(0.7)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.F16, F32, F64, I32])
+def test_spaced_numbers_are_cast_last(dtype: DType) -> None:
+    """They are computed in the dtype of their ends, which is f64 of Python's numbers."""
+    single, double = (np.array([0.1, 3.0], plain) for plain in (np.float32, np.float64))
+    wanted: Any = to_numpy(dtype)
+    for first, last in ((0.1, 3.3), single, double):
+        exact: Any = np.linspace(first, last, 50, dtype=wanted)
+        got = run("numpy.linspace", first, last, 50, dtype=dtype)
+        np.testing.assert_allclose(got, exact, rtol=1.2e-7)
+    for of in ("linspace", "logspace", "geomspace"):
+        got = run(f"numpy.{of}", 0.5, 2.5, 50, dtype=dtype)
+        if dtype is F64:
+            same(getattr(np, of)(0.5, 2.5, 50), got, 1e-14)
+        else:
+            np.testing.assert_array_equal(got, getattr(np, of)(0.5, 2.5, 50, dtype=wanted))
+    same(np.linspace(0, 2j, 3, dtype=np.complex64), run("numpy.linspace", 0, 2j, 3, dtype=C64))
+    assert rejected(CastDropsImaginaryPart, "numpy.linspace", 0, 2j, 3, dtype=F32)
+    same(np.geomspace(-1, 1, 3, dtype=complex), run("numpy.geomspace", -1, 1, 3, dtype=dtypes.C128))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e300, 2.0**63, -129.0])
+def test_floats_that_are_no_integers(number: float) -> None:
+    for dtype in (U8, dtypes.I8, dtypes.I64):
+        if dtype is dtypes.I64 and number == -129:
+            continue
+        for values in ([number], [[1.0, number]], number, [1, number], [np.float64(2.0), number]):
+            for function in ("numpy.array", "numpy.asarray"):
+                assert rejected(ScalarDoesNotFit, function, values, dtype)
+    same(np.array([-1.5, 127.9], np.int8), run("numpy.array", [-1.5, 127.9], dtypes.I8))
+    same(np.array([-0.5, 255.9], np.uint8), run("numpy.array", [-0.5, 255.9], U8))
+
+
+def test_complex_numbers_that_are_no_others() -> None:
+    for dtype in (F32, F64, I32):
+        assert rejected(CastDropsImaginaryPart, "numpy.array", [1j, 2.0], dtype)
+    same(np.array([1j, 0.0], bool), run("numpy.array", [1j, 0.0], BOOL))
 
 
 def test_arrays_of_computed_numbers() -> None:

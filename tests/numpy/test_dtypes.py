@@ -44,8 +44,8 @@ NAMES = sorted(
 ELSEWHERE = {"apply_along_axis", "apply_over_axes", "empty_like", "ndarray.view"}
 """Functions of functions, and what has no values."""
 OTHER_VALUES = set(
-    # signs of vectors, a choice of NumPy's, what wraps around, or overflows in f16, in NumPy
-    "linalg.eig linalg.eigh linalg.eigvals argpartition trapezoid unwrap ldexp".split()
+    # signs of vectors, a choice of NumPy's, what wraps around, overflows in f16 or is its precision
+    "linalg.eig linalg.eigh linalg.eigvals argpartition trapezoid unwrap ldexp spacing".split()
 )
 ACCEPTED = {"linalg.cholesky", "linalg.inv", "linalg.tensorinv"}
 """What NumPy refuses for the sake of values."""

@@ -114,6 +114,21 @@ def test_functions_of_two_in_floating_point(code: str) -> None:
         close(wanted, run(f"numpy.{name}", x, y))
 
 
+@pytest.mark.parametrize("code", ["f2", "f4", "f8"])
+def test_spacing(code: str) -> None:
+    limits: Any = np.finfo(code)
+    normal = float(limits.tiny) / float(limits.eps)
+    sizes = [0.1, 1.0, 3.0, 4.0, normal, float(limits.max), INF, NAN]
+    if code != "f2":  # of which NumPy looks towards infinity, not away from zero
+        sizes += [-size for size in sizes]
+    x = np.array(sizes, code)
+    for runner in (run, run_compiled):
+        np.testing.assert_array_equal(runner("numpy.spacing", x), numpy_of("spacing")(x))
+        zeros = runner("numpy.spacing", np.array([0.0, -0.0], code))
+        assert (abs(zeros) <= limits.smallest_subnormal).all()
+    assert run("numpy.spacing", np.array([1, 2**60])).tolist() == [2.0**-52, 256.0]
+
+
 @pytest.mark.parametrize("code", ["c8", "c16"])
 def test_complex_functions(code: str) -> None:
     x = numbers(code)

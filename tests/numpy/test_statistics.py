@@ -35,7 +35,7 @@ from tests.support.numpy_differential import (
     theirs,
     with_axis,
 )
-from tests.support.numpy_harness import S, build, run, run_compiled, run_symbolic
+from tests.support.numpy_harness import S, Static, build, run, run_compiled, run_symbolic
 
 FEW = settings(max_examples=30, deadline=None)
 FRACTIONS: list[Any] = [0.0, 0.1, 0.5, 0.7, 1.0, [0.0, 0.3, 1.0], [[0.1, 0.2], [0.3, 0.9]]]
@@ -228,6 +228,24 @@ def test_histograms_of_other_things() -> None:
     refused(EmptyReduction, "numpy.histogram", normal(0), 3)
     counts, _ = run("numpy.histogram", normal(0), 3, range=(0.0, 1.0))
     agree(counts, np.zeros(3, np.int64))
+
+
+def test_histograms_up_to_infinity() -> None:
+    agree(run("numpy.histogram", [1, 1], [0, 1, 10])[0], np.histogram([1, 1], [0, 1, 10])[0])
+    x = np.array([0.5, 1.0, 2.0, np.inf, -np.inf, 0.0, -3.0])
+    for edges in ([0.0, 1.0, np.inf], [-np.inf, 0.0, np.inf], [-np.inf, -1.0]):
+        check("numpy.histogram", x, edges)
+        check("numpy.histogram", x, np.array(edges), symbolic=False)
+    bounds: Any
+    for bounds in ((0.0, np.inf), (-np.inf, 0.0), (np.nan, 1.0), (1.0, 0.0)):
+        with pytest.raises(ValueError, match=r"finite|larger"):
+            np.histogram(x, 3, range=bounds)
+        refused(BadArguments, "numpy.histogram", x, 3, range=bounds)
+        refused(BadArguments, "numpy.histogram_bin_edges", x, 3, range=bounds)
+        refused(BadArguments, "numpy.histogram2d", x, x, 3, range=(bounds, (0.0, 1.0)))
+    for edges in ([1.0, 0.5, 2.0], [0.0, np.nan, 1.0]):
+        refused(BadArguments, "numpy.histogram", x, edges)
+        refused(BadArguments, "numpy.histogram", x, Static(np.array(edges)))
 
 
 @pytest.mark.parametrize("code", ["i1", "u1", "i4", "u4", "i8", "u8"])

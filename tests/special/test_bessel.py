@@ -154,6 +154,14 @@ def narrow_slope_of_k(x: f32) -> f32:
     return special.kv(34, x)
 
 
+def j_of_the_highest_order(x: f64) -> f64:
+    return special.jv(99, x)
+
+
+def i_of_the_highest_order(x: f64) -> f64:
+    return special.iv(-98.5, x)
+
+
 def bends_of_k(x: f64) -> tuple[f64, f64]:
     high = psc.grad(psc.grad(lambda x: special.kv(99, x)))  # pyright: ignore[reportUnknownLambdaType]
     low = psc.grad(psc.grad(lambda x: special.kv(-99, x)))  # pyright: ignore[reportUnknownLambdaType]
@@ -171,6 +179,26 @@ def test_derivatives_are_finite_up_to_the_largest_number() -> None:
         assert found.dtype == (np.float32 if kernel is narrow_slope_of_k else np.float64)
         rtol = 200 * float(np.finfo(found.dtype).eps)
         np.testing.assert_allclose(found, float(wanted), rtol=rtol * (8 if x > 700 else 1))
+
+
+def test_derivatives_of_j_and_i_of_the_highest_order() -> None:
+    j: Any = psc.kernel(j_of_the_highest_order)
+    i: Any = psc.kernel(i_of_the_highest_order)
+    for kernel, exact, order, sign in ((j, mp.besselj, 99, -1), (i, mp.besseli, -98.5, 1)):
+        for x in (60.0, 99.0, 150.0):
+            around = [exact(order + k, x) for k in (-3, -2, -1, 0, 1, 2, 3)]
+            second = (around[1] + 2 * sign * around[3] + around[5]) / 4
+            third = around[0] + 3 * sign * around[2] + 3 * around[4] + sign * around[6]
+            bend = psc.grad(psc.grad(kernel))
+            np.testing.assert_allclose(np.asarray(bend(x)), float(second), rtol=1e-10)
+            np.testing.assert_allclose(np.asarray(psc.grad(bend)(x)), float(third / 8), rtol=1e-10)
+
+
+def test_high_orders_of_i_are_finite_in_single_precision() -> None:
+    """Where those of low orders are not."""
+    for order, x in ((99, 122.0), (99, 126.5), (90, 119.0), (80, 115.0)):
+        found: Any = run_compiled("pscdsl.special.iv", order, np.array([x], np.float32))
+        np.testing.assert_allclose(found, float(mp.besseli(order, x)), rtol=1e-4)
 
 
 def test_second_derivatives_of_k_of_the_highest_order() -> None:

@@ -186,6 +186,21 @@ def test_incomplete_beta_functions(dtype: Any) -> None:
             assert_near(found, theirs(name, a, b, x), units, 500)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_incomplete_beta_functions_of_small_parameters(dtype: Any) -> None:
+    """Almost all of the distribution stands at 0, or at 1: what is left is as small as they are."""
+    rng = np.random.default_rng(5)
+    small, other = 10 ** rng.uniform(-20, -0.5, (2, 400))
+    large, x = 10 ** rng.uniform(-1, 1, 400), rng.uniform(0.01, 0.9, 400)
+    x[::4] = 1 - 10 ** rng.uniform(-6, -1, 100)
+    for a, b in ((small, other), (small, large), (large, small)):
+        near = (x < 0.9) | (b < 1)  # elsewhere the complement cancels
+        points = [v[near].astype(dtype) for v in (a, b, x)]
+        for name in ("betainc", "betaincc"):
+            found = ours(name, *points, compiled=True)
+            assert_near(found, theirs(name, *points), 2000)
+
+
 def test_incomplete_beta_functions_at_edges() -> None:
     numbers = np.array([0.0, 1.0, 2.5, INF, NAN, -1.0])
     a, b, x = (v.ravel() for v in np.meshgrid(numbers, numbers, [0, 0.3, 1, -0.1, 1.5, NAN]))

@@ -17,8 +17,10 @@ from typing import Final
 from pscdsl._src.primitives.formulas import Arithmetic, Formula, Number, State, polynomial
 from pscdsl._src.primitives.gamma import fraction, gamma, stirling
 
-MOST_ORDER: Final = 100
-"""Orders beyond this have no value here."""
+MOST_ORDER: Final = 99
+"""The highest order that programs name."""
+_HIGHEST: Final = 128
+"""Orders beyond this have no value here: J and I have derivatives by the orders beside theirs."""
 
 
 def _orders(m: Arithmetic, v: Number, known: Number) -> tuple[Number, Number]:
@@ -29,7 +31,7 @@ def _orders(m: Arithmetic, v: Number, known: Number) -> tuple[Number, Number]:
 
 
 def _is_order(m: Arithmetic, v: Number) -> Number:
-    return m.absolute(v) <= float(MOST_ORDER)
+    return m.absolute(v) <= float(_HIGHEST)
 
 
 def _first_term(m: Arithmetic, order: Number, size: Number) -> Number:
@@ -178,7 +180,7 @@ def _by_nodes(m: Arithmetic, rest: Number, x: Number) -> tuple[Number, Number]:
 # Modified Bessel functions of the first kind.
 
 
-_LARGEST: Final = {32: 120.0, 64: 900.0}
+_LARGEST: Final = {32: 160.0, 64: 900.0}
 """Beyond this the function is infinite, whatever its order here."""
 _FAR: Final = 25.0
 

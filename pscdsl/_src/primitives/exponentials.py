@@ -77,11 +77,11 @@ def _halves(m: Arithmetic, size: Number) -> tuple[Number, Number]:
 # XLA's own in f64 are off by a hundred units in the last place in places.
 
 
-LOW: Final = -0.34
+LOW: Final = -0.5
 HIGH: Final = 0.5
 """Between these, log(1 + x) is a series in (x / (2 + x))^2."""
 _SERIES: Final = {
-    bits: [1 / (2 * k + 3) for k in range(terms)] for bits, terms in ((32, 6), (64, 13))
+    bits: [1 / (2 * k + 3) for k in range(terms)] for bits, terms in ((32, 8), (64, 18))
 }
 
 

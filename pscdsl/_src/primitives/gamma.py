@@ -118,6 +118,26 @@ def stirling_error(m: Arithmetic, x: Number) -> Number:
     return m.where(x < LARGE, log_gamma(m, near) - main, stirling(m, x))
 
 
+def log_gamma_growth(m: Arithmetic, x: Number, h: Number) -> Number:
+    """Return log gamma(x + h) - log gamma(x) of positive numbers, right to the last digits of h."""
+    near = x < LARGE
+    factor, product, change = m.where(near, x, 1.0), 1.0, 0.0
+    for _ in range(int(LARGE)):
+        change = change * (factor + h) + product * h
+        product, factor = product * factor, factor + 1
+    large = m.where(near, x + LARGE, x)
+    relative = h / large
+    above, below = 1 / (large + h), 1 / large
+    # Horner's scheme at one square, and of the quotient of differences beside it.
+    value, slope = 0.0, 0.0
+    for coefficient in reversed(_STIRLING):
+        slope = slope * (below * below) + value
+        value = value * (above * above) + coefficient
+    rest = -h * below * above * (value + below * (above + below) * slope)
+    far = h * m.log(large) + large * log1pmx(m, relative) + (h - 0.5) * m.log1p(relative)
+    return far + rest - m.where(near, m.log1p(change / product), 0.0)
+
+
 def _near_one(m: Arithmetic, x: Number, steps: int, last: float) -> tuple[Number, Number, Number]:
     """A number from 0 to LARGE as 1 + y and factors: y, their product, and the sum of inverses.
 
@@ -536,17 +556,32 @@ def _beta_inside(m: Arithmetic, a: Number, b: Number, x: Number) -> tuple[Number
     uniform = m.where(a < b, a, b) > BETA_UNIFORM_FROM[m.bits]
     exponent = _exponent(m, a, b, x, y)
     logarithm = _log_factor(m, a, b) - exponent
-    by_series = (b * x <= 1) & (x <= 0.95)
-    by_fraction = ~(by_series | uniform)
-    swapped = m.where(uniform, a * y < b * x, x * (a + b + 2) > a + 1) & ~by_series
+    from_below = (b * x <= 1) & (x <= 0.95) & ~uniform
+    from_above = (a * y <= 1) & (y <= 0.95) & ~(from_below | uniform)
+    by_series = from_below | from_above
+    swapped = m.where(uniform, a * y < b * x, x * (a + b + 2) > a + 1)
+    swapped = m.where(by_series, from_above, swapped)
     first, second = m.where(swapped, b, a), m.where(swapped, a, b)
     place = m.where(swapped, y, x)
-    fraction = m.exp(logarithm) / first * _beta_fraction(m, first, second, place, by_fraction)
-    series = m.exp(logarithm - b * m.log1p(-x)) / a * _beta_series(m, a, b, x, by_series)
+    log_x, log_y = m.log(x), m.log1p(-x)
+    wanted = ~(by_series | uniform)
+    fraction = m.exp(logarithm) / first * _beta_fraction(m, first, second, place, wanted)
+    rest = _beta_series(m, first, second, place, by_series)
+    series = m.exp(logarithm - second * m.where(swapped, log_x, log_y)) / first * (1 + first * rest)
+    small = m.where(first < LARGE, first, 1.0)
+    factorial = m.where(
+        small < 2, log_gamma_1p(m, m.where(small < 2, small, 1.0)), log_gamma(m, small + 1)
+    )
+    growth = log_gamma_growth(m, second, small) - factorial + m.log1p(small * rest)
+    power = m.power(place, small)
+    direct = by_series & (first < LARGE) & (power > m.choose(1e-30, 1e-290))
     part = m.where(by_series, series, fraction)
+    part = m.where(direct, power * m.exp(growth), part)
     part = m.where(uniform, _beta_uniform_tail(m, a, b, x, exponent), part)
     part = m.where(part > 1, 1.0, part)  # by rounding
-    return m.where(swapped, 1 - part, part), m.where(swapped, part, 1 - part)
+    whole = small * m.where(swapped, log_y, log_x) + growth
+    other = m.where(direct, -m.expm1(m.where(whole < 0, whole, 0.0)), 1 - part)
+    return m.where(swapped, other, part), m.where(swapped, part, other)
 
 
 def _exponent(m: Arithmetic, a: Number, b: Number, x: Number, y: Number) -> Number:
@@ -609,7 +644,7 @@ def _away_from_zero(m: Arithmetic, x: Number) -> Number:
 
 
 def _beta_series(m: Arithmetic, a: Number, b: Number, x: Number, wanted: Number) -> Number:
-    """`a I B(a, b) / x^a`: the sum of a / (a + n) (1 - b) ... (n - b) / n! x^n."""
+    """(a I B(a, b) / x^a - 1) / a: the sum of (1 - b) ... (n - b) / n! x^n / (a + n) from n = 1."""
 
     def goes_on(state: State) -> Number:
         power, total, n = state
@@ -618,10 +653,10 @@ def _beta_series(m: Arithmetic, a: Number, b: Number, x: Number, wanted: Number)
     def step(state: State) -> State:
         power, total, n = state
         power = power * ((n - b) / n * x)
-        return power, total + power * (a / (a + n)), n + 1
+        return power, total + power / (a + n), n + 1
 
-    one = m.where(wanted, 1.0, 1.0)
-    return m.repeat(goes_on, step, (m.where(wanted, 1.0, 0.0), one, one))[1]
+    one, none = m.where(wanted, 1.0, 1.0), m.where(wanted, 0.0, 0.0)
+    return m.repeat(goes_on, step, (m.where(wanted, 1.0, 0.0), none, one))[1]
 
 
 # Modified Bessel functions of the first kind, of order 0 and 1.

@@ -58,7 +58,7 @@ _READERS: dict[int, frozenset[str]] = {
     1: frozenset(
         "exp log sqrt sin cos tan tanh abs absolute negative square sign floor ceil isnan isfinite "
         "isinf shape ndim size copy linalg.norm linalg.det linalg.inv linalg.eigvalsh "
-        "array_str log1p expm1 exp2 log2".split()
+        "array_str log1p expm1 exp2 log2 spacing".split()
     ),
     2: frozenset(
         "sum mean prod std var min max amin amax argmin argmax any all sort argsort cumsum unique "
@@ -334,7 +334,7 @@ _COMPUTED = {
     1: frozenset(
         "exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal sin cos tan arcsin arccos "
         "arctan sinh cosh tanh arcsinh arccosh arctanh negative positive absolute abs fabs sign "
-        "floor ceil rint trunc deg2rad rad2deg sinc".split()
+        "floor ceil rint trunc deg2rad rad2deg sinc spacing".split()
     ),
     2: frozenset(
         "arctan2 hypot add subtract multiply divide true_divide floor_divide power mod remainder "

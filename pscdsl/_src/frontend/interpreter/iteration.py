@@ -302,4 +302,4 @@ def backwards(source: Iterated) -> Iterated:
     if source.line is not None and isinstance(count, int | Dim):
         first, step = source.line
         line = first + step * (count - 1), -step
-    return Iterated("what `reversed` gives", count, item, source.located, once=True, line=line)
+    return Iterated("the iterator of `reversed`", count, item, source.located, once=True, line=line)

@@ -243,7 +243,7 @@ def _reversed(here: Any, sequence: Any, /) -> Any:
     known = isinstance(sequence, str | tuple | list | range | dict | VectorValue)
     if not known and not (isinstance(sequence, RecordClass) and sequence.enumeration):
         raise Failure(NotStatic(what=f"the reverse of {describe(sequence)}"))
-    return Once("what `reversed` gives", list(items_of(sequence))[::-1])
+    return Once("the iterator of `reversed`", list(items_of(sequence))[::-1])
 
 
 def _map(here: Any, func: Any, /, *iterables: Any, strict: Any = False) -> Any:

@@ -418,7 +418,7 @@ _ITERATORS: dict[type, str] = {
     map: "a `map`",
     filter: "a `filter`",
     enumerate: "an enumeration",
-    reversed: "what `reversed` gives",
+    reversed: "the iterator of `reversed`",
     types.GeneratorType: "a generator",
 }
 
