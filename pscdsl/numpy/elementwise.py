@@ -27,7 +27,7 @@ from pscdsl.typing.codes.element_types import DtypeNotAccepted, NegativePowerOfI
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import BOOL, F64, I8, I16, I32, I64, KEY, U8, U16, U32, U64, Kind
+from pscdsl.typing.dtypes import BOOL, F16, F64, I8, I16, I32, I64, KEY, U8, U16, U32, U64, Kind
 
 # Elementwise functions that are one primitive each, as tables of names.
 #
@@ -147,8 +147,16 @@ def _signs(x: Value) -> Any:
 
 
 def _spacing(x: Value) -> Any:
-    """The distance to the next number away from zero, as a number of the same sign."""
+    """The distance to the next number away from zero, with the sign of the number.
+
+    Of `f16` it is NumPy's other meaning: the distance to the next number towards infinity.
+    """
     size = e.absolute(x)
+    if x.dtype == F16:
+        above = e.nextafter(x, filled(x, inf))
+        infinite = e.equal(size, filled(size, inf))
+        step = e.subtract(where(infinite, x, above), x)  # NaN where it is infinite
+        return where(e.equal(x, 0), above, step)
     above = e.nextafter(size, filled(size, inf))
     # A difference would be zero where subnormal numbers are.
     return e.copysign(where(e.equal(x, 0), above, e.subtract(above, size)), x)

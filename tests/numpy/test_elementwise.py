@@ -129,6 +129,13 @@ def test_spacing(code: str) -> None:
     assert run("numpy.spacing", np.array([1, 2**60])).tolist() == [2.0**-52, 256.0]
 
 
+def test_spacing_of_half_precision() -> None:
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        wanted = np.spacing(x)
+    np.testing.assert_array_equal(run("numpy.spacing", x), wanted)
+
+
 @pytest.mark.parametrize("code", ["c8", "c16"])
 def test_complex_functions(code: str) -> None:
     x = numbers(code)
