@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from pscdsl._src.frontend.interpreter.places import Cell, Change, load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
@@ -295,6 +295,11 @@ class NoProgram:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Failure(NotStatic(what="what is computed outside of a kernel"))
 
 
 def session_of(here: Builder | NoProgram) -> Session:
