@@ -518,15 +518,16 @@ class ChoicesSampled(Diagnostic, code="PSC905", severity=Severity.NOTE):
 
 
 class CapturedStateChanged(Diagnostic, code="PSC917"):
-    """What a kernel captured has changed by the time of a call: a name, a class or a function.
+    """What a kernel captured is not what it was when the kernel was first used.
 
-    A kernel keeps what it was compiled with, so that it would go on using what was there before.
-    The checker refuses whatever the files that it is given may write; this finds at run time what
-    they do not show: names that are computed, files that were not checked, and other libraries.
+    What a kernel captures is constant from its first use on: it is compiled into the program. A
+    call compares it with what it was: names of modules, cells, functions, classes, what lists,
+    dicts, sets and records hold, and arrays that cannot be locked. If one of them has changed, the
+    call raises this, and does not answer with the old value.
 
     ## No example
 
-    It is found at run time, where the checker saw nothing: what it sees is PSC206.
+    It is found at run time. The checker reports the writes that it sees as PSC206.
     """
 
     name: str
@@ -542,6 +543,31 @@ class CapturedStateChanged(Diagnostic, code="PSC917"):
     def help(self) -> str:
         """What to write instead."""
         return "pass it to the kernel as an argument"
+
+
+class CaptureTooLarge(Diagnostic, code="PSC954"):
+    """A kernel captures something that can be written, and is too large to be compared.
+
+    What a kernel captures is constant from its first use on. Arrays are locked. If something else
+    may write the memory of an array (a view that was made before, a buffer, a file that is mapped,
+    another library), its contents are compared at each call, up to 1 MiB. Lists, dicts and sets are
+    compared item by item, up to 10,000 items. `psc.constant` makes a copy that nothing writes.
+
+    ## No example
+
+    It is found at run time, where an array has its size and its views.
+    """
+
+    name: str
+    what: str
+
+    def message(self) -> str:
+        """Which value, and why."""
+        return f"`{self.name}` is {self.what}: too large to be compared at each call"
+
+    def help(self) -> str:
+        """What to write instead."""
+        return f"capture a copy that nothing writes, `psc.constant({self.name})`, or pass it as an argument"
 
 
 # PSC907 and on: loaded code that is not what its text says.

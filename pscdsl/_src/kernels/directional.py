@@ -16,6 +16,7 @@ from pscdsl._src.frontend.transformations.derivatives import LinearFunction, tan
 from pscdsl._src.frontend.transformations.derived import elaborate
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function
+from pscdsl._src.kernels.captured_state import Watch
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.kernels.transformations import as_kernel
@@ -60,18 +61,23 @@ class Point:
 
 
 _PROGRAMS: WeakKeyDictionary[Kernel[..., Any], dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
-"""What was made of each kernel."""
+"""What was made of each kernel, and what that captured."""
 
 
 def _remembered(kernel: Kernel[..., Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     programs = _PROGRAMS.setdefault(kernel, {})
-    found = programs.get(key)
-    if found is None:
+    traces = kernel.traces()
+    made, then, watch = programs.get(key, (None, (), None))
+    if watch is None or then != traces:  # which are others where the kernel was read again
         try:
-            found = programs[key] = make()
+            made = make()
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None
-    return found
+        traces = kernel.traces()
+        watch = Watch(traces)
+        programs[key] = made, traces, watch
+    watch.require_same(kernel.name)
+    return made
 
 
 def directions(name: str, what: str, given: Any, wanted: Type) -> list[Any]:

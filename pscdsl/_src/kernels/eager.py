@@ -35,6 +35,7 @@ from pscdsl._src.frontend.trees import flatten, of_values, strong
 from pscdsl._src.frontend.values import MapValue, Poisoned, RecordValue, VectorValue
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Function, Var
+from pscdsl._src.kernels.captured_state import Watch
 from pscdsl._src.kernels.compiling import obtained
 from pscdsl._src.language.instances import absent, reader
 from pscdsl._src.language.meanings import MEANINGS, Meaning
@@ -367,6 +368,7 @@ def _elaborated(
         span,
         program.origins,
     )
+    Watch([trace]).require_same(given.name)  # kernels among what is called were read once
     reused = reused_keys(function, program.names, span)
     if reused:
         raise Failure(*reused)

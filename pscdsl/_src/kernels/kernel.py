@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from pscdsl._src.calls.called import Called, CallingConvention, call_directly, called_through
-from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.frontend.modules.rereading import STATE, reread, spec_of, successor, tell
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.support.tracebacks import public
@@ -374,7 +374,7 @@ class Kernel(Called[P, R]):
     def _lowered(self, specialisation: Specialisation) -> Lowered:
         from pscdsl._src.kernels.lowered import Lowered
 
-        return Lowered(self, specialisation)
+        return Lowered(self, specialisation, self.traces())
 
     def _size(self, name: str, value: Any) -> int:
         try:
@@ -492,32 +492,25 @@ class Kernel(Called[P, R]):
     def _watching(self, entry: Any) -> Any:
         """An entry that compares what was captured, if there is anything; see `captured_state`."""
         watch = self._watch
-        return entry if watch is None else watch.guarded(entry, self._require_same)
-
-    @public
-    def _require_same(self) -> None:
-        """A CheckError if what was captured is something else by now."""
-        from pscdsl.typing.codes.limits import CapturedStateChanged
-
-        assert self._watch is not None
-        changed = next(self._watch.changed(), None)
-        if changed is not None:
-            raise CheckError((CapturedStateChanged(name=changed, function=self.name),))
+        return entry if watch is None else watch.watching(entry, self.name)
 
     @property
     def watch(self) -> Watch | None:
         """What was captured, as soon as a program was found for a call."""
         return self._watch
 
+    def traces(self) -> tuple[Trace, ...]:
+        """What was looked up when the kernel was read, or was found on disk."""
+        read = (self.trace, None if self._made_of is None else self._made_of.trace)
+        start: Start | None = self.__dict__.get("_start")
+        found = tuple([each for each in read if each is not None])
+        return found or (() if start is None else tuple(start.traces))
+
     def _watch_captures(self) -> None:
-        """Compare what was captured from now on: the kernel was read, or found on disk."""
+        """Compare what was captured from now on."""
         from pscdsl._src.kernels.captured_state import Watch
 
-        start = self.__dict__.get("_start")
-        read = (self.trace, None if self._made_of is None else self._made_of.trace)
-        watch = Watch(read if any(read) else () if start is None else start.traces, self._function)
-        if not any(read):
-            watch.lock()
+        watch = Watch(self.traces(), self._function)
         self._watch = watch if watch else None
         if self._watch is not None and "dispatcher" in self.__dict__:
             self._entered(self.dispatcher, self.dispatcher.entry)

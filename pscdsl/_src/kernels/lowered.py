@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pscdsl._src.calls.called import call_directly
@@ -21,6 +21,8 @@ from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice
 
 if TYPE_CHECKING:
+    from pscdsl._src.frontend.modules.traces import Trace
+    from pscdsl._src.kernels.captured_state import Watch
     from pscdsl._src.targets.gpu.ahead import CompiledAhead
     from pscdsl._src.targets.gpu.described import Gpu
     from pscdsl._src.xla.dispatch import BoundExecutable
@@ -34,6 +36,8 @@ class Lowered:
 
     kernel: Kernel[Any, Any]
     specialisation: Specialisation
+    traces: tuple[Trace, ...] = field(default=(), compare=False, repr=False)
+    """What was looked up for the program."""
 
     @property
     def program(self) -> Function:
@@ -128,7 +132,8 @@ def _lowered(
     constants: tuple[str, ...],
     donate: tuple[str, ...],
 ) -> Lowered:
-    return Lowered(kernel, kernel.specialisation(choice, sizes, constants, donate))
+    specialisation = kernel.specialisation(choice, sizes, constants, donate)
+    return Lowered(kernel, specialisation, kernel.traces())
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the device; see `xla.waiting` for when this returns."""
         try:
-            return self.dispatcher.entry(*args, **kwargs)
+            return self._watching(self.dispatcher.entry)(*args, **kwargs)
         except Exception as error:
             error.__traceback__ = shown(error)
             raise
@@ -161,8 +166,18 @@ class Compiled:
         lowered = self.lowered
         constants = lowered.specialisation.constants
         made = lowered.kernel.dispatcher_for(self._specialise, lowered.donated, constants)
-        made.enter(functools.partial(call_directly, self))
+        made.enter(lambda entry: call_directly(self, self._watching(entry)))
         return made
+
+    @functools.cached_property
+    def _watch(self) -> Watch:
+        from pscdsl._src.kernels.captured_state import Watch  # of what is called
+
+        return Watch(self.lowered.traces)
+
+    def _watching(self, entry: Any) -> Any:
+        """An entry that compares what was captured."""
+        return self._watch.watching(entry, self.lowered.kernel.name)
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
         """This program, if it is one for such arguments."""

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from pscdsl._src.calls.called import Called, CallingConvention
+from pscdsl._src.frontend.modules.snapshots import class_of
 from pscdsl._src.frontend.modules.traces import (
     Names,
     Opaque,
     Texts,
     Trace,
-    class_of,
     described,
     follow,
     from_text,

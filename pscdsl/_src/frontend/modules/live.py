@@ -47,15 +47,10 @@ from pscdsl._src.frontend.modules.loaded_code import (
     text_of,
     unchecked,
 )
-from pscdsl._src.frontend.modules.traces import (
-    MISSING,
-    Trace,
-    captured_by,
-    is_outside,
-    namespace_of,
-)
+from pscdsl._src.frontend.modules.snapshots import MISSING
+from pscdsl._src.frontend.modules.traces import Trace, captured_by, namespace_of
 from pscdsl._src.frontend.text.bindings import Bindings, uses
-from pscdsl._src.frontend.text.code_texts import comes_with_python, file_of
+from pscdsl._src.frontend.text.code_texts import comes_with_python, file_of, is_outside
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
     External,

@@ -27,8 +27,9 @@ from pscdsl._src.frontend.classes import (
 )
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
+from pscdsl._src.frontend.modules.class_snapshots import is_generated
 from pscdsl._src.frontend.modules.loaded_code import Abstract, Written, unchecked
-from pscdsl._src.frontend.modules.traces import annotations_of, is_generated
+from pscdsl._src.frontend.modules.traces import annotations_of
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.source import Source
@@ -396,12 +397,15 @@ def _number(cls: type[Any]) -> int:
 
 def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
     """What refuses attributes of the class that its text writes."""
-    if loaded.statement is None:
-        return None
-    source, node = loaded.statement
+    trace: Any = getattr(loaded.scope, "trace", None)
+    refused: Mapping[str, Exception] = {} if trace is None else trace.snapshot.refused
 
     def guard(name: str, value: Any) -> None:
-        loaded.scope.guard.of_class(source, node, name, value)
+        problem = refused.get(f"{loaded.cls.__name__}.{name}")
+        if problem is not None:
+            raise problem
+        if loaded.statement is not None:
+            loaded.scope.guard.of_class(*loaded.statement, name, value)
 
     return guard
 

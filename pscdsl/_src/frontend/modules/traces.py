@@ -17,7 +17,6 @@ import dataclasses
 import functools
 import itertools
 import linecache
-import operator
 import os
 import struct
 import sys
@@ -39,10 +38,13 @@ from typing import (
 
 import numpy as np
 
+from pscdsl._src.frontend.modules.class_snapshots import add_class
+from pscdsl._src.frontend.modules.snapshots import MISSING, Snapshot, class_of, is_same
 from pscdsl._src.frontend.text.code_texts import (
     comes_with_python,
     content,
     file_of,
+    is_outside,
     loaded_beside,
     root_of,
 )
@@ -57,8 +59,6 @@ MOST_BYTES: Final = 1 << 24
 """Of captured arrays; writing down more takes longer than it saves."""
 MOST_PARTS: Final = 100_000
 """Of what is written down: half a second."""
-MISSING: Final = object()
-"""What is found under a name that is not there."""
 CAPTURED: Final = "^"
 """What the names begin with that a function captures."""
 DEFAULTS: Final = "()"
@@ -70,10 +70,7 @@ ANNOTATIONS: Final = "->"
 Names: TypeAlias = tuple[tuple[int, str], ...]
 """Look-ups, in order: in the namespace of which object, by its number, and of which name."""
 
-_LIBRARIES: Final = frozenset(
-    "jaxlib jaxtyping ml_dtypes numpy pscdsl pyrsistent scipy typeguard typing_extensions".split()
-)
-"""Packages that the front end knows by name, beside Python's own."""
+_OUTSIDE: Final = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
 _DESCRIPTORS: Final = (
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
@@ -149,6 +146,10 @@ class Trace:
         self._last: dict[tuple[int, str], Any] = {}
         self._seen: dict[tuple[int, str], tuple[Any, Any, bytes | None]] | None = None
         """Owners, what was found and its content, if it is to be asked what has changed."""
+        self.snapshot = Snapshot()
+        """What was captured, as it was then."""
+        if isinstance(root, type):
+            add_class(self.snapshot, root)
         if asked or isinstance(root, type):
             self._seen = {}
         self.lookups: dict[tuple[int, str], tuple[Any, Any]] = {}
@@ -220,14 +221,6 @@ class Trace:
             ]
         )
 
-    def changed_contents(self) -> Iterator[str]:
-        """The names that stand for what they did, which holds something else by now."""
-        for (_, event), (owner, found) in self.lookups.items():
-            seen = self._seen.get((id(owner), event)) if self._seen is not None else None
-            known = None if seen is None else seen[2]
-            if known is not None and known != _content_of(found):
-                yield shown_event(owner, event)
-
     def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
         self._see(owner, event, found)
         number = self._writer.number(owner)
@@ -242,8 +235,10 @@ class Trace:
             self._write(self._writer.found, found)
 
     def _see(self, owner: Any, event: str, found: Any) -> None:
-        if not self.annotating:
-            self.lookups.setdefault((id(owner), event), (owner, found))
+        if not self.annotating and (id(owner), event) not in self.lookups:
+            self.lookups[id(owner), event] = (owner, found)
+            if not self.anew and found is not MISSING and not stands_outside(owner, found):
+                self.snapshot.add(shown_event(owner, event), found)
         if self._seen is not None and (id(owner), event) not in self._seen:
             self._seen[id(owner), event] = (owner, found, _content_of(found))
 
@@ -327,20 +322,21 @@ def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
     return tuple(itertools.chain.from_iterable(annotations.items()))
 
 
+def stands_outside(owner: Any, found: Any) -> bool:
+    """Whether a name belongs to a library, or stands for a part of one."""
+    home = owner.__name__ if isinstance(owner, types.ModuleType) else owner.__module__
+    if home is not None and is_outside(str(home)):
+        return True
+    if isinstance(found, _OUTSIDE) or class_of(found).__module__.startswith("pscdsl.typing"):
+        return True
+    kind: Any = found if isinstance(found, type | types.FunctionType) else class_of(found)
+    return isinstance(found, type | types.FunctionType) and is_outside(str(kind.__module__))
+
+
 def shown_event(owner: Any, event: str) -> str:
     """How messages name what was looked up."""
     name = event.removeprefix(CAPTURED)
     return name if name.isidentifier() else str(getattr(owner, "__name__", name))
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Whether what a look-up finds now is what it found: the same object, or an equal constant."""
-    if class_of(one) is tuple and class_of(other) is tuple and len(one) == len(other):
-        return all(map(operator.is_, one, other))
-    if one is other:
-        return True
-    write = _PLAIN.get(class_of(one))  # a cell that is run again makes equal numbers
-    return write is not None and class_of(other) is class_of(one) and write(one) == write(other)
 
 
 def _content_of(value: Any) -> bytes | None:
@@ -815,28 +811,6 @@ _UNCHANGING: Final = (
     *(types.FunctionType, types.ModuleType, types.CodeType, type),
 )
 """Classes of what is the same whenever it is found, or has a trace or a reading of its own."""
-
-
-_GENERATING: Final = ("dataclasses", "reprlib", "collections", "typing")
-
-
-def is_generated(function: types.FunctionType) -> bool:
-    """Whether Python, `dataclass` or `NamedTuple` wrote a method."""
-    home = function.__globals__.get("__name__")
-    code = function.__code__
-    generated = code.co_name == "__annotate__" or code.co_qualname.startswith("__create_fn__.")
-    return generated or home in _GENERATING or str(home).startswith("namedtuple_")
-
-
-def class_of(value: object) -> type[Any]:
-    """The class of any object."""
-    return type(value)
-
-
-def is_outside(module: str) -> bool:
-    """Whether a module is known by its name alone."""
-    top = module.partition(".")[0]
-    return top in _LIBRARIES or (top != "__main__" and comes_with_python(top))
 
 
 def _is_special_form(kind: type[Any]) -> bool:

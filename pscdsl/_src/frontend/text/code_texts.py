@@ -320,6 +320,18 @@ def is_pythons(path: str) -> bool:
     return not inside and bool(rest) and _INSTALLED.isdisjoint(rest.split(os.sep))
 
 
+_LIBRARIES: Final = frozenset(
+    "jaxlib jaxtyping ml_dtypes numpy pscdsl pyrsistent scipy typeguard typing_extensions".split()
+)
+"""Packages that the front end knows by name, beside Python's own."""
+
+
+def is_outside(module: str) -> bool:
+    """Whether a module is known by its name alone."""
+    top = module.partition(".")[0]
+    return top in _LIBRARIES or (top != "__main__" and comes_with_python(top))
+
+
 def comes_with_python(module: str) -> bool:
     """Whether a module is one of Python's own, and no file of the user's by the same name."""
     top = module.partition(".")[0]

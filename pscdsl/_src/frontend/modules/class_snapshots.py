@@ -1,0 +1,99 @@
+"""What a class is when it is read: its members, its bases, and names that it does not have."""
+
+from __future__ import annotations
+
+import types
+from enum import Enum
+from operator import itemgetter
+from typing import Any, Final
+
+from pscdsl._src.frontend.modules.snapshots import Absent, Snapshot, class_of
+from pscdsl._src.frontend.text.code_texts import is_outside
+
+_DESCRIPTORS: Final = (types.GetSetDescriptorType, types.MemberDescriptorType)
+_KINDS: Final = (object, int, float, complex, tuple, list, dict, set, str, type(iter(())))
+_SPECIAL: Final = frozenset(
+    "__array__ __array_function__ __array_priority__ __array_ufunc__ __bool__ __enter__ __exit__ "
+    "__getattr__ __imatmul__ __index__ __match_args__ __matmul__ __missing__ __post_init__ "
+    "__rmatmul__".split()
+).union(*map(dir, _KINDS)) - frozenset(
+    "__delattr__ __dir__ __doc__ __getnewargs__ __getstate__ __init_subclass__ __reduce__ "
+    "__reduce_ex__ __setattr__ __sizeof__ __subclasshook__".split()
+)
+"""The names that syntax looks up in classes."""
+
+
+_BY_PYTHON: Final = frozenset(
+    "__abstractmethods__ __annotate__ __annotate_func__ __annotations__ __annotations_cache__ "
+    "__delattr__ __doc__ __parameters__ __setattr__ __signature__ __slotnames__".split()
+)
+"""What a class holds that Python itself may enter later, or that no kernel reads."""
+
+
+CODE_PARTS: Final = ("__code__", "__defaults__", "__kwdefaults__")
+"""What a function is besides its cells."""
+
+
+def add_class(snapshot: Snapshot, cls: type[Any]) -> None:
+    """Take a class with those that it derives from, without libraries'.
+
+    Of a class that holds nothing but fields without defaults, nothing else can be read.
+    """
+    bases = [base for base in cls.__mro__ if not is_outside(base.__module__)]
+    if all(map(_holds_fields_alone, bases)):
+        return
+    for base in bases:
+        _add_members(snapshot, base)
+        snapshot.absent.append(_absent_from(base))
+
+
+def _add_members(snapshot: Snapshot, cls: type[Any]) -> None:
+    held = dict(vars(cls))
+    names = [name for name in held if name not in _BY_PYTHON]
+    snapshot.attributes(cls.__name__, vars(cls), names, itemgetter, is_class=True)
+    for name in ("__init__", "__new__"):  # of which dataclasses and named tuples keep defaults
+        function = getattr(held.get(name), "__func__", held.get(name))
+        if isinstance(function, types.FunctionType) and function.__defaults__:
+            snapshot.attributes(cls.__name__, function, CODE_PARTS)
+    if issubclass(cls, Enum):
+        for member in cls:
+            snapshot.add(f"{cls.__name__}.{member.name}", member)
+
+
+def _holds_fields_alone(cls: type[Any]) -> bool:
+    """Whether a class holds neither methods nor values, but what makes records enters."""
+    for name, member in vars(cls).items():
+        function = getattr(member, "__func__", member)
+        if isinstance(function, types.FunctionType):
+            if not is_generated(function):
+                return False
+        elif name == "_field_defaults":
+            if member:
+                return False
+        elif not (
+            isinstance(member, _DESCRIPTORS)
+            or class_of(member).__name__ == "_tuplegetter"
+            or name in ("_fields", "_abc_impl")
+            or (name.startswith("__") and not callable(member))
+            or member is None
+        ):
+            return False
+    return not issubclass(cls, Enum)
+
+
+def _absent_from(cls: type[Any]) -> Absent:
+    """The names by which a class could hide what it inherits, or what syntax means."""
+    inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
+    names = _SPECIAL | {name for name in inherited if not name.startswith("__")}
+    return Absent.of(names - vars(cls).keys(), vars(cls), cls.__name__)
+
+
+_GENERATING: Final = ("dataclasses", "reprlib", "collections", "typing")
+
+
+def is_generated(function: types.FunctionType) -> bool:
+    """Whether Python, `dataclass` or `NamedTuple` wrote a method."""
+    home = function.__globals__.get("__name__")
+    code = function.__code__
+    generated = code.co_name == "__annotate__" or code.co_qualname.startswith("__create_fn__.")
+    return generated or home in _GENERATING or str(home).startswith("namedtuple_")

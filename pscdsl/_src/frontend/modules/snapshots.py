@@ -1,0 +1,329 @@
+"""What a kernel captured, as it was when it was read: what can change is compared at each call.
+
+Names, cells, functions and classes are compared by the identity of what they hold; lists, dicts and
+sets item by item; records by their fields.  An array is locked.  A lock does not hold what was made
+before: a view, a buffer, memory of another library.  So the contents of an array are compared, too,
+unless all that holds it is known, and is no view.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pscdsl._src.language.elements import is_frozen, locked
+
+MISSING: Final = object()
+"""What is found under a name that is not there."""
+MOST_ITEMS: Final = 10_000
+"""Of lists, dicts and sets that one kernel captures: comparing them takes 0.1 ms."""
+MOST_BYTES: Final = 1 << 20
+"""Of an array whose contents are compared: that takes 0.05 ms."""
+_FEW_BYTES: Final = 4096
+"""Comparing so many is faster than to find out whether it is necessary."""
+
+Get: TypeAlias = Callable[[Any], Iterable[Any]]
+LAYOUT: Final = attrgetter("shape", "strides", "dtype", "flags.writeable")
+CONTENT: Final = np.ndarray.tobytes
+_VALUES: Final[Get] = dict.values
+_ATOMS: Final = (bool, int, float, complex, str, bytes, range, type(None), type(Ellipsis))
+
+
+class Part(NamedTuple):
+    """Look-ups in one object, which are made again at each call."""
+
+    get: Get
+    owner: Any
+    found: tuple[Any, ...]
+    """What they gave when the kernel was read."""
+    named: Callable[[int], str]
+    """How messages name them."""
+
+    def changed(self) -> Iterator[str]:
+        """The names of what is something else by now."""
+        try:
+            now = tuple(self.get(self.owner))
+        except (LookupError, AttributeError, ValueError, RuntimeError):  # it is not there any more
+            now = ()
+        if len(now) != len(self.found):
+            yield self.named(0)
+        elif class_of(self.owner) is set:  # whose order is not a part of it
+            if {(class_of(x), x) for x in now} != {(class_of(x), x) for x in self.found}:
+                yield self.named(0)
+        else:
+            for place, pair in enumerate(zip(self.found, now, strict=True)):
+                if not is_same(*pair):
+                    yield self.named(place)
+
+
+class Absent(NamedTuple):
+    """Names that a namespace did not have, which would hide others."""
+
+    is_disjoint: Callable[[Any], bool]
+    namespace: Any
+    size: int
+    """The number of names that it had: as long as it has no more, it has none of these."""
+    name: str
+    """How messages name them."""
+
+    @classmethod
+    def of(cls, names: Iterable[str], namespace: Any, name: str) -> Absent:
+        """Names that are not there."""
+        return cls(frozenset(names).isdisjoint, namespace, len(namespace), name)
+
+
+class HeldArray(NamedTuple):
+    """An array, locked, and what is compared of it."""
+
+    array: np.ndarray[Any, Any]
+    layout: tuple[Any, ...]
+    content: bytes | None
+    """None if nothing but the array itself writes its memory, and the lock holds."""
+    name: str
+
+    @classmethod
+    def of(cls, name: str, array: np.ndarray[Any, Any], holder: object = None) -> HeldArray:
+        """Lock an array; a Failure if it is large, and something else may write it.
+
+        `holder` is the container in which it was found.
+        """
+        locked(array)
+        content = None
+        if array.nbytes <= _FEW_BYTES:
+            content = CONTENT(array)
+        elif not _is_alone(array, holder):
+            if array.nbytes > MOST_BYTES:
+                what = f"an array of {array.nbytes / MOST_BYTES:.3g} MiB that others may write"
+                raise _too_large(name, what)
+            content = CONTENT(array)
+        return cls(array, LAYOUT(array), content, name)
+
+    def changed(self) -> bool:
+        """Whether it was written, or laid out otherwise."""
+        if self.content is not None and CONTENT(self.array) != self.content:
+            return True
+        return LAYOUT(self.array) != self.layout
+
+
+class Snapshot:
+    """The parts of what one kernel, or one class, captured."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.containers: list[Any] = []
+        """Lists, dicts and sets among the owners, whose lengths are compared."""
+        self.arrays: list[HeldArray] = []
+        self.absent: list[Absent] = []
+        self.refused: dict[str, Exception] = {}
+        """Members of a class that cannot be compared, if one of them is read."""
+        self._seen: dict[int, object] = {}
+        self._items = 0
+
+    def add(self, name: str, value: Any, holder: object = None) -> None:
+        """Take a captured value, with all that it holds; `holder` is the container of it."""
+        kind = class_of(value)
+        if kind in _ATOMS or id(value) in self._seen:
+            return
+        if isinstance(value, np.ndarray):
+            self._seen[id(value)] = value
+            self.arrays.append(HeldArray.of(name, value, holder))
+        elif kind in (list, dict, set):
+            self._seen[id(value)] = value
+            self._container(name, value)
+        elif kind in (tuple, frozenset):
+            self._items_of(name, value)
+        elif not isinstance(value, type | types.FunctionType | types.ModuleType):
+            self._seen[id(value)] = value
+            self._object(name, kind, value)
+
+    def attributes(
+        self,
+        name: str,
+        owner: Any,
+        names: Iterable[str],
+        get: Any = attrgetter,
+        *,
+        is_class: bool = False,
+    ) -> None:
+        """Take attributes, or items by their names, which are there.
+
+        Of a class all members are taken, also those that no kernel reads: see `refused`.
+        """
+        keys = tuple(names)
+        if keys:
+            pair = keys if len(keys) > 1 else keys * 2  # of one, getters give no tuple
+            getter = get(*pair)
+            self.parts.append(
+                Part(getter, owner, getter(owner), lambda place: f"{name}.{pair[place]}")
+            )
+            for key, value in zip(keys, getter(owner), strict=False):
+                try:
+                    self.add(f"{name}.{key}", value, owner)
+                except Exception as problem:
+                    if not is_class:
+                        raise
+                    self.refused[f"{name}.{key}"] = problem
+
+    def _container(self, name: str, value: Any) -> None:
+        self._items += len(value)
+        if self._items > MOST_ITEMS:
+            what = f"lists, dicts and sets of more than {MOST_ITEMS:,} items"
+            raise _too_large(name, what)
+        self.containers.append(value)
+        self.parts.append(Part(iter, value, tuple(value), lambda _: name))
+        if class_of(value) is dict:
+            held = tuple(value.values())
+            self.parts.append(Part(_VALUES, value, held, lambda _: name))
+        self._items_of(name, value)
+
+    def _items_of(self, name: str, value: Any) -> None:
+        pairs = value.items() if class_of(value) is dict else enumerate(value)
+        for key, item in pairs:
+            if class_of(item) not in _ATOMS:
+                self.add(f"{name}[{key!r}]", item, value)
+
+    def _object(self, name: str, kind: type[Any], value: Any) -> None:
+        """What is held by an instance of a class that kernels read."""
+        if issubclass(kind, Enum):
+            self.attributes(name, value, ["_value_"])
+        elif kind is functools.partial:
+            self.attributes(name, value, ["func", "args", "keywords"])
+        elif kind is types.MappingProxyType:
+            self.parts.append(Part(iter, value, tuple(value), lambda _: name))
+            self.parts.append(Part(_values, value, _values(value), lambda _: name))
+            for key, item in value.items():
+                self.add(f"{name}[{key!r}]", item)
+        elif isinstance(value, types.MethodType):
+            self.add(name, value.__self__)
+        elif kind is functools.cached_property:
+            self.attributes(name, value, ["func"])
+        elif kind.__name__ == "_lru_cache_wrapper":
+            self.attributes(name, value, ["__wrapped__"])
+        elif tuple in kind.__mro__:  # a NamedTuple
+            self._items_of(name, value)
+        elif (persistent := _persistent(value)) is not None:
+            for key, item in persistent:
+                self.add(f"{name}[{key!r}]", item)
+        elif hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_pclass_fields"):
+            fields = getattr(kind, "__dataclass_fields__", getattr(kind, "_pclass_fields", ()))
+            self.attributes(name, value, [each for each in fields if hasattr(value, each)])
+
+
+def _persistent(value: Any) -> Iterable[tuple[Any, Any]] | None:
+    """The items of one of pyrsistent's maps and vectors, which never change themselves."""
+    known: Any = sys.modules.get("pyrsistent")  # of which nobody has objects before it is loaded
+    if known is None or not isinstance(value, known.PMap | known.PVector):
+        return None
+    items: Iterable[tuple[Any, Any]] = (
+        value.items() if isinstance(value, known.PMap) else enumerate(value)
+    )
+    return items
+
+
+def _too_large(name: str, what: str) -> Exception:
+    # A process that finds its kernels on disk loads no findings.
+    from pscdsl.typing.codes.limits import CaptureTooLarge
+    from pscdsl.typing.diagnostics import Failure
+
+    return Failure(CaptureTooLarge(name=name, what=what))
+
+
+def _values(mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
+    return tuple(mapping.values())
+
+
+def class_of(value: object) -> type[Any]:
+    """The class of any object."""
+    return type(value)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether what a look-up finds now is what it found: the same object, or an equal constant."""
+    if one is other:
+        return True
+    kind = class_of(one)
+    if kind is not class_of(other):
+        return False
+    if kind is tuple:  # a cell that is run again makes equal numbers, and tuples of such
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if kind in (float, complex) or np.generic in kind.__mro__:
+        parts = [np.asarray(each) for each in (one, other)]
+        dtypes = [each.dtype for each in parts]
+        return (
+            dtypes[0] == dtypes[1]
+            and not dtypes[0].hasobject
+            and CONTENT(parts[0]) == (CONTENT(parts[1]))
+        )
+    return kind in _ATOMS and bool(one == other)
+
+
+# Who holds an array.
+
+_known_alone: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+"""Owners of memory that nothing can write any more, by their identities."""
+_HOLDERS: Final = (
+    *(dict, list, tuple, set, frozenset),
+    *(types.CellType, types.FrameType, types.MethodType, functools.partial),
+)
+_FUNCTION: Final = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS
+_SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def _is_alone(array: Any, container: object) -> bool:
+    """Whether nothing but a locked array leads to its memory, which a container may hold.
+
+    Views and buffers hold the array that owns the memory, as containers and variables do.  If all
+    references are those of known containers and of the variables of functions that run, there is
+    neither.
+    """
+    owner: Any = array if array.base is None else array.base
+    if type(array) is not np.ndarray or type(owner) is not np.ndarray or owner.base is not None:
+        return is_frozen(array)
+    if _known_alone.get(id(owner)) is owner:
+        return True
+    wanted, counts = id(owner), dict[int, int]()
+    holders = gc.get_referrers(owner)
+    if not gc.is_tracked(container):  # a tuple, or before Python 3.14 a dict, of arrays alone
+        holders.append(container)
+    for holder in holders:
+        if _holds_itself(type(holder)):
+            counts[id(holder)] = [*map(id, gc.get_referents(holder))].count(wanted)
+    known = 0 if owner is array else 1
+    frame: types.FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        code = frame.f_code
+        if code.co_flags & _FUNCTION == _FUNCTION and not code.co_flags & _SUSPENDED:
+            names = frame.f_locals
+            counts.pop(id(frame), None)
+            for name in {*code.co_varnames} - {*code.co_cellvars}:
+                known += names.get(name) is owner
+            if type(names) is dict:  # a copy, before Python 3.13
+                counts[id(names)] = [*map(id, names.values())].count(wanted)
+        frame = frame.f_back
+    known += sum(counts.values())
+    if sys.getrefcount(owner) - _counted_itself() != known:
+        return False
+    _known_alone[wanted] = owner
+    return True
+
+
+def _holds_itself(kind: type[Any]) -> bool:
+    """Whether objects of a class hold an array, and make no view of it."""
+    own = kind.__module__.startswith("pscdsl.") or tuple in kind.__mro__
+    return own or kind in _HOLDERS or hasattr(kind, "__dataclass_fields__")
+
+
+def _counted_itself() -> int:
+    """How many references to a variable `sys.getrefcount` counts for its own argument."""
+    value = object()
+    return sys.getrefcount(value) - 1
