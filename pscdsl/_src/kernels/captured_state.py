@@ -61,7 +61,7 @@ class Watch:
         for owner, event, found in self._lookups():
             cell = _cell(owner, event) if event.startswith(CAPTURED) else None
             if cell is not None:
-                yield Part(_CELL, cell, (found, found), _always(shown_event(owner, event)))
+                yield Part(_CELL, cell, (found, found), shown_event(owner, event))
 
     def _functions(self, own: object) -> Iterator[Part]:
         """Code and defaults, but not of the kernel itself: nobody else holds its function."""
@@ -72,7 +72,7 @@ class Watch:
         for function, code in codes.values():
             if function is not own:
                 found = (code, *defaults.get(id(function), (None, None)))
-                yield Part(_CODE, function, found, _always(_shown_function(function)))
+                yield Part(_CODE, function, found, _shown_function(function))
 
     def _names(self) -> Iterator[Part]:
         """Global names, all of a module at once."""
@@ -84,7 +84,7 @@ class Watch:
         for namespace, names in by_owner.values():
             keys = (*names, *names) if len(names) == 1 else tuple(names)  # a getter gives a tuple
             found_ = tuple([names[key] for key in keys])
-            yield Part(itemgetter(*keys), namespace, found_, keys.__getitem__)
+            yield Part(itemgetter(*keys), namespace, found_, "", keys)
 
     def _absent_names(self) -> Iterator[Absent]:
         names: dict[int, tuple[Any, set[str]]] = {}
@@ -167,10 +167,6 @@ class Watch:
             from pscdsl.typing.codes.limits import CapturedStateChanged
 
             raise CheckError((CapturedStateChanged(name=changed, function=name),))
-
-
-def _always(name: str) -> Callable[[int], str]:
-    return lambda _: name
 
 
 def _shown_function(function: types.FunctionType) -> str:

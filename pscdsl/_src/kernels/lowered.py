@@ -166,8 +166,11 @@ class Compiled:
         lowered = self.lowered
         constants = lowered.specialisation.constants
         made = lowered.kernel.dispatcher_for(self._specialise, lowered.donated, constants)
-        made.enter(lambda entry: call_directly(self, self._watching(entry)))
+        made.enter(self._entered)
         return made
+
+    def _entered(self, entry: Any) -> None:
+        call_directly(self, self._watching(entry))
 
     @functools.cached_property
     def _watch(self) -> Watch:

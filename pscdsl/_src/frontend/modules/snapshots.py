@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ _FEW_BYTES: Final = 4096
 Get: TypeAlias = Callable[[Any], Iterable[Any]]
 LAYOUT: Final = attrgetter("shape", "strides", "dtype", "flags.writeable")
 CONTENT: Final = np.ndarray.tobytes
-_VALUES: Final[Get] = dict.values
+_VALUES: Final[Get] = cast("Any", dict).values
 _ATOMS: Final = (bool, int, float, complex, str, bytes, range, type(None), type(Ellipsis))
 
 
@@ -46,8 +46,14 @@ class Part(NamedTuple):
     owner: Any
     found: tuple[Any, ...]
     """What they gave when the kernel was read."""
-    named: Callable[[int], str]
-    """How messages name them."""
+    name: str
+    """How messages name the object."""
+    keys: tuple[str, ...] = ()
+    """The names of what was looked up in it, if messages name that."""
+
+    def named(self, place: int) -> str:
+        """How messages name what was looked up."""
+        return ".".join(filter(None, (self.name, *self.keys[place : place + 1])))
 
     def changed(self) -> Iterator[str]:
         """The names of what is something else by now."""
@@ -134,7 +140,7 @@ class Snapshot:
         kind = class_of(value)
         if kind in _ATOMS or id(value) in self._seen:
             return
-        if isinstance(value, np.ndarray):
+        if np.ndarray in kind.__mro__:
             self._seen[id(value)] = value
             self.arrays.append(HeldArray.of(name, value, holder))
         elif kind in (list, dict, set):
@@ -163,9 +169,7 @@ class Snapshot:
         if keys:
             pair = keys if len(keys) > 1 else keys * 2  # of one, getters give no tuple
             getter = get(*pair)
-            self.parts.append(
-                Part(getter, owner, getter(owner), lambda place: f"{name}.{pair[place]}")
-            )
+            self.parts.append(Part(getter, owner, getter(owner), name, pair))
             for key, value in zip(keys, getter(owner), strict=False):
                 try:
                     self.add(f"{name}.{key}", value, owner)
@@ -180,10 +184,10 @@ class Snapshot:
             what = f"lists, dicts and sets of more than {MOST_ITEMS:,} items"
             raise _too_large(name, what)
         self.containers.append(value)
-        self.parts.append(Part(iter, value, tuple(value), lambda _: name))
+        self.parts.append(Part(iter, value, tuple(value), name))
         if class_of(value) is dict:
             held = tuple(value.values())
-            self.parts.append(Part(_VALUES, value, held, lambda _: name))
+            self.parts.append(Part(_VALUES, value, held, name))
         self._items_of(name, value)
 
     def _items_of(self, name: str, value: Any) -> None:
@@ -199,8 +203,8 @@ class Snapshot:
         elif kind is functools.partial:
             self.attributes(name, value, ["func", "args", "keywords"])
         elif kind is types.MappingProxyType:
-            self.parts.append(Part(iter, value, tuple(value), lambda _: name))
-            self.parts.append(Part(_values, value, _values(value), lambda _: name))
+            self.parts.append(Part(iter, value, tuple(value), name))
+            self.parts.append(Part(_values, value, _values(value), name))
             for key, item in value.items():
                 self.add(f"{name}[{key!r}]", item)
         elif isinstance(value, types.MethodType):
@@ -224,10 +228,8 @@ def _persistent(value: Any) -> Iterable[tuple[Any, Any]] | None:
     known: Any = sys.modules.get("pyrsistent")  # of which nobody has objects before it is loaded
     if known is None or not isinstance(value, known.PMap | known.PVector):
         return None
-    items: Iterable[tuple[Any, Any]] = (
-        value.items() if isinstance(value, known.PMap) else enumerate(value)
-    )
-    return items
+    items: Any = value.items() if isinstance(value, known.PMap) else enumerate(value)
+    return cast("Iterable[tuple[Any, Any]]", items)
 
 
 def _too_large(name: str, what: str) -> Exception:
@@ -297,7 +299,7 @@ def _is_alone(array: Any, container: object) -> bool:
         holders.append(container)
     for holder in holders:
         if _holds_itself(type(holder)):
-            counts[id(holder)] = [*map(id, gc.get_referents(holder))].count(wanted)
+            counts[id(holder)] = _count(gc.get_referents(holder), wanted)
     known = 0 if owner is array else 1
     frame: types.FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
@@ -307,14 +309,18 @@ def _is_alone(array: Any, container: object) -> bool:
             counts.pop(id(frame), None)
             for name in {*code.co_varnames} - {*code.co_cellvars}:
                 known += names.get(name) is owner
-            if type(names) is dict:  # a copy, before Python 3.13
-                counts[id(names)] = [*map(id, names.values())].count(wanted)
+            if class_of(names) is dict:  # a copy, before Python 3.13
+                counts[id(names)] = _count(names.values(), wanted)
         frame = frame.f_back
     known += sum(counts.values())
     if sys.getrefcount(owner) - _counted_itself() != known:
         return False
     _known_alone[wanted] = owner
     return True
+
+
+def _count(values: Iterable[Any], wanted: int) -> int:
+    return [*map(id, values)].count(wanted)
 
 
 def _holds_itself(kind: type[Any]) -> bool:
