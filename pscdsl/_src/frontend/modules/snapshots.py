@@ -310,7 +310,7 @@ def _is_alone(array: Any, container: object) -> bool:
             for name in {*code.co_varnames} - {*code.co_cellvars}:
                 known += names.get(name) is owner
             if class_of(names) is dict:  # a copy, before Python 3.13
-                counts[id(names)] = _count(names.values(), wanted)
+                counts[id(names)] = _count(cast("Any", names).values(), wanted)
         frame = frame.f_back
     known += sum(counts.values())
     if sys.getrefcount(owner) - _counted_itself() != known:
