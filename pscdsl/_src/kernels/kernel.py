@@ -511,6 +511,7 @@ class Kernel(Called[P, R]):
         from pscdsl._src.kernels.captured_state import Watch
 
         watch = Watch(self.traces(), self._function)
+        watch.require_same(self.name)  # which may have been read some time ago
         self._watch = watch if watch else None
         if self._watch is not None and "dispatcher" in self.__dict__:
             self._entered(self.dispatcher, self.dispatcher.entry)

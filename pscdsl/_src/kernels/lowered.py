@@ -198,6 +198,7 @@ class Compiled:
             raise ArgumentError(
                 f"{kernel.name} was compiled for {own}; it is called with {choice.at(sizes)}"
             )
+        self._watch.require_same(kernel.name)  # it may have been compiled some time ago
         return kernel.bound_executable(own, self.executable)
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:

@@ -70,7 +70,7 @@ ANNOTATIONS: Final = "->"
 Names: TypeAlias = tuple[tuple[int, str], ...]
 """Look-ups, in order: in the namespace of which object, by its number, and of which name."""
 
-_OUTSIDE: Final = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
+_OUTSIDE: Final = (types.BuiltinFunctionType, np.ufunc, np.dtype)
 _DESCRIPTORS: Final = (
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
@@ -327,6 +327,8 @@ def stands_outside(owner: Any, found: Any) -> bool:
     home = owner.__name__ if isinstance(owner, types.ModuleType) else owner.__module__
     if home is not None and is_outside(str(home)):
         return True
+    if isinstance(found, types.ModuleType):
+        return is_outside(found.__name__)
     if isinstance(found, _OUTSIDE) or class_of(found).__module__.startswith("pscdsl.typing"):
         return True
     kind: Any = found if isinstance(found, type | types.FunctionType) else class_of(found)
