@@ -136,7 +136,9 @@ class ProjectGuard(Guard):
         self, names: Names, scope: ScopeNode | None, name: str, value: Any
     ) -> None:
         bound = names.bindings(scope, name)
-        label = Label(names.source.span(bound[0]), f"`{name}` is bound here") if bound else None
+        label = None
+        if bound and not isinstance(bound[0], ast.arguments):
+            label = Label(names.source.span(bound[0]), f"`{name}` is bound here")
         for ref in names.variable(scope, name):
             if ref.place == LIBRARY or ref.steps:
                 continue

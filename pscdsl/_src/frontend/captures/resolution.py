@@ -196,9 +196,9 @@ class Names:
             return self.starred(name) or (
                 (Ref(LIBRARY, f"builtins.{name}"),) if hasattr(builtins, name) else (own,)
             )
-        if len(found) != 1:
-            return (own,)
-        others = tuple(self._origin(scope, found[0], name))
+        others, *more = [tuple(self._origin(scope, each, name)) for each in found] or [()]
+        if any(each != others for each in more):
+            return (own,)  # bound several times, and not to the same
         if any(each.place == LIBRARY for each in others):
             return others
         return (own, *others)
@@ -215,7 +215,7 @@ class Names:
         return ()
 
     def _origin(self, scope: ScopeNode | None, binding: Binding, name: str) -> Iterator[Ref]:
-        """What the only binding of a name gives to it."""
+        """What a binding of a name gives to it."""
         parent = self.uses.parents.get(binding)
         if isinstance(binding, ast.alias):
             yield from self._imported(parent, binding)
@@ -263,7 +263,10 @@ class Names:
                     given, place = arguments[0], None
                 elif function.id == "zip" and place < len(arguments):
                     given, place = arguments[place], None
-        if place is None:
+        if place is None and isinstance(given, ast.List | ast.Tuple):
+            for element in given.elts:
+                yield from (each for each in self.refs(element) if each.place != LIBRARY)
+        elif place is None:
             for each in self.refs(given):
                 if each.place != LIBRARY:
                     yield each.then("item", EACH)
@@ -280,8 +283,8 @@ class Names:
             key = constant(node.slice)
             if isinstance(key, str):
                 namespace = self.namespace(node.value)
-                if namespace is not None:
-                    return self.sources.attribute(namespace, key)
+                if namespace:
+                    return self._attributes(namespace, key)
                 if self.qualified(node.value) == "sys.modules":
                     return (self.sources.module(self.place, key),)
             if isinstance(node.slice, ast.Name) and node.slice.id == "__name__":
@@ -320,18 +323,17 @@ class Names:
                 return self._attributes(self.refs(arguments[0]), attribute)
         return ()
 
-    def namespace(self, node: ast.expr) -> Ref | None:
-        """The module or class whose names a dict holds: `vars(lib)`, `globals()`."""
-        owner: tuple[Ref, ...] = ()
+    def namespace(self, node: ast.expr) -> tuple[Ref, ...]:
+        """That whose names a dict holds: `vars(lib)`, `lib.__dict__`, `globals()`."""
         if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-            owner = self.refs(node.value)
-        elif isinstance(node, ast.Call):
+            return self.refs(node.value)
+        if isinstance(node, ast.Call):
             name = self.qualified(node.func)
             if name == "builtins.globals":
-                return self.own_module()
+                return (self.own_module(),)
             if name == "builtins.vars" and len(node.args) == 1:
-                owner = self.refs(node.args[0])
-        return next((each for each in owner if each.module or each.place == LIBRARY), None)
+                return self.refs(node.args[0])
+        return ()
 
     def qualified(self, node: ast.expr) -> str:
         """The full name of what a library or Python itself has; empty for anything else."""
