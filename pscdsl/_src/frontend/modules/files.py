@@ -233,6 +233,7 @@ class Files:
         self._all: tuple[str, ...] | None = None
         self._answers: dict[str, str] = {}
         self._quick: dict[str, str] = {}
+        self._leading: dict[str, set[str]] = {}
         self._imports: dict[str, tuple[str, ...]] = {}
         self._words_of: dict[str, frozenset[str]] = {}
         self._texts: dict[str, str] = {}
@@ -323,6 +324,25 @@ class Files:
     def mentioning(self, name: str) -> tuple[str, ...]:
         """The files in which a name occurs, in order: only these can write what it stands for."""
         return tuple(self._words.get(name, ()))
+
+    def leads_to(self, path: str, word: str) -> bool:
+        """Whether a word occurs in a file, or in one that it imports, directly or not."""
+        if word not in self._leading:
+            self._leading[word] = self._leading_to(word)
+        return path in self._leading[word]
+
+    def _leading_to(self, word: str) -> set[str]:
+        importing: dict[str, list[str]] = {}
+        for path in self.all():
+            for other in self._imported_by(path):
+                importing.setdefault(other, []).append(path)
+        found = set(self.mentioning(word))
+        waiting = [*found]
+        while waiting:
+            more = set(importing.get(waiting.pop(), ())) - found
+            found |= more
+            waiting.extend(more)
+        return found
 
     @functools.cached_property
     def _words(self) -> dict[str, list[str]]:

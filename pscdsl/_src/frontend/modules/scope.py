@@ -139,6 +139,12 @@ class StaticModule:
         self.bindings()  # reads the imports
         return self._unseen or "globals()" in self.text
 
+    def may_name_kernels(self) -> bool:
+        """Whether it, or what it imports, directly or not, has the word `pscdsl` in its text."""
+        if "pscdsl" in self.text or self.path is None:
+            return "pscdsl" in self.text
+        return self.project.files.leads_to(self.path, "pscdsl")
+
     def exports(self) -> Iterable[str]:
         """The names that `from module import *` takes from this one."""
         listed = exported(self.source.tree.body, self._other_exports)
