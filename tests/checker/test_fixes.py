@@ -415,25 +415,6 @@ def test_what_a_helper_does_to_its_own_needs_no_fix() -> None:
     assert not codes(program)
 
 
-@pytest.mark.parametrize(
-    ("made", "use"),
-    [
-        ("np.ones(3, np.float32)", "log(W)"),
-        ("np.ones(\n    (3, 3), np.float32\n)[0]", "w = W"),
-        ("[1.0, 2.0]", "log(W)"),
-        ('{"w": np.ones(3, np.float32)}', "log()"),
-    ],
-)
-def test_what_may_be_written_is_made_constant(made: str, use: str) -> None:
-    item = '["w"]' if "{" in made else "[0]"
-    program = f"{HEAD}W = {made}\n\n\ndef report(log):\n    {use}\n\n\n"
-    program += f'@psc.kernel\ndef f(x: f32["3"]) -> f32["3"]:\n    return x * W{item}\n'
-    assert codes(program) == ["PSC206"]
-    after = text_of(fixed(program), program)
-    assert f"W = psc.constant({made})\n" in after
-    assert not codes(after)
-
-
 def test_an_import_is_added_where_a_fix_needs_one() -> None:
     head = '"""Words."""\n\nfrom pscdsl import f32, kernel\n'
     body = (

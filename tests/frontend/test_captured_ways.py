@@ -1,4 +1,4 @@
-"""Each way to write what a kernel captures is refused; programs without a writer are not."""
+"""Certain ways to write what a kernel captures are reported; ordinary uses are not."""
 
 from __future__ import annotations
 
@@ -14,16 +14,61 @@ from tests.support.captured_ways import WRITERS, Way, program, ways, writes
 
 SHARE = int(os.environ.get("CAPTURES_SHARE", "8"))
 """One of so many ways is tried; `make fuzz` tries each."""
+CERTAIN = (
+    *("W", "W[:]", "W[...]", "W.view()", "W.reshape(3)", "W.ravel()", "W.T", "W.squeeze()"),
+    *("np.asarray(W)", "np.atleast_1d(W)", "np.ravel(W)", "np.reshape(W, 3)", "(q := W)"),
+    *("globals()['W']", "sys.modules[__name__].W", "vars(sys.modules[__name__])['W']"),
+    "getattr(sys.modules[__name__], 'W')",
+)
+"""Expressions that certainly stand for the array."""
+UNCERTAIN = ("Obj()", "lambda", "exec(", "V.", "np.nditer", "nullcontext({x})", "getattr(", "a, _")
+"""What the writers have in them that the text alone does not show."""
+POSITIONAL = ("np.clip(", "np.round(", "np.multiply.accumulate(", "random(3")
+"""Functions that take `out` in a place of their own."""
+
+
+def _is_certain(way: Way) -> bool:
+    if way.kind != "array":
+        return not any(word in way.label for word in ("exec", "methodcaller", "f_globals", "gc."))
+    path, _, writer = way.label.partition(" | ")
+    return path in CERTAIN and not any(word in writer for word in (*UNCERTAIN, *POSITIONAL))
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "name", "class"])
-def test_every_way_to_write_is_refused(kind: str) -> None:
+def test_what_is_reported_is_written(kind: str) -> None:
     found = [each for each in ways() if each.kind == kind]
-    step = SHARE if kind == "array" else 1
-    tried = [each for each in found[::step] if writes(each)]
-    assert len(tried) > {"array": 2500 // step, "list": 60, "name": 35, "class": 17}[kind]
-    accepted = [each.label for each in tried if _codes(each.text) != {"PSC206"}]
-    assert not accepted
+    tried = found[:: SHARE if kind == "array" else 1]
+    reported = [each for each in tried if "PSC206" in _codes(each.text)]
+    assert len(reported) > {"array": 200 // SHARE, "list": 20, "name": 14, "class": 9}[kind]
+    assert [each.label for each in reported if not writes(each)] == []
+
+
+@pytest.mark.parametrize("path", CERTAIN)
+def test_certain_ways_to_write_are_reported(path: str) -> None:
+    found = [each for each in ways() if each.label.partition(" | ")[0] == path]
+    tried = [each for each in found[:: max(SHARE // 2, 1)] if _is_certain(each) and writes(each)]
+    assert tried
+    assert [each.label for each in tried if _codes(each.text) != {"PSC206"}] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("L.append(5.0)", "L[0] = 5.0", "a = L; a += [5.0]", "L.__iadd__([5.0])", "del L[0]"),
+        *("L[:] = []", "L.sort(key=lambda q: -q)", "bisect.insort(L, 5.0)", "list.append(L, 5.0)"),
+        *("f = L.append; f(5.0)", "operator.iconcat(L, [5.0])", "random.shuffle(L)"),
+        *("globals()['L'].append(5.0)", "for q in [L]: q.append(5.0)", "L[0], q = 5.0, 1"),
+        *("global L; L = [5.0]", "global L; del L", "global L; L += [5.0]"),
+        *("global L; import types as L", "setattr(sys.modules[__name__], 'L', [5.0])"),
+        *("globals().update(L=[])", "operator.setitem(globals(), 'L', [])"),
+        *("C.r = 5.0", "del C.r", "setattr(C, 'r', 5.0)", "type.__setattr__(C, 'r', 5.0)"),
+        *("k = C; k.r = 5.0", "for C.r in [5.0]: pass", "globals()['C'].r = 5.0"),
+    ],
+)
+def test_certain_writes_of_lists_and_classes_are_reported(text: str) -> None:
+    assert _codes(
+        program(text, "C.r" if "r = " in text or "r'" in text or ".r" in text else "L[0]")
+    ) == {"PSC206"}
 
 
 def _codes(text: str) -> set[str]:
@@ -36,25 +81,60 @@ def test_the_same_programs_without_a_writer_are_accepted(value: str) -> None:
     assert not _codes(program(reads, value))
 
 
-@pytest.mark.parametrize("way", ["W", "L"])
-def test_what_is_constant_may_go_anywhere(way: str) -> None:
-    values = {"W": "np.ones(3, np.float32)", "L": "[1.0, 2.0]"}
-    text = program(f"return same({way}), [{way}], globals()['{way}']", f"{way}[0]")
-    text = text.replace(f"{way} = {values[way]}", f"{way} = psc.constant({values[way]})")
-    assert not _codes(text)
+USES = """
+np.diff(W) | np.sum(W) | np.concatenate([W, V]) | np.stack([W, W]) | np.interp(0.5, W, V)
+np.save("w", W) | np.savez("w", w=W) | np.savetxt("w", W) | np.testing.assert_allclose(W, V)
+np.array_repr(W) | np.linalg.norm(W) | np.histogram(W) | np.sort(W) | np.argsort(W) | np.unique(W)
+np.clip(W, 0, 1) | np.where(W > 0, W, 0) | np.dot(W, V) | np.einsum("i,i", W, V)
+np.polyfit(W, V, 1) | np.fft.fft(W) | np.random.default_rng(0).choice(W) | np.vectorize(same)(W)
+np.nan_to_num(W) | np.exp(W, out=None) | W.clip(0, 1) | W.astype(int) | W.tolist() | W.tobytes()
+W.mean(axis=0) | W.copy() | W.sum(out=None) | W.setflags(write=False) | W.byteswap() | W.repeat(2)
+W.dot(V) | W.T @ V | W[[0, 1]] | W[W > 0] | W[0] | plt.plot(W) | plt.imshow(W) | ax.scatter(W, V)
+pandas.DataFrame({"w": W}) | pandas.Series(W) | pickle.dumps(W) | json.dumps(L) | copy.copy(L)
+copy.deepcopy(W) | torch.from_numpy(W) | log(W) | print(W, L) | repr(W) | str(L) | len(L)
+sorted(L) | list(zip(L, W)) | sum(L) | max(L) | min(W) | f"{W!r} {L}" | "%r" % W | any(L) | all(L)
+enumerate(L) | reversed(L) | tuple(L) | set(L) | iter(L) | [q * 2 for q in L] | {q: 1 for q in L}
+dict(a=W) | [*L, 1] | {"w": W} | (W, L) | lambda: W | L + [1] | isinstance(W, np.ndarray) | id(W)
+hash(S) | map(abs, L) | filter(None, L) | functools.partial(same, W) | functools.reduce(same, L)
+itertools.chain(L) | same(W) | same(q=W) | same(*L) | collections.deque(L) | L.index(1.0)
+L.count(1.0) | L.copy() | random.choice(L) | random.sample(L, 1) | heapq.nlargest(1, L)
+gc.get_objects() | globals() | vars() | getattr(C, "r") | hasattr(C, "r") | C() | type(C)
+exec("1") | bisect.bisect(L, 1.0) | threading.Thread(target=same, args=(W,)) | Model().fit(W)
+self.w.append(W)
+"""
+ORDINARY = [each.strip() for line in USES.strip().splitlines() for each in line.split(" | ")]
+
+
+@pytest.mark.parametrize("use", ORDINARY)
+def test_ordinary_uses_are_no_findings(use: str) -> None:
+    assert len(ORDINARY) > 60
+    assert not _codes(program(f"return {use}", "W[0] * L[0] * S * C.r"))
 
 
 @pytest.mark.parametrize(
-    "text", ["repr(W)", 'f"{W!r}"', 'f"{W!a}"', '"%r" % W', "np.array_repr(W)"]
+    "text",
+    [
+        "w = W.copy(); w[0] = 5.0",
+        "w = W[[0, 1]]; w[0] = 5.0",
+        "w = W[W > 0]; w[0] = 5.0",
+        "w = W * 2; w += 1",
+        "w = np.array(W); w.sort()",
+        "w = W if S else V; w[0] = 5.0",
+        "w = W; w = V; w[0] = 5.0",
+        "q = L[:]; q.append(5.0)",
+        "q = sorted(L); q.append(5.0)",
+        "q = list(L); q[0] = 5.0",
+        "W = np.zeros(3); W[0] = 5.0",
+        "L = []; L.append(5.0)",
+        "S = 5.0",
+        "for W in [V]: W[0] = 5.0",
+        "C().r = 5.0",
+        "q = C(); q.r = 5.0",
+        "V[0] = 5.0",
+    ],
 )
-def test_a_repr_of_an_array_is_no_read(text: str) -> None:
-    # `np.set_printoptions(override_repr=...)` hands the array to a function of the user's.
-    assert _codes(program(f"return {text}", "W[0]")) == {"PSC206"}
-
-
-@pytest.mark.parametrize("text", ["str(W)", 'f"{W} {W!s:>9}"', "print(W)", "repr(L)", "5 % W"])
-def test_other_texts_are_reads(text: str) -> None:
-    assert not _codes(program(f"return {text}", "W[0] * L[0]"))
+def test_what_writes_something_else_is_no_finding(text: str) -> None:
+    assert not _codes(program(text, "W[0] * L[0] * S * C.r"))
 
 
 LIBRARY = """\
@@ -84,34 +164,29 @@ IMPORTS = {
     "import lib as z\nfrom lib import V": "z.W",
     "import lib\nfrom lib import V\nw = lib.W": "w",
     "import importlib\nfrom lib import V\nq = importlib.import_module('lib')": "q.W",
-    "from lib import V, f": "f.__wrapped__.__globals__['W']",
     "from lib import V\n": "sys.modules['lib'].W",
     "import lib\nfrom lib import V\n": "getattr(lib, 'W')",
     "import lib\nfrom lib import V\n\n": "vars(lib)['W']",
-    "import lib\nfrom lib import V\nname = 'W'": "getattr(lib, name)",
 }
-_FORMS = tuple(each for each in WRITERS if "Obj" not in each)
+_FORMS = tuple(
+    each for each in WRITERS if not any(word in each for word in (*UNCERTAIN, *POSITIONAL))
+)
 REBINDERS = [
     "import lib\ndef update():\n    lib.S = 5.0",
     "import lib\ndef update():\n    lib.S += 4.0",
     "import lib as z\ndef update():\n    z.S = 5.0",
     "import lib\ndef update():\n    setattr(lib, 'S', 5.0)",
-    "import lib\ndef update(n='S'):\n    setattr(lib, n, 5.0)",
     "import lib\ndef update():\n    lib.__dict__['S'] = 5.0",
     "import lib\ndef update():\n    vars(lib).update(S=5.0)",
     "import lib\ndef update():\n    mock.patch('lib.S', 5.0).start()",
     "import lib\ndef update():\n    mock.patch.object(lib, 'S', 5.0).start()",
-    "import lib\ndef update():\n    with mock.patch.dict(lib.__dict__, S=5.0):\n        pass",
     "def update():\n    sys.modules['lib'].S = 5.0",
     "def update():\n    importlib.import_module('lib').S = 5.0",
     "def update():\n    __import__('lib').S = 5.0",
     "import lib\ndef update():\n    for lib.S in [5.0]:\n        pass",
     "import lib\ndef update():\n    type(sys).__setattr__(lib, 'S', 5.0)",
-    "import lib\ndef update():\n    exec('lib.S = 5.0')",
     "def test(monkeypatch):\n    monkeypatch.setattr('lib.S', 5.0)",
     "import lib\ndef test(monkeypatch):\n    monkeypatch.setattr(lib, 'S', 5.0)",
-    "import lib\nL = [lib]\ndef update():\n    L[0].S = 5.0",
-    "import lib\ndef g(m):\n    m.S = 5.0\ndef update():\n    g(lib)",
 ]
 
 
@@ -132,13 +207,13 @@ def _compiles(text: str) -> bool:
     return True
 
 
-def test_every_way_to_write_from_another_file_is_refused(tmp_path: Path) -> None:
+def test_certain_ways_to_write_from_another_file_are_reported(tmp_path: Path) -> None:
     programs = [
         f"{imports}\ndef update():\n    {writer.format(x=way)}"
         for (imports, way), writer in itertools.product(IMPORTS.items(), _FORMS)
     ]
     programs = [each for each in programs if _compiles(OTHER + each)]
-    assert len(programs) > 380
+    assert len(programs) > 150
     tried = [*programs[::SHARE], *REBINDERS]
     accepted = [each for number, each in enumerate(tried) if _accepted(tmp_path, number, each)]
     assert not accepted
@@ -161,10 +236,6 @@ TABLES = """\
 import numpy as np
 import pscdsl as psc
 from pscdsl import f32
-
-KEPT = []
-SHARED = np.ones(3, np.float32)
-
 
 def table(n):
 {body}
@@ -200,29 +271,3 @@ def test_a_table_that_a_function_makes_is_its_own(lines: list[str]) -> None:
 def test_a_table_takes_no_in_place_operator(change: str) -> None:
     # These are followed in kernels; what is made outside of them is read only.
     assert _table("t = np.zeros(n, np.float32)", change, "return t") == {"PSC205"}
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["t = np.zeros(n, np.float32)", "KEPT.append(t)", "return t"],
-        ["t = np.zeros(n, np.float32)", "u = t", "KEPT.append(u)", "return t"],
-        [
-            "t = np.zeros(n, np.float32)",
-            "def write():",
-            "    t[0] = 5",
-            "KEPT.append(write)",
-            "return t",
-        ],
-        ["t = np.zeros(n, np.float32)", "if n > 5:", "    t = SHARED", "return t"],
-        ["t = SHARED[:]", "return t"],
-        ["return SHARED"],
-        ["return SHARED[:n]"],
-        ["t = np.zeros(n, np.float32)", "KEPT.append([t])", "return t[:]"],
-        ["t = np.zeros(n, np.float32)", "KEPT.append(t.T)", "return t"],
-        ["global SHARED", "SHARED = np.zeros(n, np.float32)", "return SHARED"],
-    ],
-    ids=lambda lines: "; ".join(lines)[:50],
-)
-def test_a_table_that_somebody_else_has_is_not(lines: list[str]) -> None:
-    assert "PSC206" in _table(*lines)

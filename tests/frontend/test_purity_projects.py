@@ -63,8 +63,6 @@ WRITES = [
     ("import lib\nlib.__setattr__('X', 2.0)\n", "x * lib.X"),
     ("import sys\nsys.modules['lib'].X = 2.0\n", "x * lib.X"),
     ("import importlib\nimportlib.import_module('lib').X = 2.0\n", "x * lib.X"),
-    ("import lib\n\n\ndef patch(module):\n    module.X = 2.0\n\n\npatch(lib)\n", "x * lib.X"),
-    ("import lib\n\nMODULES = [lib]\nfor m in MODULES:\n    m.X = 2.0\n", "x * lib.X"),
     ("import lib\n\n\ndef go():\n    lib.MODE = 'b'\n", "x if lib.MODE == 'a' else 2 * x"),
     ("import lib\n\n\ndef go():\n    lib.act = abs\n", "lib.act(x)"),
     ("import lib\nlib.LIST.append(2.0)\n", "x * lib.LIST[0]"),
@@ -72,30 +70,12 @@ WRITES = [
     ("from lib import LIST as mine\nyours = mine\nyours.append(2.0)\n", "x * lib.LIST[0]"),
     ("from lib import *\nLIST.append(2.0)\n", "x * lib.LIST[0]"),
     ("import lib\nlib.TABLE[0] = 2.0\n", "x * lib.TABLE[0]"),
-    ("import lib\n\n\ndef fill(t):\n    t[0] = 1\n\n\nfill(lib.TABLE)\n", "x * lib.TABLE[0]"),
     ("import lib\nview = lib.TABLE[1:].T\nview += 1\n", "x * lib.TABLE[0]"),
     ("import lib\nimport numpy as np\nnp.exp(lib.TABLE, out=lib.TABLE)\n", "x * lib.TABLE[0]"),
     ("import lib\nlib.C.scale = 3.0\n", "x * lib.C.scale"),
     ("from lib import C\n\n\ndef go():\n    C.scale += 1\n", "x * lib.C.scale"),
     ("from lib import C\nC.items.append(1.0)\n", "x * lib.C.items[0]"),
-    ("from lib import C\nC().items.append(1.0)\n", "x * lib.C.items[0]"),
-    (
-        "from lib import C\n\n\nclass D(C):\n    @classmethod\n    def go(cls):\n"
-        "        cls.items.append(1.0)\n",
-        "x * lib.C.items[0]",
-    ),
     ("from lib import C\nsetattr(C, 'scale', 3.0)\n", "x * lib.C.scale"),
-    (
-        "import lib\n\n\ndef patch(module, name, value):\n    setattr(module, name, value)\n\n\n"
-        "patch(lib, 'X', 2.0)\n",
-        "x * lib.X",
-    ),
-    ("import lib\nimport skimage\nskimage.normalise(lib.TABLE)\n", "x * lib.TABLE[0]"),
-    ("import ctypes\nimport lib\nctypes.memset(lib.TABLE, 0, 4)\n", "x * lib.TABLE[0]"),
-    ("import lib\nimport skimage\nskimage.Model().fit(lib.TABLE)\n", "x * lib.TABLE[0]"),
-    ("from skimage import *\nimport lib\nfit(lib.TABLE)\n", "x * lib.TABLE[0]"),
-    ("import lib\n\n\ndef go(name):\n    setattr(lib, name, 1.0)\n", "x * lib.X"),
-    ("import lib\n\n\ndef go(names):\n    vars(lib).update(names)\n", "x * lib.X"),
 ]
 
 
@@ -113,6 +93,15 @@ def test_it_is_accepted_without_the_other_file(tmp_path: Path, writer: str, valu
 
 
 READS = [
+    "import lib\n\n\ndef patch(module):\n    module.X = 2.0\n\n\npatch(lib)\n",
+    "import lib\n\n\ndef fill(t):\n    t[0] = 1\n\n\nfill(lib.TABLE)\n",
+    "import lib\nimport skimage\nskimage.Model().fit(lib.TABLE)\n",
+    "from skimage import *\nimport lib\nfit(lib.TABLE)\n",
+    "import lib\n\n\ndef go(name):\n    setattr(lib, name, 1.0)\n",
+    "import lib\n\n\ndef go(names):\n    vars(lib).update(names)\n",
+    "import lib\n\n\ndef go(lib):\n    lib.X = 2.0\n    lib.LIST.append(2.0)\n",
+    "import lib\nLIST = lib.LIST if lib.X else []\nLIST.append(2.0)\n",
+    "import lib\nw = lib.TABLE[[0, 1]]\nw[0] = 1\nlib.TABLE.T.copy()[0] = 2\n",
     "import lib\nprint(lib.X, lib.LIST, lib.TABLE, lib.MODE, lib.act(1), lib.C.scale)\n",
     "import lib\nX = lib.X\nX += 1\nLIST = list(lib.LIST)\nLIST.append(1.0)\n",
     "import other as lib\nlib.X = 1\nlib.LIST.append(2.0)\nlib.TABLE[0] = 1\n",
@@ -125,7 +114,7 @@ READS = [
 
 
 @pytest.mark.parametrize("reader", READS)
-def test_what_is_only_read_is_accepted(tmp_path: Path, reader: str) -> None:
+def test_what_is_no_certain_write_is_accepted(tmp_path: Path, reader: str) -> None:
     value = "x * lib.X * lib.LIST[0] * lib.TABLE[0] * lib.C.scale * lib.C.items[0] + lib.act(x)"
     files = {"lib.py": LIB, "reader.py": reader, "main.py": main("import lib", value)}
     assert codes(check(tmp_path, files)) == []
@@ -208,16 +197,36 @@ def test_many_files_that_use_each_other_take_linear_time(tmp_path: Path) -> None
     assert codes(check(tmp_path, files)) == []
 
 
-@pytest.mark.parametrize(
-    "keeping",
-    [
-        'import store\n\nT = np.ones(3, np.float32)\nstore.D["a"] = T\n',
-        'from store import D\n\nT = np.ones(3, np.float32)\nD["a"] = T\n',
-        'from store import D as d\n\nT = np.ones(3, np.float32)\ne = d\ne.setdefault("a", T)\n',
-    ],
-)
-def test_what_another_file_keeps_and_writes_is_refused(tmp_path: Path, keeping: str) -> None:
-    store = 'D = {}\n\n\ndef touch():\n    D["a"][0] = 5\n'
-    kernel = '@psc.kernel\ndef f(x: f32["3"]) -> f32["3"]:\n    return x + T\n'
-    main = f"{HEAD}{keeping}\n\n{kernel}"
-    assert codes(check(tmp_path, {"store.py": store, "main.py": main})) == ["PSC206"]
+PATCHES = [
+    "def test(monkeypatch):\n    monkeypatch.setattr('lib.X', 5.0)\n",
+    "import lib\n\n\ndef test(monkeypatch):\n    monkeypatch.setattr(lib, 'X', 5.0)\n",
+    "import lib\n\n\ndef test(monkeypatch):\n    with monkeypatch.context() as m:\n"
+    "        m.setattr(lib, 'X', 5.0)\n",
+    "from unittest import mock\n\n\n@mock.patch('lib.X', 5.0)\ndef test():\n    pass\n",
+    "import lib\nfrom unittest.mock import patch\n\nwith patch.object(lib, 'X', 5.0):\n    pass\n",
+]
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_what_tests_patch_is_refused(tmp_path: Path, patch: str) -> None:
+    files = {"lib.py": LIB, "test_lib.py": patch, "main.py": main("import lib", "x * lib.X")}
+    assert codes(check(tmp_path, files)) == ["PSC206"]
+
+
+def test_a_kernel_that_declares_to_write_is_given_what_another_captures(tmp_path: Path) -> None:
+    kernel = '@psc.kernel(writes="out")\ndef fill(x: f32, out: f32["3"]) -> None:\n    out[:] = x\n'
+    call = "from fills import fill\nimport lib\n\n\ndef go():\n    fill({})\n"
+    files = {"lib.py": LIB, "fills.py": HEAD + kernel, "go.py": call.format("1.0, lib.TABLE")}
+    files["main.py"] = main("import lib", "x * lib.TABLE[0]")
+    assert codes(check(tmp_path, files)) == ["PSC206"]
+    files["go.py"] = call.format("1.0, out=lib.TABLE")
+    assert codes(check(tmp_path, files)) == ["PSC206"]
+    files["go.py"] = call.format("lib.TABLE[0], lib.TABLE.copy()")
+    assert codes(check(tmp_path, files)) == []
+
+
+def test_modules_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    files = {"a/lib.py": LIB, "b/lib.py": LIB, "b/writer.py": "import lib\nlib.X = 2.0\n"}
+    files["a/main.py"] = main("import lib", "x * lib.X")
+    assert codes(check(tmp_path, files)) == []
+    assert codes(check(tmp_path, {"a/writer.py": files["b/writer.py"]})) == ["PSC206"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pscdsl.typing.diagnostics import Diagnostic, Span
+from pscdsl.typing.diagnostics import Diagnostic
 
 
 class SideEffect(Diagnostic, code="PSC201"):
@@ -321,13 +321,11 @@ class StaleView(Diagnostic, code="PSC210"):
 
 
 class MutableCapture(Diagnostic, code="PSC206"):
-    """A kernel reads a value from outside that may be written or rebound.
+    """A kernel reads a value from outside that is written or bound anew.
 
-    A value from outside is a constant of the kernel: what it was when the kernel was compiled.  So
-    it has to stay as it is.  Numbers, texts and tuples do; so does what `psc.constant` makes, a
-    copy that cannot be written.  An array, list, dict or set does if a fresh expression makes it,
-    and if it is only read wherever else it is used.  Any other use is taken for a write: no
-    function is looked into.
+    A value from outside is a constant of the kernel: what it is when the kernel is first used.  A
+    check reports what certainly writes it: a store, a method that works in place, `out=`, `global`,
+    an attribute of a module.  What it cannot see is found when the kernel is called.
 
     ## Example
 
@@ -337,10 +335,7 @@ class MutableCapture(Diagnostic, code="PSC206"):
     from pscdsl import f32
 
     WEIGHTS = np.ones(3, np.float32)
-
-
-    def report(log):
-        log(WEIGHTS)
+    WEIGHTS[0] = 2.0
 
 
     @psc.kernel
@@ -355,11 +350,7 @@ class MutableCapture(Diagnostic, code="PSC206"):
     import pscdsl as psc
     from pscdsl import f32
 
-    WEIGHTS = psc.constant(np.ones(3, np.float32))
-
-
-    def report(log):
-        log(WEIGHTS)
+    WEIGHTS = np.array([2, 1, 1], np.float32)
 
 
     @psc.kernel
@@ -370,39 +361,21 @@ class MutableCapture(Diagnostic, code="PSC206"):
 
     name: str
     by: str
-    bound: str = ""
-    """The text of the expression that it is bound to."""
-    bound_at: Span | None = None
     rebound: bool = False
-    surely: bool = False
-    """Whether it is a write, and not only a use that may be one."""
+    at_import: bool = False
+    """Whether it is written by a statement of a module, when that is loaded."""
 
     def message(self) -> str:
         """Which name, and by what."""
         how = "bound anew" if self.rebound else "written"
-        return f"`{self.name}` {'is' if self.surely else 'may be'} {how} by {self.by}"
+        return f"`{self.name}` is a constant of the kernel, and is {how} by {self.by}"
 
     def help(self) -> str:
         """What to write instead."""
-        if self.rebound:
-            return "pass it to the kernel as an argument"
-        if self.surely and any(_lies_in(self.span, label.span) for label in self.labels):
-            return f"write to a copy, `{self.name}.copy()`, or pass it as an argument"
-        if self.surely:
-            return "pass what the kernel reads of it as an argument"
-        if not self.bound or len(self.bound) > 50:
-            return "wrap it where it is bound, in `psc.constant(…)`, or pass it as an argument"
-        name = self.name.rpartition(".")[2]
-        return f"wrap it: `{name} = psc.constant({self.bound})`"
+        if self.at_import:
+            return "build it in one expression, or pass it to the kernel as an argument"
+        return "pass it to the kernel as an argument"
 
-
-def _lies_in(inner: Span, outer: Span) -> bool:
-    """Whether a place is part of another."""
-    return (
-        inner.path == outer.path
-        and (outer.line, outer.column) <= (inner.line, inner.column)
-        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
-    )
 
 
 # PSC207 and on: state that hides in iterators and the order of sets, and results that are lost.

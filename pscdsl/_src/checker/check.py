@@ -176,7 +176,8 @@ def check_module(module: StaticModule) -> CheckResult:
     checked: set[ast.AST] = set()
     places: list[Span] = []
     entered: set[Span] = set()
-    for name, definition in find_kernels(module, diagnostics):
+    named = module.may_name_kernels()
+    for name, definition in find_kernels(module, diagnostics) if named else ():
         checked.add(definition.closure.node)
         if (made_at := definition.written_at) is not None:
             places.append(made_at)
@@ -194,8 +195,8 @@ def check_module(module: StaticModule) -> CheckResult:
                 loops=_loops(definition),
             )
         )
-    diagnostics.extend(misused_decorators(module))
-    unchecked = [*unchecked_kernels(module, checked)]
+    diagnostics.extend(misused_decorators(module) if named else ())
+    unchecked = [*unchecked_kernels(module, checked)] if named else []
     checked.update(each.node for each in unchecked if each.node is not None)
     for each in unchecked:
         places.append(each.place)
@@ -235,7 +236,7 @@ def check_module(module: StaticModule) -> CheckResult:
         ),
         of_jax=sum(
             node not in checked and module.source.span(node) not in entered
-            for node in functions_of_jax(module.source.tree)
+            for node in functions_of_jax(module.source)
         ),
     )
 

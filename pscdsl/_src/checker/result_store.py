@@ -217,15 +217,19 @@ class Reads:
     """The files whose text mattered, and what stands for their content."""
     answers: tuple[tuple[Question, Found | None], ...]
     """The modules that were looked for and what was found, also where nothing was."""
-    searches: tuple[tuple[str, str], ...]
-    """What was asked of all files, and what stands for the answers; see `Files.answer_to`."""
+    searches: tuple[tuple[str, str, str], ...]
+    """What was asked of all files, and what stands for the answers: one that is found without
+    parsing, and may change without need, and the answer itself; see `Files.answer_to`."""
 
     def hold(self, files: Files) -> bool:
         """Whether the check would learn the same today."""
         return (
             all(files.digest(path) == digest for path, digest in self.contents)
             and all(files.finder.find(question) == found for question, found in self.answers)
-            and all(files.answer_to(name) == digest for name, digest in self.searches)
+            and all(
+                files.quick_answer_to(name) == quick or files.answer_to(name) == digest
+                for name, quick, digest in self.searches
+            )
         )
 
 
@@ -241,7 +245,7 @@ def reads_of(project: Project, path: str) -> Reads:
     return Reads(
         tuple((each, files.digest(each)) for each in paths),
         tuple(sorted(answers.items(), key=lambda item: (item[0].name, item[0].folders))),
-        tuple((name, files.answer_to(name)) for name in names),
+        tuple((name, files.quick_answer_to(name), files.answer_to(name)) for name in names),
     )
 
 

@@ -80,7 +80,7 @@ def suppressions(
     text: str, tree: ast.Module, locate: Callable[[int], tuple[str, int]]
 ) -> tuple[Suppression, ...]:
     """The suppressions of a module, in order; `locate` says where a row of the text is found."""
-    if "psc" not in text:
+    if not DIRECTIVE.search(text):
         return ()
     comments, lines = comments_of(text)
     layout = _Layout(tree, lines, locate)

@@ -1,372 +1,384 @@
-"""What a called expression may be, from the text alone: functions of the project, or names."""
+"""What expressions stand for: variables of modules and functions, and parts of their values.
+
+Only what is certain is followed: imports, names that are bound once, views of arrays, items.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import functools
-import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pscdsl._src.frontend.text.bindings import ScopeNode, Uses, uses
-from pscdsl._src.frontend.text.source import FunctionNode, Source
+from pscdsl._src.frontend.modules.known import known_module
+from pscdsl._src.frontend.text.bindings import ScopeNode, parameters, uses
+from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
 from pscdsl.typing.diagnostics import Failure
 
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.modules.files import Files, Found
 
-class Module(Protocol):
-    """A module of the project, as far as its text goes."""
-
-    @property
-    def source(self) -> Source:
-        """Its text and tree; a Failure if it is not Python."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """Its text alone."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """The path by which findings name it."""
-        ...
-
-    @property
-    def module(self) -> str:
-        """Its full name."""
-        ...
-
-    @property
-    def is_package(self) -> bool:
-        """Whether it is the `__init__.py` of a package."""
-        ...
-
-
-A = TypeVar("A")
-T = TypeVar("T", bound=Module)
-Definition: TypeAlias = FunctionNode | ast.ClassDef
-_OPERATORS = {
-    **{each: each.lower() for each in ("Add", "Sub", "Mod", "Pow", "LShift", "RShift")},
-    **{"Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv", "MatMult": "matmul"},
-    **{"BitAnd": "and", "BitOr": "or", "BitXor": "xor"},
-}
-_OF_ARRAYS = ("__array_ufunc__", "__array_function__")
-
-
-def methods_of(operator: ast.operator) -> tuple[str, ...]:
-    """The methods that a binary operator with an object of a class may call."""
-    name = _OPERATORS[type(operator).__name__]
-    return (*(f"__{prefix}{name}__" for prefix in ("", "r", "i")), *_OF_ARRAYS)
-
-
-OPERATORS = (
-    *(f"__{prefix}{name}__" for name in _OPERATORS.values() for prefix in ("", "r", "i")),
-    *_OF_ARRAYS,
+LIBRARY: Final = ""
+"""The place of names of libraries, and of Python's own, which are whole: `numpy.sin`."""
+UNKNOWN: Final = object()
+"""An index that the text does not say."""
+EACH: Final = object()
+"""The index of any item, where a loop goes through all."""
+VIEWS: Final = frozenset("T mT flat".split())
+"""Attributes of an array that show it."""
+_VIEW_METHODS: Final = frozenset("reshape ravel transpose swapaxes squeeze view".split())
+_VIEW_FUNCTIONS: Final = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "asarray asanyarray atleast_1d atleast_2d atleast_3d reshape ravel transpose swapaxes "
+        "moveaxis squeeze expand_dims"
+    ).split()
 )
-"""Methods that some operator with an object of a class calls."""
-COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__array_ufunc__")
-WORD = re.compile(r"[^\W\d]\w*")
+_IMPORTERS: Final = ("importlib.import_module", "builtins.__import__")
+Place: TypeAlias = str | ScopeNode
+Binding: TypeAlias = ast.AST
 
 
-class Asked:
-    """A module of the project; that it was looked into is written down."""
+@dataclass(frozen=True, slots=True)
+class ModuleText:
+    """A module of the project: the place of its text, if it has one, and what lies in it."""
 
-    def __init__(self, resolver: Resolver, module: Module) -> None:
-        self._resolver = resolver
-        self._module = module
-        self.module = module.module
-        self.place = module.place
-
-    @property
-    def source(self) -> Source:
-        """Its tree; a Failure if it is not Python."""
-        self._resolver.asked.add(f"file {self.place}")
-        return self._module.source
-
-    @property
-    def text(self) -> str:
-        """Its text alone."""
-        self._resolver.asked.add(f"file {self.place}")
-        return self._module.text
-
-    @property
-    def is_package(self) -> bool:
-        """Whether it is the `__init__.py` of a package."""
-        return self._module.is_package
+    place: str | None
+    found: Found | None
 
 
-class Resolver:
-    """Finds what names and called expressions stand for in the files of a project."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From a value to a part of it."""
 
-    def __init__(self, modules: Sequence[Module]) -> None:
-        self._unasked = {module.place: module for module in modules}
-        """For questions that are written down in another way."""
-        self.modules = {place: Asked(self, each) for place, each in self._unasked.items()}
-        self.by_name = {module.module: module for module in self.modules.values()}
-        self.asked: set[str] = set()
-        """The words that were searched for, and the files that were looked into."""
-        self._kernels: dict[ast.AST, bool] = {}
-        self._parsed: dict[str, bool] = {}
-        self._answers: dict[object, tuple[Any, frozenset[str]]] = {}
+    kind: str
+    """`item`, `attribute`, or `view`."""
+    key: object
 
-    @contextmanager
-    def asking(self) -> Generator[set[str]]:
-        """The inner question, on its own; it counts outside, too."""
-        outer, self.asked = self.asked, set()
-        try:
-            yield self.asked
-        finally:
-            outer |= self.asked  # in place: whoever is outside has it
-            self.asked = outer
 
-    def once(self, key: object, find: Callable[[], A]) -> A:
-        """An answer that is found once; what it asked for counts for everyone who gets it."""
-        if key not in self._answers:
-            with self.asking() as asked:
-                answer = find()
-            self._answers[key] = answer, frozenset(asked)
-        known, questions = self._answers[key]
-        self.asked |= questions
-        result: A = known
-        return result
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A variable, or what is reached from it."""
 
-    @functools.cached_property
-    def words(self) -> dict[str, list[Module]]:
-        """The modules in whose text each word stands."""
-        found: dict[str, list[Module]] = {}
-        for module in self._unasked.values():
-            for word in set(WORD.findall(module.text)):
-                found.setdefault(word, []).append(module)
-        return found
+    place: Place
+    """The path of a module, or the node of a function or class."""
+    name: str
+    steps: tuple[Step, ...] = ()
+    is_alias: bool = False
+    """Whether another variable is bound to the same object."""
+    module: ModuleText | None = None
+    """What it is, if it is a module of the project."""
 
-    def naming(self, *words: str) -> list[Asked]:
-        """The modules in whose text one of some words stands."""
-        self.asked.update(words)
-        found = [each.place for each in self.texts_with(*words) if self._is_python(each)]
-        return [self.modules[place] for place in found]
+    def then(self, kind: str, key: object) -> Ref:
+        """A part of it."""
+        return replace(self, steps=(*self.steps, Step(kind, key)))
 
-    def texts_with(self, *words: str) -> list[Module]:
-        """The same, Python or not, when the answer is asked for in another way."""
-        found = {each.place: each for word in words for each in self.words.get(word, ())}
-        return list(found.values())
 
-    def _is_python(self, module: Module) -> bool:
-        found = self._parsed.get(module.place)
-        if found is None:
+class Sources:
+    """The files of a check, and what their names stand for."""
+
+    def __init__(self, files: Files, added: Mapping[str, Source] | None = None) -> None:
+        self.files = files
+        self.added = dict(added or {})
+        """Modules that are given as text, by the paths by which findings name them."""
+        self._names: dict[str, Names | None] = {}
+        self._paths = {each.place: each.path for each in files.texts}
+
+    def names(self, place: str) -> Names | None:
+        """The names of a file; None if it is not Python."""
+        if place not in self._names:
+            source = self.added.get(place)
             try:
-                uses(module.source)
-                found = True
-            except Failure:
-                found = False  # it cannot be run, and writes nothing
-            self._parsed[module.place] = found
+                source = source or self.files.source(self._paths[place])
+                self._names[place] = Names(self, source)
+            except (Failure, KeyError, RecursionError):
+                self._names[place] = None  # it cannot be run, and writes nothing
+        return self._names[place]
+
+    def _found(self, asker: str, name: str, level: int = 0) -> Found | None:
+        return self.files.imported_by(self._paths.get(asker), name, level)
+
+    def module(self, asker: str, name: str, level: int = 0) -> Ref:
+        """The module that an import names, of the project or of a library."""
+        known = None if level else known_module(name)
+        found = None if known is not None else self._found(asker, name, level)
+        own = name if known is None else known.name
+        return Ref(LIBRARY, own, module=None if found is None else _text(found))
+
+    def attribute(self, ref: Ref, name: str, *, stored: bool = False) -> tuple[Ref, ...]:
+        """`ref.name`; if it is `stored`, the variable alone, and not what it is bound to."""
+        module = ref.module
+        if module is None:
+            if ref.place == LIBRARY:
+                return (Ref(LIBRARY, f"{ref.name}.{name}"),)
+            return (ref.then("view" if name in VIEWS else "attribute", name),)
+        names = None if module.place is None else self.names(module.place)
+        if names is not None and (stored or names.binds(name)):
+            return (Ref(names.place, name),) if stored else names.variable(None, name)
+        return self.inside(ref, name) or (() if names is None else names.starred(name))
+
+    def inside(self, ref: Ref, name: str) -> tuple[Ref, ...]:
+        """A module in a package."""
+        found = None if ref.module is None else ref.module.found
+        inner = None if found is None else self.files.inside(found, name)
+        return () if inner is None else (Ref(LIBRARY, f"{ref.name}.{name}", module=_text(inner)),)
+
+
+def _text(found: Found) -> ModuleText:
+    return ModuleText(None if found.file is None else shown_path(found.file), found)
+
+
+class Names:
+    """What the names in one file stand for."""
+
+    def __init__(self, sources: Sources, source: Source) -> None:
+        self.sources = sources
+        self.source = source
+        self.place = source.path
+        self.uses = uses(source)
+        self._imports: dict[str, list[tuple[ast.Import | ast.ImportFrom, ast.alias]]] = {}
+        self._stars: list[ast.ImportFrom] = []
+        self._known: dict[tuple[ScopeNode | None, str], tuple[Ref, ...]] = {}
+        self._kernels: dict[ast.AST, ast.expr | None] = {}
+        for node in self.uses.imports:
+            for alias in node.names:
+                if alias.name == "*" and isinstance(node, ast.ImportFrom):
+                    self._stars.append(node)
+                else:
+                    name = alias.asname or alias.name.partition(".")[0]
+                    self._imports.setdefault(name, []).append((node, alias))
+
+    def bindings(self, scope: ScopeNode | None, name: str) -> list[Binding]:
+        """What binds a name in a scope; operators in place bind nothing anew."""
+        index = self.uses
+        found: list[Binding] = []
+        if isinstance(scope, FunctionNode) and name in parameters(scope):
+            found.append(scope.args)
+        for node in index.names.get(name, ()):
+            if not isinstance(node.ctx, ast.Load) and index.owner(node, name) is scope:
+                if not isinstance(index.parents[node], ast.AugAssign):
+                    found.append(node)
+        for statement, alias in self._imports.get(name, ()):
+            if index.owner(statement, name) is scope:
+                found.append(alias)
+        for each in (*index.functions.get(name, ()), *index.classes.get(name, ())):
+            if index.owner(each, name) is scope:
+                found.append(each)
         return found
 
-    def base_of(self, source: Source, node: ast.ImportFrom) -> str:
-        """The full name of the module that `from … import` names."""
-        module = self.modules.get(source.path)
-        if not node.level or module is None:
-            return node.module or ""
-        parts = module.module.split(".")
-        keep = len(parts) - node.level + (1 if module.is_package else 0)
-        return ".".join([*parts[: max(keep, 0)], *([node.module] if node.module else [])])
-
-    def imported(self, source: Source, scope: ScopeNode | None, name: str) -> str | None:
-        """The qualified name that an import gives to a name in a scope."""
-        index = uses(source)
-        for node in index.imports:
-            for alias in node.names:
-                if alias.name == "*" or (alias.asname or alias.name.split(".")[0]) != name:
-                    continue
-                if index.owner(node, name) is not scope:
-                    continue
-                if isinstance(node, ast.ImportFrom):
-                    return f"{self.base_of(source, node)}.{alias.name}"
-                return alias.name if alias.asname else name
-        return None
-
-    def origins(self, source: Source, name: str) -> Iterator[tuple[Module, str]]:
-        """Where in the project a module-level name is imported from."""
-        for node in source.imports():
-            for alias in node.names:
-                base = self.base_of(source, node) if isinstance(node, ast.ImportFrom) else ""
-                found: tuple[Module, str] | None = None
-                if alias.name == "*" and base in self.by_name:
-                    if self._may_export(self.by_name[base], name, set()):
-                        found = self.by_name[base], name
-                elif base and (alias.asname or alias.name) == name:
-                    found = self.project_name(f"{base}.{alias.name}")
-                if found is not None and found[1]:
-                    yield found
-
-    def _may_export(self, module: Module, name: str, seen: set[str]) -> bool:
-        """Whether `from module import *` may bind a name, as far as texts go."""
-        if name in module.text:
-            return True
-        seen.add(module.place)
-        for node in module.source.imports():
-            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                other = self.by_name.get(self.base_of(module.source, node))
-                if other is not None and other.place not in seen:
-                    if self._may_export(other, name, seen):
-                        return True
-        return False
-
-    def qualified(self, source: Source, node: ast.expr) -> str | None:
-        """The qualified name of `a.b.c`, if `a` is imported or one of Python's builtins."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.insert(0, node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return None
-        index = uses(source)
-        scope = index.owner(node, node.id)
-        root = self.imported(source, scope, node.id)
-        if root is None:
-            if scope is not None or self._is_bound(index, node.id):
-                return None
-            root = self._starred(source, node.id) or f"builtins.{node.id}"
-        return ".".join([root, *parts])
-
-    def _starred(self, source: Source, name: str) -> str | None:
-        """The qualified name of what `from … import *` may have bound."""
-        if hasattr(builtins, name):
-            return None
-        for node in source.imports():
-            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                base = self.base_of(source, node)
-                module = self.by_name.get(base)
-                if module is None or name in module.text:
-                    return f"{base}.{name}"
-        return None
-
-    def _is_bound(self, index: Uses, name: str) -> bool:
-        if name in index.functions or name in index.classes:
-            return True
-        found = index.names.get(name, ())
-        return any(isinstance(n.ctx, ast.Store) and index.owner(n, name) is None for n in found)
-
-    def is_kernel(self, source: Source, node: Definition) -> bool:
-        """Whether a function is a kernel by its decorators."""
-        for each in () if isinstance(node, ast.Lambda) else node.decorator_list:
-            head = each.func if isinstance(each, ast.Call) else each
-            if self.qualified(source, head) == "pscdsl.kernel":
-                return True
-        return False
-
-    def in_kernel(self, source: Source, node: ast.AST) -> bool:
-        """Whether a node stands in the text of a kernel."""
-        index = uses(source)
-        function = index.function_of(node)
-        while function is not None:
-            cached = self._kernels.get(function)
-            if cached is None:
-                cached = self._kernels[function] = self.is_kernel(source, function)
-            if cached:
-                return True
-            function = index.function_of(function)
-        return False
-
-    def project_name(self, qualified: str) -> tuple[Module, str] | None:
-        """A module of the project and the rest of a qualified name."""
-        parts = qualified.split(".")
-        self.asked.add(f"module {parts[0]}")
-        for count in range(len(parts), 0, -1):
-            found = self.by_name.get(".".join(parts[:count]))
-            if found is not None:
-                return found, ".".join(parts[count:])
-        return None
-
-    def defines_operators(self, *methods: str) -> bool:
-        """Whether a class of the project may be asked what an operator means, or an index.
-
-        Its methods are given the other operand.
-        """
-        return any(self.defining(each) for each in methods or OPERATORS)
-
-    def defining(self, method: str) -> list[Asked]:
-        """The modules that may give a class a method of this name."""
+    def stores(self, name: str) -> list[ast.AST]:
+        """Whatever binds a name, or unbinds it, in some scope."""
+        index = self.uses
         return [
-            module
-            for module in self.naming(method)
-            if method in uses(module.source).functions
-            or re.search(rf"[\"'=.]\s*{method}\b|\b{method}\s*[=:,]", module.text)
+            *(each for each in index.names.get(name, ()) if not isinstance(each.ctx, ast.Load)),
+            *(alias for _, alias in self._imports.get(name, ())),
+            *index.functions.get(name, ()),
+            *index.classes.get(name, ()),
         ]
 
-    def names_kernel(self, source: Source, node: ast.expr) -> bool:
-        """Whether an expression names a kernel that may write none of its arguments.
+    def binds(self, name: str) -> bool:
+        """Whether the module binds a name."""
+        return bool(self.bindings(None, name))
 
-        It is one function, with one decorator, in a module that does not bind the name again.
-        """
-        qualified = self.qualified(source, node)
-        place = None if qualified is None else self.project_name(qualified)
-        if place is not None:
-            source, name = place[0].source, place[1]
-        elif isinstance(node, ast.Name) and uses(source).owner(node, node.id) is None:
-            name = node.id
+    def variable(self, scope: ScopeNode | None, name: str) -> tuple[Ref, ...]:
+        """What a variable of a scope stands for: itself, and what else has the same object."""
+        known = self._known.get((scope, name))
+        if known is None:
+            own = Ref(self.place if scope is None else scope, name)
+            self._known[scope, name] = (own,)  # while it is looked for
+            known = self._known[scope, name] = self._variable(scope, name, own)
+        return known
+
+    def _variable(self, scope: ScopeNode | None, name: str, own: Ref) -> tuple[Ref, ...]:
+        found = self.bindings(scope, name)
+        if not found and scope is None:
+            return self.starred(name) or (
+                (Ref(LIBRARY, f"builtins.{name}"),) if hasattr(builtins, name) else (own,)
+            )
+        others, *more = [tuple(self._origin(scope, each, name)) for each in found] or [()]
+        if any(each != others for each in more):
+            return (own,)  # bound several times, and not to the same
+        if any(each.place == LIBRARY for each in others):
+            return others
+        return (own, *others)
+
+    def starred(self, name: str) -> tuple[Ref, ...]:
+        """What `from … import *` may bind a name to."""
+        for node in self._stars:
+            module = self.sources.module(self.place, node.module or "", node.level)
+            if module.module is None:
+                continue
+            found = self.sources.attribute(module, name)
+            if found:
+                return found
+        return ()
+
+    def _origin(self, scope: ScopeNode | None, binding: Binding, name: str) -> Iterator[Ref]:
+        """What a binding of a name gives to it."""
+        parent = self.uses.parents.get(binding)
+        if isinstance(binding, ast.alias):
+            yield from self._imported(parent, binding)
+        elif isinstance(binding, ast.arguments) and isinstance(scope, FunctionNode):
+            if parameters(scope)[:1] == [name] and _is_class_method(scope):
+                cls = self.uses.class_of(scope)
+                if cls is not None:
+                    yield Ref(self.uses.owner(cls, cls.name) or self.place, cls.name)
+        elif isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr):
+            targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+            if binding in targets and parent.value is not None:
+                for each in self.refs(parent.value):
+                    yield replace(each, is_alias=each.place != LIBRARY)
         else:
-            return False
-        index = uses(source)
-        found = [each for each in index.functions.get(name, ()) if index.owner(each, name) is None]
-        if len(found) != 1 or len(found[0].decorator_list) != 1 or self.stores(source, None, name):
-            return False
-        decorator = found[0].decorator_list[0]
-        options = decorator.keywords if isinstance(decorator, ast.Call) else []
-        if any(option.arg in (None, "donate", "writes") for option in options):
-            return False
-        return self.is_kernel(source, found[0])
+            for each in self._looped(binding):
+                yield replace(each, is_alias=True)
 
-    def stores(self, source: Source, scope: ScopeNode | None, name: str) -> list[ast.Name]:
-        """The places where a name of a scope is bound or unbound as a name."""
-        index = uses(source)
-        return [
-            node
-            for node in index.names.get(name, ())
-            if not isinstance(node.ctx, ast.Load) and index.owner(node, name) is scope
-        ]
+    def _imported(self, node: ast.AST | None, alias: ast.alias) -> tuple[Ref, ...]:
+        if isinstance(node, ast.ImportFrom):
+            module = self.sources.module(self.place, node.module or "", node.level)
+            own = module.module is not None and module.module.place == self.place
+            inner = self.sources.inside(module, alias.name) if own else ()
+            return inner or self.sources.attribute(module, alias.name)
+        name = alias.name if alias.asname else alias.name.partition(".")[0]
+        return (self.sources.module(self.place, name),)
 
-    def is_library(self, source: Source, node: ast.expr) -> bool:
-        """Whether an expression names a part of an imported module that is not the project's."""
-        qualified = self.qualified(source, node)
-        if qualified is None or qualified.startswith("builtins."):
-            return False
-        return self.project_name(qualified) is None
+    def _looped(self, target: ast.AST) -> Iterator[Ref]:
+        """What a loop gives to a target: items, of one that is enumerated, or of one of several."""
+        parents = self.uses.parents
+        above = parents.get(target)
+        place = None
+        if isinstance(above, ast.Tuple):
+            place = above.elts.index(target) if isinstance(target, ast.expr) else None
+            target, above = above, parents.get(above)
+        if not isinstance(above, ast.For | ast.comprehension) or above.target is not target:
+            return
+        given = above.iter
+        if isinstance(given, ast.Call):
+            function, arguments = given.func, given.args
+            if isinstance(function, ast.Attribute) and not arguments:
+                if (function.attr, place) in (("items", 1), ("values", None)):
+                    given, place = function.value, None
+            elif isinstance(function, ast.Name) and place is not None:
+                if function.id == "enumerate" and place == 1:
+                    given, place = arguments[0], None
+                elif function.id == "zip" and place < len(arguments):
+                    given, place = arguments[place], None
+        if place is None and isinstance(given, ast.List | ast.Tuple):
+            for element in given.elts:
+                yield from (each for each in self.refs(element) if each.place != LIBRARY)
+        elif place is None:
+            for each in self.refs(given):
+                if each.place != LIBRARY:
+                    yield each.then("item", EACH)
 
-    def storing(self, name: str) -> list[Module]:
-        """The modules that may store an attribute of this name; cheap, by their texts."""
-        return [each for each in storing(self.texts_with, name) if self._is_python(each)]
+    def refs(self, node: ast.expr) -> tuple[Ref, ...]:
+        """What an expression stands for; nothing if that is not known."""
+        if isinstance(node, ast.Name):
+            return self.variable(self.uses.owner(node, node.id), node.id)
+        if isinstance(node, ast.NamedExpr):
+            return self.refs(node.value)
+        if isinstance(node, ast.Attribute):
+            return self._attributes(self.refs(node.value), node.attr)
+        if isinstance(node, ast.Subscript):
+            key = constant(node.slice)
+            if isinstance(key, str):
+                namespace = self.namespace(node.value)
+                if namespace:
+                    return self._attributes(namespace, key)
+                if self.qualified(node.value) == "sys.modules":
+                    return (self.sources.module(self.place, key),)
+            if isinstance(node.slice, ast.Name) and node.slice.id == "__name__":
+                if self.qualified(node.value) == "sys.modules":
+                    return (self.own_module(),)
+            return self._then(self.refs(node.value), "item", key)
+        return self._called(node) if isinstance(node, ast.Call) else ()
 
-    def patching(self) -> list[Asked]:
-        """The modules that may store attributes of libraries; cheap, by their texts."""
-        self.asked.add("patching *")
-        found = patching(self._unasked.values())
-        return [self.modules[each.place] for each in found if self._is_python(each)]
+    def own_module(self) -> Ref:
+        """The module that this is the text of."""
+        return Ref(LIBRARY, self.place, module=ModuleText(self.place, None))
+
+    def _attributes(self, owners: tuple[Ref, ...], name: str) -> tuple[Ref, ...]:
+        return tuple(ref for each in owners for ref in self.sources.attribute(each, name))
+
+    def _then(self, owners: tuple[Ref, ...], kind: str, key: object) -> tuple[Ref, ...]:
+        return tuple(each.then(kind, key) for each in owners if each.place != LIBRARY)
+
+    def _called(self, node: ast.Call) -> tuple[Ref, ...]:
+        function, arguments = node.func, node.args
+        if isinstance(function, ast.Attribute) and function.attr in _VIEW_METHODS:
+            found = self._then(self.refs(function.value), "view", function.attr)
+            if found:
+                return found
+        name = self.qualified(function)
+        text = constant(arguments[0]) if arguments else None
+        if name in _IMPORTERS and isinstance(text, str) and not text.startswith("."):
+            return (self.sources.module(self.place, text),)
+        if name in _VIEW_FUNCTIONS and arguments and not node.keywords:
+            known = name.removeprefix("numpy.")
+            if len(arguments) == 1 or not known.startswith("as"):
+                return self._then(self.refs(arguments[0]), "view", known)
+        if name == "builtins.getattr" and len(arguments) == 2:
+            attribute = constant(arguments[1])
+            if isinstance(attribute, str):
+                return self._attributes(self.refs(arguments[0]), attribute)
+        return ()
+
+    def namespace(self, node: ast.expr) -> tuple[Ref, ...]:
+        """That whose names a dict holds: `vars(lib)`, `lib.__dict__`, `globals()`."""
+        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+            return self.refs(node.value)
+        if isinstance(node, ast.Call):
+            name = self.qualified(node.func)
+            if name == "builtins.globals":
+                return (self.own_module(),)
+            if name == "builtins.vars" and len(node.args) == 1:
+                return self.refs(node.args[0])
+        return ()
+
+    def qualified(self, node: ast.expr) -> str:
+        """The full name of what a library or Python itself has; empty for anything else."""
+        for each in self.refs(node) if isinstance(node, ast.Name | ast.Attribute) else ():
+            if each.place == LIBRARY and each.module is None:
+                return each.name
+        return ""
+
+    def kernel_decorator(self, node: ast.AST) -> ast.expr | None:
+        """The decorator that makes a function a kernel."""
+        if node not in self._kernels:
+            self._kernels[node] = next(
+                (
+                    each
+                    for each in getattr(node, "decorator_list", ())
+                    if self.qualified(each.func if isinstance(each, ast.Call) else each)
+                    == "pscdsl.kernel"
+                ),
+                None,
+            )
+        return self._kernels[node]
+
+    def in_kernel(self, node: ast.AST) -> bool:
+        """Whether a node stands in the text of a kernel."""
+        function = self.uses.function_of(node)
+        while function is not None:
+            if self.kernel_decorator(function) is not None:
+                return True
+            function = self.uses.function_of(function)
+        return False
 
 
-def storing(texts: Callable[..., list[T]], name: str) -> list[T]:
-    """The texts that may store an attribute of this name, or under this string."""
-    return [text for text in texts(name) if name in _stored_names(text.text)]
+def _is_class_method(node: FunctionNode) -> bool:
+    decorators = () if isinstance(node, ast.Lambda) else node.decorator_list
+    return any(isinstance(each, ast.Name) and each.id == "classmethod" for each in decorators)
 
 
-_STORED = re.compile(r"\.\s*(\w+)\b(?!\s*[(\[.])")
-_QUOTED = re.compile(r"[\"'.](\w+)(?=[\"'])")
-
-
-@functools.lru_cache(maxsize=20_000)
-def _stored_names(text: str) -> frozenset[str]:
-    """The names of attributes that a text may store: it is searched once for all of them."""
-    return frozenset(_STORED.findall(text)).union(_QUOTED.findall(text))
-
-
-_PATCHING = re.compile(
-    r"\b(?!self\.|cls\.)[A-Za-z_]\w*(?:\s*\.\s*\w+){1,50}\s*[)\]]*\s*(?:,[^()=\n]*)?"
-    r"(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
-    r"|\b(?:for|as|del)\b[^\n]*\w\s*\.\s*\w|\b(?:\w*setattr|delattr|patch)\b"
-)
-
-
-def patching(texts: Iterable[T]) -> list[T]:
-    """The texts that may store attributes of what is not `self`."""
-    return [text for text in texts if _PATCHING.search(text.text)]
+def constant(node: ast.expr) -> object:
+    """What an index or a name says, as far as its text does; `UNKNOWN` if it does not."""
+    if isinstance(node, ast.Slice):
+        return slice(None)  # whichever: it shows a part
+    if isinstance(node, ast.Tuple):
+        items = tuple(constant(each) for each in node.elts)
+        return UNKNOWN if UNKNOWN in items else items
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return UNKNOWN

@@ -17,7 +17,6 @@ from pscdsl._src.frontend.fixes.casts import (
     branch_on_array,
     dtypes_differ,
     integers_make_an_array,
-    mutable_capture,
     negative_power,
     precondition,
     return_dtype,
@@ -65,7 +64,7 @@ from pscdsl.typing.codes.limits import (
     UnknownFunction,
     UnknownValue,
 )
-from pscdsl.typing.codes.purity import MutableCapture, Mutation, SideEffect
+from pscdsl.typing.codes.purity import Mutation, SideEffect
 from pscdsl.typing.codes.shapes import DataDependentShape, OutgrownUpdate, ShapesDoNotBroadcast
 from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Fix
@@ -82,7 +81,6 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
     IntegersMakeAnArray: integers_make_an_array,
     KernelNotChecked: not_checked,
     LoopOverArray: loop_over_array,
-    MutableCapture: mutable_capture,
     Mutation: mutation,
     NegativePowerOfInteger: negative_power,
     NoSuchAttribute: no_such_attribute,

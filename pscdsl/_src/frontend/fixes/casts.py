@@ -18,7 +18,6 @@ from pscdsl.typing.codes.element_types import (
     ScalarDoesNotFit,
 )
 from pscdsl.typing.codes.language import BranchOnArray
-from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 
 # Casts where dtypes do not fit.  Which array is cast is for the author: all are unsafe.
@@ -348,19 +347,3 @@ def _speaks_of(text: str, function: FunctionStatement) -> bool:
     except SyntaxError:
         return False
     return names <= parameters(function) | {"max", "min"}
-
-
-# Captured values that may be written: `psc.constant` around the expression that makes them.
-
-
-def mutable_capture(place: Place[MutableCapture]) -> Iterator[Fix]:
-    """`W = psc.constant(…)`: NumPy or Python raises an error at a write."""
-    finding, at = place.finding, place.finding.bound_at
-    if at is None or finding.rebound or finding.surely or at.path != finding.span.path:
-        return
-    module = place.psc()
-    if module is not None:
-        before = place.insertion(at.line, at.column, f"{module[0]}.constant(")
-        after = place.insertion(at.end_line, at.end_column, ")")
-        message = f"make `{finding.name}` a constant"
-        yield Fix(message, (*module[1], before, after), "unsafe")

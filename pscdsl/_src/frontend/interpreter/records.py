@@ -10,7 +10,7 @@ from typing import Any
 
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, items_of
-from pscdsl._src.frontend.purity import is_closed, is_mutable
+from pscdsl._src.frontend.purity import is_closed
 from pscdsl._src.frontend.values import (
     Applicable,
     EnumMember,
@@ -30,7 +30,6 @@ from pscdsl.typing.codes.language import (
     Unsupported,
 )
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
-from pscdsl.typing.codes.purity import MutableCapture
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_dict
@@ -204,14 +203,7 @@ class RecordClass:
                 if each.default is None:
                     problem = f"misses a value for the field '{each.name}'"
                     raise Failure(BadArguments(function=self.title, problem=problem))
-                values[each.name] = default = each.default()
-                if not each.anew and is_mutable(default):
-                    raise Failure(
-                        MutableCapture(
-                            name=f"{self.title}.{each.name}",
-                            by="whoever has an instance with this default, which they share",
-                        )
-                    )
+                values[each.name] = each.default()
         made = RecordValue(self, self._converted(here, {name: values[name] for name in names}))
         self.look_at(here, made)
         return made

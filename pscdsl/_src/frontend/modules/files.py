@@ -7,6 +7,7 @@ needed.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 import stat
@@ -15,8 +16,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from pscdsl._src.frontend.captures.captured import Captures
-from pscdsl._src.frontend.captures.resolution import WORD, patching, storing
+from pscdsl._src.frontend.captures.writes import Writes
 from pscdsl._src.frontend.text.display import NotANotebook, code_cells, decode
 from pscdsl._src.frontend.text.source import Source, from_bytes, read_bytes, searchable, shown_path
 from pscdsl._src.support.paths import Refused, inside, inside_any, real, resolved
@@ -165,6 +165,11 @@ _IMPORT = re.compile(r"^[ \t]*+import[ \t]++([^\n;#]++)", re.M)
 _MOST_PARTS = 100
 """Of the name of a module; longer ones are of no file."""
 _MOST_FILES = 5_000
+WORD = re.compile(r"[^\W\d]\w*")
+_PATCHERS = frozenset("setattr delattr patch __dict__ vars".split())
+_STORE = re.compile(r"(?<!\bself)(?<!\bcls)\.[^\W\d]\w*\s*+(?:[^\w\s=!<>()]{1,2})?=(?!=)|\bdel\b")
+_PATCHES = "="
+"""What stands among the words of a file that may store attributes of what it imports."""
 
 
 class FileText:
@@ -227,6 +232,8 @@ class Files:
         self._digests: dict[str, str] = {}
         self._all: tuple[str, ...] | None = None
         self._answers: dict[str, str] = {}
+        self._quick: dict[str, str] = {}
+        self._leading: dict[str, set[str]] = {}
         self._imports: dict[str, tuple[str, ...]] = {}
         self._words_of: dict[str, frozenset[str]] = {}
         self._texts: dict[str, str] = {}
@@ -284,19 +291,58 @@ class Files:
         """All files, as far as their texts go."""
         return [FileText(self, path) for path in self.all() if not is_language(path)]
 
-    def texts_with(self, *words: str) -> list[FileText]:
-        """The files in which one of some words occurs."""
-        found = {path for word in words for path in self.mentioning(word)}
-        return [text for text in self.texts if text.path in found]
-
     @functools.cached_property
-    def captures(self) -> Captures:
+    def writes(self) -> Writes:
         """What these files write of each other."""
-        return Captures(lambda: self.texts)
+        return Writes(self)
+
+    def imported_by(self, path: str | None, name: str, level: int) -> Found | None:
+        """The module that an import in a file names."""
+        if level:
+            if path is None:
+                return None
+            folder = os.path.dirname(path)
+            for _ in range(level - 1):
+                folder = os.path.dirname(folder)
+            if name:
+                return self.finder.find(Question((folder,), name))
+            above, base = os.path.split(folder)
+            found = self.finder.find(Question((above,), base))
+            return found if found and found.folders == (folder,) else Found(None, (folder,))
+        own = () if path is None else (module_name(path)[1],)
+        return self.finder.find(absolute(name, tuple(dict.fromkeys((*own, *self.roots)))))
+
+    def inside(self, package: Found, name: str) -> Found | None:
+        """A module in a package."""
+        return self.finder.find(Question(package.folders, name)) if package.folders else None
+
+    def patching(self, library: str) -> list[str]:
+        """The files that may store an attribute of a library."""
+        patching = set(self.mentioning(_PATCHES))
+        return [path for path in self.mentioning(library) if path in patching]
 
     def mentioning(self, name: str) -> tuple[str, ...]:
         """The files in which a name occurs, in order: only these can write what it stands for."""
         return tuple(self._words.get(name, ()))
+
+    def leads_to(self, path: str, word: str) -> bool:
+        """Whether a word occurs in a file, or in one that it imports, directly or not."""
+        if word not in self._leading:
+            self._leading[word] = self._leading_to(word)
+        return path in self._leading[word]
+
+    def _leading_to(self, word: str) -> set[str]:
+        importing: dict[str, list[str]] = {}
+        for path in self.all():
+            for other in self._imported_by(path):
+                importing.setdefault(other, []).append(path)
+        found = set(self.mentioning(word))
+        waiting = [*found]
+        while waiting:
+            more = set(importing.get(waiting.pop(), ())) - found
+            found |= more
+            waiting.extend(more)
+        return found
 
     @functools.cached_property
     def _words(self) -> dict[str, list[str]]:
@@ -305,8 +351,7 @@ class Files:
         for path in self.all():
             words = self._words_of.get(path)
             if words is None:
-                words = frozenset(WORD.findall(self.searched(path)))
-                self._words_of[path] = words
+                words = self._words_of[path] = _words(self.searched(path))
             for word in words:
                 found.setdefault(word, []).append(path)
         return found
@@ -314,30 +359,21 @@ class Files:
     def answer_to(self, question: str) -> str:
         """What stands for the answer to a question about all files; it changes if the answer does.
 
-        A word asks for the files in which it occurs, and for their content; `module NAME` for the
-        files of a module and of those in it, not for their content; `file PATH` for the content of
-        one; `stored NAME` for the files that may store an attribute of this name, `patching *` for
-        those that may store attributes of anything but `self`.
+        `writes NAME` asks what writes variables of this name, `patches LIBRARY` what stores
+        attributes of a library.
         """
         if question not in self._answers:
-            self._answers[question] = self._answer_to(question)
+            self._answers[question] = _digest(sorted(self.writes.found(question)))
         return self._answers[question]
 
-    def _answer_to(self, question: str) -> str:
-        kind, _, argument = question.partition(" ")
-        if kind in ("stored", "patching") and argument:
-            stored = kind == "stored"
-            texts = storing(self.texts_with, argument) if stored else patching(self.texts)
-            parts = [f"{each.place}\0{self.digest(each.path)}" for each in texts]
-        elif not argument:
-            parts = [f"{path}\0{self.digest(path)}" for path in self.mentioning(question)]
-        elif kind == "file":
-            parts = [self.digest(resolved(argument))]
-        else:
-            names = ((module_name(path)[0], path) for path in self.all())
-            parts = [path for name, path in names if f"{name}.".startswith(f"{argument}.")]
-        text = "\0".join(parts).encode(errors="surrogateescape")
-        return blake2b(text, digest_size=16).hexdigest()
+    def quick_answer_to(self, question: str) -> str:
+        """What changes if the answer does, and sometimes else; no file is parsed for it."""
+        if question not in self._quick:
+            kind, _, name = question.partition(" ")
+            paths = self.mentioning(name) if kind == "writes" else self.patching(name)
+            known = ((path, self.digest(path), *self._imported_by(path)) for path in paths)
+            self._quick[question] = _digest(itertools.chain.from_iterable(known))
+        return self._quick[question]
 
     def all(self) -> tuple[str, ...]:
         """The files given and those that they import, directly or not, as far as they are known.
@@ -352,15 +388,19 @@ class Files:
                 path = waiting.pop()
                 if is_language(path):
                     continue
-                imported = self._imports.get(path)
-                if imported is None:
-                    imported = self._imports[path] = tuple(dict.fromkeys(self._imported(path)))
-                for other in imported:
+                for other in self._imported_by(path):
                     if other not in found:
                         found[other] = None
                         waiting.append(other)
             self._all = tuple(found)
         return self._all
+
+    def _imported_by(self, path: str) -> tuple[str, ...]:
+        """The files that one imports, as far as they are known."""
+        imported = self._imports.get(path)
+        if imported is None:
+            imported = self._imports[path] = tuple(dict.fromkeys(self._imported(path)))
+        return imported
 
     def searched(self, path: str) -> str:
         """The text of a file as it is searched for names; nothing if there is none."""
@@ -401,6 +441,18 @@ class Files:
             found = self.finder.find(absolute(".".join(parts[:count]), folders))
             if found is not None and found.file is not None:
                 yield found.file
+
+
+def _words(text: str) -> frozenset[str]:
+    words = set(WORD.findall(text))
+    if not words.isdisjoint(_PATCHERS) or _STORE.search(text):
+        words.add(_PATCHES)
+    return frozenset(words)
+
+
+def _digest(parts: Iterable[str]) -> str:
+    text = "\0".join(parts).encode(errors="surrogateescape")
+    return blake2b(text, digest_size=16).hexdigest()
 
 
 # From what was asked for to the files of a check, and the folders that they may import from.

@@ -18,7 +18,7 @@ from pscdsl._src.frontend.interpreter.statements import run
 from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import StaticModule, decorator_name
 from pscdsl._src.frontend.purity import holds_arrays, is_mutable
-from pscdsl._src.frontend.text.source import FunctionStatement, targets
+from pscdsl._src.frontend.text.source import FunctionStatement, Source, targets
 from pscdsl._src.frontend.transformations.derived import DerivedDefinition, Made, derived
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
@@ -296,8 +296,11 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from statements(inner)
 
 
-def functions_of_jax(tree: ast.Module) -> Iterator[FunctionStatement]:
+def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
     """The functions and methods of a module that use a name which is imported from jax."""
+    if "jax" not in source.searched:
+        return
+    tree = source.tree
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {
         alias.asname or alias.name.partition(".")[0]

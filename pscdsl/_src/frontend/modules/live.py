@@ -10,7 +10,7 @@ import importlib
 import operator
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeVar, get_args, get_origin
@@ -35,16 +35,12 @@ from pscdsl._src.frontend.modules.loaded_classes import class_of_object, kind_of
 from pscdsl._src.frontend.modules.loaded_code import (
     PartOfModule,
     alias_of,
-    captures_beside,
     current_source,
     function_in_text,
     is_applied,
     is_pythons,
-    loaded_text,
     named_by_annotations,
     public_name,
-    refuse_derived,
-    text_of,
     unchecked,
 )
 from pscdsl._src.frontend.modules.snapshots import MISSING
@@ -115,20 +111,17 @@ class LoadedModule:
         if name in self.cells:
             self.trace.captured(self.owner, name, self.cells[name])
             value = abstract(self.cells[name], name, self.trace)
-            self._admit(functools.partial(self._admit_cell, name, value))
+            self._admit_cell(name, value)
             value = self._lasting(value)
         elif (imported := self._imported(name)) is not None:
             value = imported
         elif (found := self._global(name)) is not MISSING:
             value = abstract(found, name, self.trace)
-            refuse_derived(self.namespace, name)
             if self.source is not None and not _is_outside(value):
-                self._admit(functools.partial(self._admit_global, name, value))
+                self.guard.admit(None, name, value)
                 value = self._lasting(value)
         else:
             value = builtin(name)
-            if self.source is not None and self.owner is not None:
-                self._admit(functools.partial(self._admit_builtin, name))
         self._values[name] = value
         return value
 
@@ -174,19 +167,6 @@ class LoadedModule:
                         return External(f"{node.module}.{alias.name}", library=True)
         return None
 
-    def _admit(self, admit: Callable[[], None]) -> None:
-        """Refuse what something writes that is loaded by now, or is imported lazily later."""
-        admit()
-        self.trace.admissions.append(admit)
-
-    def _admit_global(self, name: str, value: Any) -> None:
-        if self.source is not None:
-            self.guard.admit(text_of(self.source, self.module), name, value)
-
-    def _admit_builtin(self, name: str) -> None:
-        if self.source is not None:
-            self.guard.of_builtin(text_of(self.source, self.module), name)
-
     def _admit_cell(self, name: str, value: Any) -> None:
         if self.source is None or self.function is None:
             return
@@ -196,8 +176,8 @@ class LoadedModule:
 
     @property
     def guard(self) -> Guard:
-        """Refuses what the modules that are loaded beside this one write."""
-        return Guard(captures_beside(self.namespace), anew=self.trace.anew)
+        """Refuses what cannot be held."""
+        return Guard(anew=self.trace.anew)
 
 
 def _is_outside(value: Any) -> bool:
@@ -228,15 +208,8 @@ class LoadedModuleValue:
                 raise Failure(ComputedName(module=self.name, name=name))
             self.trace.close(f"`{self.name}.{name}`, which the module computes")
         value = abstract(found, f"{self.name}.{name}", self.trace)
-        namespace = vars(self.module)
-        module = loaded_text(self.module)
-        if module is not None and name in namespace and not isinstance(value, External):
-
-            def admit() -> None:
-                Guard(captures_beside(namespace), anew=self.trace.anew).admit(module, name, value)
-
-            admit()
-            self.trace.admissions.append(admit)
+        if name in vars(self.module) and not isinstance(value, External):
+            Guard(anew=self.trace.anew).admit(None, name, value)
             if type(value) is np.ndarray and not self.trace.anew:
                 value = locked(value)
         return value

@@ -7,13 +7,11 @@ import ast
 import builtins
 import copy
 import linecache
-import os
 import sys
 import textwrap
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import SourceFileLoader
 from typing import (
@@ -28,38 +26,29 @@ from typing import (
     get_origin,
 )
 
-from pscdsl._src.frontend.captures.captured import Captures
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
-from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.modules.files import Files, is_language
 from pscdsl._src.frontend.modules.known import known_module
-from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.modules.traces import (
     annotations_of,
     captured_by,
     evaluated_annotations,
 )
-from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.text.code_texts import (
     comes_with_python,
-    file_of,
     has_columns,
-    is_installed,
-    loaded_beside,
-    root_of,
     same,
 )
-from pscdsl._src.frontend.text.source import FunctionNode, Source, searchable, shown_path
-from pscdsl._src.frontend.values import Alias, External, Marker, Partial
+from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
+from pscdsl._src.frontend.values import Alias, Marker
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.language.records import Sizes
 from pscdsl._src.support.processes import forget_at_end
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NoSource, SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
+from pscdsl.typing.python_containers import is_tuple
 
 # Loaded functions: the text that their code was compiled from, and their annotations.
 
@@ -691,155 +680,6 @@ class Written:
             name += "_"
         self.names[name] = found
         return name
-
-
-class LoadedText:
-    """The text of a loaded module, read and parsed when it is needed."""
-
-    def __init__(self, module: types.ModuleType, file: str) -> None:
-        self.module = module.__name__
-        self.is_package = hasattr(module, "__path__")
-        self.place = shown_path(file) if os.path.exists(file) else file
-        self.file = file
-        self._namespace = vars(module)
-        self.spec = self._namespace.get("__spec__")
-        """What it was loaded by; `importlib.reload` makes another."""
-        self._source: Source | None = None
-
-    def key(self) -> tuple[str, int]:
-        """The key of the module's text, also after another module took its place."""
-        return self.file, id(self._namespace)
-
-    def is_current(self) -> bool:
-        """Whether it was not loaded again since."""
-        return self._namespace.get("__spec__") is self.spec
-
-    @property
-    def source(self) -> Source:
-        """Its tree; a Failure if it is not Python."""
-        if self._source is None:
-            found = current_source(self.file, self._namespace)
-            self._source = Source(self.place, "") if found is None else found
-        return self._source
-
-    @property
-    def text(self) -> str:
-        """Its text alone."""
-        linecache.checkcache(self.file)
-        return searchable("".join(linecache.getlines(self.file)))
-
-
-@dataclass(eq=False)
-class TextOf:
-    """The text of code whose source is at hand."""
-
-    source: Source
-    module: str
-    is_package: bool = False
-
-    @property
-    def text(self) -> str:
-        """Its text alone."""
-        return self.source.searched
-
-    @property
-    def place(self) -> str:
-        """The path by which findings name it."""
-        return self.source.path
-
-
-_BESIDE: dict[str, tuple[int, list[LoadedText]]] = {}
-_CAPTURES: dict[str, Captures] = {}
-forget_at_end(_BESIDE, _CAPTURES)
-
-
-def text_of(source: Source, name: str) -> TextOf:
-    """A module as far as its text goes."""
-    return TextOf(source, name, os.path.basename(source.path) == "__init__.py")
-
-
-def loaded_text(module: types.ModuleType) -> LoadedText | None:
-    """A loaded module's text; None if it is not written in Python, or was installed."""
-    file = file_of(vars(module))
-    if file is None or not file.endswith(".py") or is_installed(file):
-        return None
-    return LoadedText(module, file)
-
-
-def captures_beside(namespace: Mapping[str, Any]) -> Captures:
-    """What knows the writes in the modules that belong to the same project as a namespace."""
-    root = root_of(namespace)
-    if root not in _CAPTURES:
-        _CAPTURES[root] = Captures(lambda: _beside(root, namespace))
-    return _CAPTURES[root]
-
-
-def _beside(root: str, namespace: Mapping[str, Any]) -> Sequence[LoadedText]:
-    """The loaded modules whose files lie below a folder, and not among installed packages."""
-    count, found = _BESIDE.get(root, (0, []))
-    current = all([text.is_current() for text in found])
-    if count == len(sys.modules) and current:
-        return found
-    here = loaded_beside(root, namespace)
-    texts = [LoadedText(each, file) for file, each in here.items() if not is_language(file)]
-    if current and list(map(LoadedText.key, texts)) == list(map(LoadedText.key, found)):
-        texts = found  # what was loaded in between is of no concern
-    _BESIDE[root] = (len(sys.modules), texts)
-    return texts
-
-
-_PROJECTS: dict[str, tuple[Sequence[LoadedText], Project]] = {}
-forget_at_end(_PROJECTS)
-
-
-def refuse_derived(namespace: Mapping[str, Any], name: str) -> None:
-    """Refuse what the module's text derives from something that is written: an alias, a partial."""
-    module = _as_written(namespace)
-    if module is None:
-        return
-    try:
-        value = module.own(name)
-    except (Failure, KeyError, RecursionError):
-        return  # what is loaded is known better than what is written
-    for each in _unknown(value):
-        if any(d.code in _LASTING for d in each.why):
-            raise Failure(external_value(each))
-
-
-def _unknown(value: Any) -> Iterator[External]:
-    """What is not known of a value: itself, items of it, or a function's defaults."""
-    if isinstance(value, External):
-        yield value
-    elif isinstance(value, Closure):
-        yield from (default for default in value.defaults.values() if isinstance(default, External))
-    elif isinstance(value, Partial):
-        for each in (value.function, *value.args, *value.kwargs.values()):
-            yield from _unknown(each)
-    elif is_sequence(value) or is_dict(value):
-        for each in value.values() if is_dict(value) else value:
-            yield from _unknown(each)
-
-
-_LASTING = ("PSC206", "PSC208")
-"""What makes a value unfit however it was computed."""
-
-
-def _as_written(namespace: Mapping[str, Any]) -> StaticModule | None:
-    """The module of a namespace, as its file says it."""
-    file = file_of(namespace)
-    if file is None or not file.endswith(".py") or not os.path.isfile(file):
-        return None
-    root = root_of(namespace)
-    texts = _beside(root, namespace)
-    known, project = _PROJECTS.get(root, ((), None))
-    if project is None or known is not texts:
-        given = [os.path.realpath(text.file) for text in texts]
-        project = Project(files=Files(given))
-        _PROJECTS[root] = (texts, project)
-    try:
-        return project.at(os.path.realpath(file))
-    except Failure:
-        return None
 
 
 _PUBLIC = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path"}

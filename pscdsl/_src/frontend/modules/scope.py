@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from pscdsl._src.frontend.captures.captured import Captures, Guard
-from pscdsl._src.frontend.captures.resolution import Module
+from pscdsl._src.frontend.captures.captured import ProjectGuard
+from pscdsl._src.frontend.captures.writes import Writes
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.assignments import assign
 from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
@@ -139,6 +139,12 @@ class StaticModule:
         self.bindings()  # reads the imports
         return self._unseen or "globals()" in self.text
 
+    def may_name_kernels(self) -> bool:
+        """Whether it, or what it imports, directly or not, has the word `pscdsl` in its text."""
+        if "pscdsl" in self.text or self.path is None:
+            return "pscdsl" in self.text
+        return self.project.files.leads_to(self.path, "pscdsl")
+
     def exports(self) -> Iterable[str]:
         """The names that `from module import *` takes from this one."""
         listed = exported(self.source.tree.body, self._other_exports)
@@ -201,9 +207,9 @@ class StaticModule:
         return value
 
     @property
-    def guard(self) -> Guard:
+    def guard(self) -> ProjectGuard:
         """Refuses what something in the project writes."""
-        return Guard(self.project.captures, self.searched)
+        return ProjectGuard(writes=self.project.writes, searched=self.searched)
 
     @property
     def text(self) -> str:
@@ -456,7 +462,7 @@ class Project:
         """How many modules deep the name is that is being looked up."""
         self._namespaces: dict[tuple[str, ...], StaticModule] = {}
         self._added: list[StaticModule] = []
-        self._captures: Captures | None = None
+        self._writes: Writes | None = None
 
     def add(self, source: Source, path: str | None) -> StaticModule:
         """A module from its source; with a path its imports are found."""
@@ -468,20 +474,17 @@ class Project:
                 self.files = Files((*self.files.given, real), self.files.roots)
             module = self._made(real, source)
         self._added.append(module)
-        self._captures = None
+        self._writes = None
         return module
 
     @property
-    def captures(self) -> Captures:
+    def writes(self) -> Writes:
         """What the project writes of that which its kernels see."""
         if not self._added:
-            return self.files.captures
-        if self._captures is None:
-            added = {each.place for each in self._added}
-            others = (text for text in self.files.texts if text.place not in added)
-            texts: tuple[Module, ...] = (*self._added, *others)
-            self._captures = Captures(lambda: texts)
-        return self._captures
+            return self.files.writes
+        if self._writes is None:
+            self._writes = Writes(self.files, {each.place: each.source for each in self._added})
+        return self._writes
 
     def at(self, path: str) -> StaticModule:
         """The module of a file; a Failure if it is not Python."""

@@ -45,11 +45,8 @@ from pscdsl._src.frontend.text.code_texts import (
     content,
     file_of,
     is_outside,
-    loaded_beside,
-    root_of,
 )
 from pscdsl._src.language.elements import ElementType
-from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.diagnostics import Failure
 
@@ -81,7 +78,6 @@ _DESCRIPTORS: Final = (
     types.BuiltinFunctionType,
 )
 _KNOWN_BY_NAME: Final = (*_DESCRIPTORS, np.ufunc)
-_PACKAGE: Final = os.path.join(FOLDER, "")
 
 
 class Opaque(Exception):
@@ -91,16 +87,8 @@ class Opaque(Exception):
 class Texts:
     """What files say at one time: each is asked once."""
 
-    def __init__(self, files: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(self) -> None:
         self._texts: dict[str, bytes] = {}
-        self._projects: dict[str, bytes] = {}
-        self.files: dict[str, Sequence[str]] = dict(files or {})
-        """The files of each project that were loaded, by its folder."""
-        self._loaded = len(sys.modules)
-
-    def is_outdated(self) -> bool:
-        """Whether something was loaded since: a lazy import was carried out."""
-        return len(sys.modules) != self._loaded
 
     def text(self, file: str, namespace: dict[str, Any]) -> bytes:
         """The digest of the text of a file, as the front end sees it."""
@@ -112,21 +100,6 @@ class Texts:
                 raise Opaque(f"{file}, which is empty")
             data = text.encode(errors="surrogatepass")
             cached = self._texts[file] = blake2b(data, digest_size=SIZE).digest()
-        return cached
-
-    def project(self, root: str, namespace: dict[str, Any]) -> bytes:
-        """What stands for all files of a project: a write in one of them makes others unfit."""
-        cached = self._projects.get(root)
-        if cached is None:
-            made = blake2b(digest_size=SIZE)
-            if root not in self.files:
-                self.files[root] = sorted(loaded_beside(root, namespace))
-            for path in self.files[root]:
-                if not path.startswith(_PACKAGE):  # which is counted with the language
-                    state = os.stat(path)
-                    parts = (path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-                    made.update(repr(parts).encode())
-            cached = self._projects[root] = made.digest()
         return cached
 
 
@@ -156,42 +129,26 @@ class Trace:
         """Owners and what was found, by their identities and what was looked up."""
         self.met: dict[int, tuple[Any, Trace | None]] = {}
         """The kernels and classes that were met, with the traces that they had then."""
-        self.admissions: list[Callable[[], object]] = []
-        """What refuses names if something that is loaded writes them."""
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
-        self._files = self._writer.texts.files.copy()
 
     def again(self, root: Any) -> Trace:
-        """The trace of the root now, before anything is looked up, of the same files."""
-        return Trace(root, Texts(self._files))
+        """The trace of the root now, before anything is looked up."""
+        return Trace(root)
 
     def look_up(self, owner: Any, name: str) -> Any:
         """A global name of a function, a class or a module; `MISSING` if it is not there.
 
         A Failure if it stands for a lazy import that raises something.
         """
-        loaded = len(sys.modules)
         try:
             found = stands_for(owner, name)
         except Exception as error:  # whatever the module raises that is imported now
             what = f"`{name}`, whose lazy import raises {type(error).__name__} ({error}),"
             raise Failure(Unsupported(what=what, rewrite="")) from error
         self._found(owner, name, name, found)
-        if len(sys.modules) != loaded:
-            self._write(self._writer.projects_again, Texts())
-            self.admit_again(set())
         return found
-
-    def admit_again(self, seen: set[int]) -> None:
-        """Refuse what was looked up before if something that was loaded since writes it."""
-        seen.add(id(self))
-        for admit in list(self.admissions):
-            admit()
-        for _, trace in list(self.met.values()):
-            if trace is not None and id(trace) not in seen:
-                trace.admit_again(seen)
 
     def captured(self, owner: Any, name: str, found: Any) -> None:
         """What a function captures under a name is read now."""
@@ -465,9 +422,6 @@ def follow(
     begun: dict[int, Trace] = {}
 
     def begin(value: Any) -> Trace:
-        nonlocal known
-        if known.is_outdated():
-            known = Texts()
         return Trace(value, known)
 
     def trace(place: int, value: Any) -> Trace:
@@ -528,7 +482,6 @@ class _Writer:
         """The code that these had."""
         self.inner: list[Any] = []
         self._files: set[str] = set()
-        self._roots: dict[str, dict[str, Any]] = {}
 
     def digest(self) -> bytes:
         return self._made.digest()
@@ -763,25 +716,13 @@ class _Writer:
                 self.value(member)
 
     def _file(self, file: object, namespace: dict[str, Any]) -> None:
-        """The text of a file, as the front end sees it, and the project that it is a part of."""
+        """The text of a file, as the front end sees it."""
         if file in self._files:
             return
         if not isinstance(file, str) or not os.path.isfile(file):
             raise Opaque("code that is in no file")
         self._files.add(file)
         self._put(file, self.texts.text(file, namespace))
-        root = root_of(namespace)
-        if root not in self._roots:
-            self._roots[root] = namespace
-            self._put(self.texts.project(root, namespace))
-
-    def projects_again(self, texts: Texts) -> None:
-        """The projects of which more files are loaded by now."""
-        for root, namespace in self._roots.items():
-            project = texts.project(root, namespace)
-            if texts.files[root] != self.texts.files.get(root):
-                self._put(project)
-        self.texts = texts
 
 
 def _complex(value: complex) -> bytes:
