@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from pscdsl._src.calls.errors import CheckError
 from pscdsl._src.frontend.modules.class_snapshots import CODE_PARTS
 from pscdsl._src.frontend.modules.snapshots import CONTENT, LAYOUT, MISSING, Absent, HeldArray, Part
 from pscdsl._src.frontend.modules.traces import (
@@ -27,6 +28,7 @@ from pscdsl._src.frontend.modules.traces import (
     stands_outside,
 )
 from pscdsl._src.support.tracebacks import public, shown
+from pscdsl.typing.diagnostics import Failure
 
 _CODE: Final = attrgetter(*CODE_PARTS)
 _CELL: Final = attrgetter("cell_contents", "cell_contents")
@@ -47,7 +49,11 @@ class Watch:
             {(id(each.owner), repr(each.get)): each for each in found[::-1]}.values()
         )
         held = [array for each in snapshots for array in each.arrays]
-        self._arrays: list[HeldArray] = list({id(each.array): each for each in held}.values())
+        self._arrays: list[HeldArray] = list({id(each.lock): each for each in held[::-1]}.values())
+        try:
+            self._compared = [each for each in self._arrays if each.is_compared()]
+        except Failure as failure:
+            raise CheckError(failure.diagnostics) from None
         boxes = [box for each in snapshots for box in each.containers]
         self._containers = list({id(each): each for each in boxes}.values())
         self._absent = [absent for each in snapshots for absent in each.absent]
@@ -61,7 +67,7 @@ class Watch:
         for owner, event, found in self._lookups():
             cell = _cell(owner, event) if event.startswith(CAPTURED) else None
             if cell is not None:
-                yield Part(_CELL, cell, (found, found), shown_event(owner, event))
+                yield Part(_CELL, cell, [found, found], shown_event(owner, event))
 
     def _functions(self, own: object) -> Iterator[Part]:
         """Code and defaults, but not of the kernel itself: nobody else holds its function."""
@@ -71,7 +77,7 @@ class Watch:
         defaults = {id(owner): each for owner, event, each in self._lookups() if event == DEFAULTS}
         for function, code in codes.values():
             if function is not own:
-                found = (code, *defaults.get(id(function), (None, None)))
+                found = [code, *defaults.get(id(function), (None, None))]
                 yield Part(_CODE, function, found, _shown_function(function))
 
     def _names(self) -> Iterator[Part]:
@@ -83,7 +89,7 @@ class Watch:
                 by_owner.setdefault(id(namespace), (namespace, {}))[1].setdefault(event, found)
         for namespace, names in by_owner.values():
             keys = (*names, *names) if len(names) == 1 else tuple(names)  # a getter gives a tuple
-            found_ = tuple([names[key] for key in keys])
+            found_ = [names[key] for key in keys]
             yield Part(itemgetter(*keys), namespace, found_, "", keys)
 
     def _absent_names(self) -> Iterator[Absent]:
@@ -105,14 +111,14 @@ class Watch:
         if not self:
             return entry
         parts = tuple([(part.get, part.owner) for part in self._parts])
-        found = tuple([each for part in self._parts for each in part.found])
+        found = [each for part in self._parts for each in part.found]
         absent = tuple([each[:3] for each in self._absent])
         containers = tuple(self._containers)
         lengths = [*map(len, containers)]
-        arrays = tuple([each.array for each in self._arrays])
+        arrays = [each.lock.array for each in self._arrays]
         layouts = [each.layout for each in self._arrays]
-        compared = tuple([each.array for each in self._arrays if each.content is not None])
-        contents = [each.content for each in self._arrays if each.content is not None]
+        compared = [each.lock.array for each in self._compared]
+        contents = [each.content for each in self._compared]
         same, layout, content, require_same = is_, LAYOUT, CONTENT, self.require_same
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -145,7 +151,7 @@ class Watch:
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """The arrays of NumPy's that were captured, also in tuples, lists, dicts and records."""
         for each in self._arrays:
-            yield each.array
+            yield each.lock.array
 
     def changed(self) -> Iterator[str]:
         """What is looked up and is something else than it was."""
@@ -163,7 +169,6 @@ class Watch:
         """A CheckError if something is not what it was when `name` was compiled."""
         changed = next(self.changed(), None)
         if changed is not None:
-            from pscdsl._src.calls.errors import CheckError  # few calls fail
             from pscdsl.typing.codes.limits import CapturedStateChanged
 
             raise CheckError((CapturedStateChanged(name=changed, function=name),))

@@ -58,7 +58,6 @@ from pscdsl._src.frontend.values import (
     VectorValue,
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy
-from pscdsl._src.language.elements import locked
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.processes import forget_at_end
 from pscdsl.numpy.constants import NumpyInfo
@@ -112,22 +111,16 @@ class LoadedModule:
             self.trace.captured(self.owner, name, self.cells[name])
             value = abstract(self.cells[name], name, self.trace)
             self._admit_cell(name, value)
-            value = self._lasting(value)
         elif (imported := self._imported(name)) is not None:
             value = imported
         elif (found := self._global(name)) is not MISSING:
             value = abstract(found, name, self.trace)
             if self.source is not None and not _is_outside(value):
                 self.guard.admit(None, name, value)
-                value = self._lasting(value)
         else:
             value = builtin(name)
         self._values[name] = value
         return value
-
-    def _lasting(self, value: Any) -> Any:
-        """A captured value; an array is written no more, as long as it is read once for all."""
-        return locked(value) if type(value) is np.ndarray and not self.trace.anew else value
 
     def _global(self, name: str) -> Any:
         return MISSING if self.owner is None else self.trace.look_up(self.owner, name)
@@ -210,8 +203,6 @@ class LoadedModuleValue:
         value = abstract(found, f"{self.name}.{name}", self.trace)
         if name in vars(self.module) and not isinstance(value, External):
             Guard(anew=self.trace.anew).admit(None, name, value)
-            if type(value) is np.ndarray and not self.trace.anew:
-                value = locked(value)
         return value
 
 
@@ -304,7 +295,7 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
     if isinstance(value, type):
         return _met_class(value, trace)
     if is_constant(value):
-        return value
+        return trace.constant(value)
     if is_dtype(value):
         try:
             return from_numpy(value)

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import functools
 import gc
-import inspect
 import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
+from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from pscdsl._src.language.elements import is_frozen, locked
+from pscdsl._src.language.elements import frozen, is_frozen, locked
 
 MISSING: Final = object()
 """What is found under a name that is not there."""
@@ -44,8 +44,8 @@ class Part(NamedTuple):
 
     get: Get
     owner: Any
-    found: tuple[Any, ...]
-    """What they gave when the kernel was read."""
+    found: list[Any]
+    """What they gave when the kernel was read; in lists, the collector finds arrays."""
     name: str
     """How messages name the object."""
     keys: tuple[str, ...] = ()
@@ -88,37 +88,123 @@ class Absent(NamedTuple):
         return cls(frozenset(names).isdisjoint, namespace, len(namespace), name)
 
 
-class HeldArray(NamedTuple):
-    """An array, locked, and what is compared of it."""
+class Locked:
+    """An array that is captured, once for all that capture it."""
 
-    array: np.ndarray[Any, Any]
+    __slots__ = "__weakref__", "array", "constant", "holders", "is_alone", "owner"
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        self.owner: Any = array if array.base is None else array.base
+        """What owns its memory, as far as that is known."""
+        self.holders: list[Any] = []
+        """Containers that it was found in."""
+        self.is_alone = is_frozen(array)
+        """Whether the memory is known to be written by nothing else, and the lock to hold."""
+        self.constant: Any = locked(array)
+        """The array as programs have it: a copy, or a view, which tells theirs from others."""
+        if array.nbytes <= _FEW_BYTES and not self.is_alone:
+            self.constant = frozen(array)
+        elif self.constant is array:
+            self.constant = array.view()
+
+    def settle(self) -> None:
+        """Find out who leads to the memory; no variable of a caller may hold the array.
+
+        Views and buffers hold the array that owns the memory, as containers do.  The collector
+        knows containers: if all references are theirs, there is neither.
+        """
+        if self.is_alone or not _owns_memory(self.owner) or type(self.array) is not np.ndarray:
+            return
+        # References of variables are not asked for: from Python 3.14 on, some are not counted.
+        known = (self.array is not self.owner) + (self.constant.base is self.owner)
+        holders = gc.get_referrers(self.owner)
+        holders += [each for each in self.holders if not gc.is_tracked(each)]
+        for holder in holders:
+            if _holds_itself(type(holder)):
+                known += [*map(id, gc.get_referents(holder))].count(id(self.owner))
+        self.is_alone = sys.getrefcount(self.owner) - _counted_itself() == known
+
+
+_locked: Final[weakref.WeakValueDictionary[int, Locked]] = weakref.WeakValueDictionary()
+"""By the identities of the arrays, which they hold."""
+_HOLDERS: Final = (
+    *(dict, list, tuple, set, frozenset),
+    *(types.CellType, types.MethodType, functools.partial),
+)
+"""Classes of objects that hold an array itself, and make no view of it."""
+
+
+def lock(array: np.ndarray[Any, Any]) -> Locked:
+    """The lock of an array, which is locked from now on."""
+    known = _locked.get(id(array))
+    if known is None or known.array is not array:
+        known = _locked[id(array)] = Locked(array)
+    elif array.flags.writeable:
+        locked(array)
+    return known
+
+
+def _owns_memory(owner: Any) -> bool:
+    return type(owner) is np.ndarray and owner.base is None and bool(owner.flags.owndata)
+
+
+def _holds_itself(kind: type[Any]) -> bool:
+    """Whether objects of a class hold an array, and make no view of it."""
+    own = kind.__module__.startswith("pscdsl.") or tuple in kind.__mro__
+    return own or kind in _HOLDERS or hasattr(kind, "__dataclass_fields__")
+
+
+class _Counted:
+    """An object with one reference, that of its attribute."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self) -> None:
+        self.owner = object()
+
+
+def _counted_itself() -> int:
+    """How many references `sys.getrefcount` counts for an attribute that it is given."""
+    counted = _Counted()
+    return sys.getrefcount(counted.owner) - 1
+
+
+class HeldArray(NamedTuple):
+    """An array as it was when it was read."""
+
+    lock: Locked
     layout: tuple[Any, ...]
-    content: bytes | None
-    """None if nothing but the array itself writes its memory, and the lock holds."""
+    content: bytes
+    """A digest, if it is large."""
     name: str
 
     @classmethod
     def of(cls, name: str, array: np.ndarray[Any, Any], holder: object = None) -> HeldArray:
-        """Lock an array; a Failure if it is large, and something else may write it.
+        """Lock an array; `holder` is the container in which it was found."""
+        known = lock(array)
+        known.holders.append(holder)
+        return cls(known, LAYOUT(array), _content(array), name)
 
-        `holder` is the container in which it was found.
-        """
-        locked(array)
-        content = None
-        if array.nbytes <= _FEW_BYTES:
-            content = CONTENT(array)
-        elif not _is_alone(array, holder):
-            if array.nbytes > MOST_BYTES:
-                what = f"an array of {array.nbytes / MOST_BYTES:.3g} MiB that others may write"
-                raise _too_large(name, what)
-            content = CONTENT(array)
-        return cls(array, LAYOUT(array), content, name)
+    def is_compared(self) -> bool:
+        """Whether its contents may change; a Failure if they are too large to be compared."""
+        size = self.lock.array.nbytes
+        if size > _FEW_BYTES:
+            self.lock.settle()
+        if size > MOST_BYTES and not self.lock.is_alone:
+            what = f"an array of {size / 2**20:.3g} MiB that others may write"
+            raise _too_large(self.name, what)
+        return not self.lock.is_alone
 
     def changed(self) -> bool:
         """Whether it was written, or laid out otherwise."""
-        if self.content is not None and CONTENT(self.array) != self.content:
-            return True
-        return LAYOUT(self.array) != self.layout
+        array = self.lock.array
+        return LAYOUT(array) != self.layout or _content(array) != self.content
+
+
+def _content(array: np.ndarray[Any, Any]) -> bytes:
+    content = CONTENT(array)
+    return content if len(content) <= MOST_BYTES else blake2b(content).digest()
 
 
 class Snapshot:
@@ -169,7 +255,7 @@ class Snapshot:
         if keys:
             pair = keys if len(keys) > 1 else keys * 2  # of one, getters give no tuple
             getter = get(*pair)
-            self.parts.append(Part(getter, owner, getter(owner), name, pair))
+            self.parts.append(Part(getter, owner, [*getter(owner)], name, pair))
             for key, value in zip(keys, getter(owner), strict=False):
                 try:
                     self.add(f"{name}.{key}", value, owner)
@@ -184,10 +270,9 @@ class Snapshot:
             what = f"lists, dicts and sets of more than {MOST_ITEMS:,} items"
             raise _too_large(name, what)
         self.containers.append(value)
-        self.parts.append(Part(iter, value, tuple(value), name))
+        self.parts.append(Part(iter, value, [*value], name))
         if class_of(value) is dict:
-            held = tuple(value.values())
-            self.parts.append(Part(_VALUES, value, held, name))
+            self.parts.append(Part(_VALUES, value, [*value.values()], name))
         self._items_of(name, value)
 
     def _items_of(self, name: str, value: Any) -> None:
@@ -203,8 +288,8 @@ class Snapshot:
         elif kind is functools.partial:
             self.attributes(name, value, ["func", "args", "keywords"])
         elif kind is types.MappingProxyType:
-            self.parts.append(Part(iter, value, tuple(value), name))
-            self.parts.append(Part(_values, value, _values(value), name))
+            self.parts.append(Part(iter, value, [*value], name))
+            self.parts.append(Part(_values, value, [*_values(value)], name))
             for key, item in value.items():
                 self.add(f"{name}[{key!r}]", item)
         elif isinstance(value, types.MethodType):
@@ -267,69 +352,3 @@ def is_same(one: Any, other: Any) -> bool:
             and CONTENT(parts[0]) == (CONTENT(parts[1]))
         )
     return kind in _ATOMS and bool(one == other)
-
-
-# Who holds an array.
-
-_known_alone: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
-"""Owners of memory that nothing can write any more, by their identities."""
-_HOLDERS: Final = (
-    *(dict, list, tuple, set, frozenset),
-    *(types.CellType, types.FrameType, types.MethodType, functools.partial),
-)
-_FUNCTION: Final = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS
-_SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-
-
-def _is_alone(array: Any, container: object) -> bool:
-    """Whether nothing but a locked array leads to its memory, which a container may hold.
-
-    Views and buffers hold the array that owns the memory, as containers and variables do.  If all
-    references are those of known containers and of the variables of functions that run, there is
-    neither.
-    """
-    owner: Any = array if array.base is None else array.base
-    if type(array) is not np.ndarray or type(owner) is not np.ndarray or owner.base is not None:
-        return is_frozen(array)
-    if _known_alone.get(id(owner)) is owner:
-        return True
-    wanted, counts = id(owner), dict[int, int]()
-    holders = gc.get_referrers(owner)
-    if not gc.is_tracked(container):  # a tuple, or before Python 3.14 a dict, of arrays alone
-        holders.append(container)
-    for holder in holders:
-        if _holds_itself(type(holder)):
-            counts[id(holder)] = _count(gc.get_referents(holder), wanted)
-    known = 0 if owner is array else 1
-    frame: types.FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
-        code = frame.f_code
-        if code.co_flags & _FUNCTION == _FUNCTION and not code.co_flags & _SUSPENDED:
-            names = frame.f_locals
-            counts.pop(id(frame), None)
-            for name in {*code.co_varnames} - {*code.co_cellvars}:
-                known += names.get(name) is owner
-            if class_of(names) is dict:  # a copy, before Python 3.13
-                counts[id(names)] = _count(cast("Any", names).values(), wanted)
-        frame = frame.f_back
-    known += sum(counts.values())
-    if sys.getrefcount(owner) - _counted_itself() != known:
-        return False
-    _known_alone[wanted] = owner
-    return True
-
-
-def _count(values: Iterable[Any], wanted: int) -> int:
-    return [*map(id, values)].count(wanted)
-
-
-def _holds_itself(kind: type[Any]) -> bool:
-    """Whether objects of a class hold an array, and make no view of it."""
-    own = kind.__module__.startswith("pscdsl.") or tuple in kind.__mro__
-    return own or kind in _HOLDERS or hasattr(kind, "__dataclass_fields__")
-
-
-def _counted_itself() -> int:
-    """How many references to a variable `sys.getrefcount` counts for its own argument."""
-    value = object()
-    return sys.getrefcount(value) - 1

@@ -39,7 +39,7 @@ from typing import (
 import numpy as np
 
 from pscdsl._src.frontend.modules.class_snapshots import add_class
-from pscdsl._src.frontend.modules.snapshots import MISSING, Snapshot, class_of, is_same
+from pscdsl._src.frontend.modules.snapshots import MISSING, Snapshot, class_of, is_same, lock
 from pscdsl._src.frontend.text.code_texts import (
     comes_with_python,
     content,
@@ -150,6 +150,11 @@ class Trace:
         self._found(owner, name, name, found)
         return found
 
+    def constant(self, array: Any) -> Any:
+        """A captured array as programs have it; as it is, if it is looked up at each call."""
+        plain = type(array) is np.ndarray and not array.dtype.hasobject
+        return lock(array).constant if plain and not self.anew else array
+
     def captured(self, owner: Any, name: str, found: Any) -> None:
         """What a function captures under a name is read now."""
         self._found(owner, name, f"{CAPTURED}{name}", found)
@@ -185,9 +190,9 @@ class Trace:
             self.close(f"`{name}`, which is looked up where no look-up led")
             return
         # What was found before is found again, unless it was bound anew or changed in between.
-        known = self._last.get((number, event), _NOTHING)
+        _, known = self._last.get((number, event), (self, _NOTHING))
         if known is not found or not isinstance(found, _UNCHANGING):
-            self._last[number, event] = found
+            self._last[number, event] = (self, found)
             self._names.append((number, event))
             self._write(self._writer.found, found)
 
