@@ -1,0 +1,456 @@
+"""What a project certainly writes: an index of each file, by the variable that is written.
+
+A write counts only if the text says what it writes; what a function may do with its arguments is
+not asked.  Each file is gone through once, when one of the names in it is looked up.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pscdsl._src.frontend.captures.resolution import (
+    EACH,
+    LIBRARY,
+    UNKNOWN,
+    Names,
+    Place,
+    Ref,
+    Sources,
+    Step,
+    constant,
+)
+from pscdsl._src.frontend.purity import DICT_METHODS, LIST_METHODS, SET_METHODS, kind_of, parts
+from pscdsl._src.frontend.text.source import FunctionNode, FunctionStatement, Source, shown_path
+from pscdsl._src.frontend.values import RecordValue
+from pscdsl._src.language.writes import named
+from pscdsl.numpy.methods import IN_PLACE
+from pscdsl.typing.diagnostics import Span
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.modules.files import Files
+
+BIND: Final = "bind"
+"""A variable, or an attribute, is bound to something else or unbound."""
+_ITEMS: Final = "items"
+_OPERATOR: Final = "operator"
+_ARGUMENT: Final = "argument"
+"""Given to a function that writes it."""
+_OF_ARRAY: Final = "array"
+"""Given to a function that writes arrays, and copies anything else."""
+_DUNDERS: Final = frozenset("__setitem__ __delitem__ __iadd__ __imul__ __ior__ __isub__".split())
+_METHODS: Final[Mapping[type, frozenset[str]]] = {
+    list: frozenset((*LIST_METHODS, *_DUNDERS)),
+    dict: frozenset((*DICT_METHODS, *_DUNDERS)),
+    set: SET_METHODS | _DUNDERS,
+    np.ndarray: (frozenset(IN_PLACE) - {"setflags"}) | _DUNDERS,
+}
+_ALL_METHODS: Final = frozenset[str]().union(*_METHODS.values())
+_LAYOUT: Final = frozenset("shape dtype strides flat real imag data".split())
+"""Attributes of an array that are stored."""
+_WRITING: Final = {
+    **{f"numpy.{name}": (0, key, _OF_ARRAY) for name, key in (("copyto", "dst"), ("put", "a"))},
+    **{f"numpy.{name}": (0, "arr", _OF_ARRAY) for name in ("place", "put_along_axis")},
+    **{f"numpy.{name}": (0, "a", _OF_ARRAY) for name in ("putmask", "fill_diagonal")},
+    **{f"{name}.shuffle": (0, "x", _ARGUMENT) for name in ("random", "numpy.random")},
+    **{
+        f"operator.{name}": (0, "a", _ARGUMENT)
+        for name in (
+            "setitem delitem iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor "
+            "iconcat ilshift irshift"
+        ).split()
+    },
+    **{
+        f"heapq.{name}": (0, "heap", _ARGUMENT)
+        for name in "heappush heappop heapify heapreplace heappushpop".split()
+    },
+    **{f"bisect.{name}": (0, "a", _ARGUMENT) for name in "insort insort_left insort_right".split()},
+}
+"""Functions that write an argument: its place, its name, and what has to be given."""
+_GENERATORS: Final = frozenset(
+    "numpy.random.default_rng numpy.random.RandomState numpy.random.Generator random.Random".split()
+)
+_MOST_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A place where a variable, or a part of its value, is certainly written."""
+
+    place: Place
+    name: str
+    steps: tuple[Step, ...]
+    """From the variable's value to what is written."""
+    action: str
+    span: Span
+    text: str
+    at_import: bool
+    """Whether it runs with the statements of its module."""
+
+    def rebinds(self) -> bool:
+        """Whether the variable itself is bound anew."""
+        return self.action == BIND and not self.steps
+
+    def into(self, value: Any) -> bool:
+        """Whether it changes the value that the variable has."""
+        steps = self.steps if self.action != BIND else self.steps[:-1]
+        found = [value]
+        for step in steps:
+            found = [part for each in found for part in _after(each, step)]
+        if self.action == BIND:
+            return bool(self.steps and found) and all(_has(each, self.steps[-1]) for each in found)
+        if self.action != _ITEMS and steps and steps[-1].key == "flat":
+            return False  # an iterator, and no array
+        return bool(found) and all(_takes(each, self.action) for each in found)
+
+
+def _has(value: Any, step: Step) -> bool:
+    """Whether a value has an attribute that decides what it is."""
+    if isinstance(value, np.ndarray):
+        return step.key in _LAYOUT
+    return isinstance(value, RecordValue) and step.key in value.fields
+
+
+def _takes(value: Any, action: str) -> bool:
+    """Whether a value is one that an action changes in its place."""
+    if kind_of(value) is None:
+        return False
+    if action == _OF_ARRAY:
+        return isinstance(value, np.ndarray)
+    for kind, methods in _METHODS.items():
+        if isinstance(value, kind):
+            return action in (_ITEMS, _OPERATOR, _ARGUMENT) or action in methods
+    return False
+
+
+def _after(value: Any, step: Step) -> list[Any]:
+    """What a step leads to; nothing if that is no part of the value, or not known."""
+    if value.__class__ is np.ndarray:
+        return _part_of_array(value, step)
+    if step.kind == "attribute":
+        known = isinstance(value, RecordValue) and step.key in value.fields
+        return [value.fields[str(step.key)]] if known else []
+    if step.kind != "item" or not isinstance(value, list | tuple | dict):
+        return []
+    if step.key is UNKNOWN or step.key is EACH:
+        return list(parts(value))
+    key: Any = step.key
+    try:
+        return [] if isinstance(key, slice) else [value[key]]
+    except (LookupError, TypeError):
+        return []
+
+
+def _part_of_array(value: Any, step: Step) -> list[Any]:
+    """The view of an array that a step gives; nothing if it is a copy or a scalar."""
+    if step.kind == "view":
+        if step.key in ("reshape", "ravel", "view", "flat"):
+            return [value.reshape(-1)] if value.flags.c_contiguous else []
+        return [value.T]
+    if step.kind != "item" or step.key is UNKNOWN:
+        return []
+    try:
+        part = value[0 if step.key is EACH else step.key]
+    except (LookupError, TypeError, ValueError):
+        return []
+    return [part] if part.__class__ is np.ndarray and np.may_share_memory(part, value) else []
+
+
+class Writes:
+    """The writes of all files of a check."""
+
+    def __init__(self, files: Files, added: Mapping[str, Source] | None = None) -> None:
+        self._files = files
+        self._added = dict(added or {})
+        self.sources = Sources(files, self._added)
+        self._indices: dict[str, _Index] = {}
+        self._named: dict[str, dict[Place, list[Write]]] = {}
+        self._patches: dict[str, list[Write]] = {}
+        self.known: dict[object, Any] = {}
+        """What guards have found of each variable."""
+
+    def of(self, place: Place, name: str) -> list[Write]:
+        """The writes of a variable."""
+        if name not in self._named:
+            found = self._named[name] = dict[Place, list[Write]]()
+            for each in self._indices_of(self._files.mentioning(name)):
+                for write in each.writes.get(name, ()):
+                    found.setdefault(write.place, []).append(write)
+        return self._named[name].get(place, [])
+
+    def within(self, place: str, name: str) -> list[Write]:
+        """The writes of a variable of a module in its own text."""
+        found = self._index(place).writes.get(name, ())
+        return [each for each in found if each.place == place]
+
+    def patches(self, library: str) -> list[Write]:
+        """The writes of what a library has."""
+        if library not in self._patches:
+            self._patches[library] = [
+                write
+                for each in self._indices_of(self._files.patching(library))
+                for name, found in each.writes.items()
+                if name.startswith(f"{library}.")
+                for write in found
+                if write.place == LIBRARY
+            ]
+        return self._patches[library]
+
+    def found(self, question: str) -> Iterator[str]:
+        """What stands for each write that a question asks for; see `Files.answer_to`."""
+        kind, _, name = question.partition(" ")
+        if kind == "writes":
+            self.of(LIBRARY, name)
+            found: Iterable[Write] = (w for each in self._named[name].values() for w in each)
+        else:
+            found = self.patches(name)
+        for write in found:
+            if isinstance(write.place, str):
+                yield repr((write.place, write.name, write.action, write.span, write.text))
+
+    def _indices_of(self, paths: Iterable[str]) -> Iterator[_Index]:
+        places = dict.fromkeys((*self._added, *map(shown_path, paths)))
+        yield from map(self._index, places)
+
+    def _index(self, place: str) -> _Index:
+        if place not in self._indices:
+            self._indices[place] = _Index(self.sources.names(place))
+        return self._indices[place]
+
+
+class _Index:
+    """The writes in one file, by the names of what they write."""
+
+    def __init__(self, names: Names | None) -> None:
+        self.writes: dict[str, list[Write]] = {}
+        if names is None:
+            return
+        self._names = names
+        self._source = names.source
+        self._parents = names.uses.parents
+        index = names.uses
+        inner = (each for each in self._parents if isinstance(each, FunctionNode))
+        self._around: set[ast.AST | None] = {index.function_of(each) for each in inner}
+        self._by_kernels = bool(names.sources.files.mentioning("writes"))
+        for node in self._parents:
+            if isinstance(node, ast.Call):
+                self._call(node)
+            elif isinstance(node, ast.Attribute | ast.Subscript):
+                if not isinstance(node.ctx, ast.Load):
+                    self._store(node)
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                self._into(node.target, _OPERATOR, node)
+            elif isinstance(node, ast.Global | ast.Nonlocal):
+                self._outer(node)
+
+    def _add(self, ref: Ref, action: str, node: ast.AST) -> None:
+        if isinstance(ref.place, FunctionNode) and ref.place not in self._around:
+            return  # nothing but the function itself sees it
+        if self._names.in_kernel(node):
+            return
+        shown = self._shown(node)
+        write = Write(
+            *(ref.place, ref.name, ref.steps, action, self._source.span(node), shown),
+            at_import=self._names.uses.function_of(node) is None,
+        )
+        self.writes.setdefault(ref.name, []).append(write)
+
+    def _shown(self, node: ast.AST) -> str:
+        text = self._source.text_of(node)
+        if len(text) > _MOST_SHOWN and isinstance(node, ast.Call):
+            text = f"{self._source.text_of(node.func)}(…)"
+        return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+    def _into(self, owner: ast.expr, action: str, node: ast.AST) -> None:
+        """A write into what an expression stands for."""
+        for ref in self._names.refs(owner):
+            if ref.place != LIBRARY:
+                self._add(ref, action, node)
+
+    def _bind(self, owners: Iterable[Ref], name: object, node: ast.AST) -> None:
+        """An attribute of a module, of a class, or of another value is bound anew."""
+        if isinstance(name, str):
+            for owner in owners:
+                for ref in self._names.sources.attribute(owner, name, stored=True):
+                    self._add(ref, BIND, node)
+
+    def _store(self, node: ast.Attribute | ast.Subscript) -> None:
+        statement: ast.AST = node
+        above = self._parents.get(node)
+        if isinstance(above, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
+            statement = above
+        if isinstance(node, ast.Attribute):
+            self._bind(self._names.refs(node.value), node.attr, statement)
+            return
+        namespace = self._names.namespace(node.value)
+        if namespace:
+            self._bind(namespace, constant(node.slice), statement)
+        else:
+            self._into(node.value, _ITEMS, statement)
+
+    def _outer(self, node: ast.Global | ast.Nonlocal) -> None:
+        """What a function binds of the names that are not its own."""
+        index = self._names.uses
+        function = index.function_of(node)
+        if function is None:
+            return
+        for name in node.names:
+            place: Place | None = self._names.place
+            if isinstance(node, ast.Nonlocal):
+                place = index.owner(function, name)
+            if place is not None and any(
+                index.function_of(each) is function for each in self._names.stores(name)
+            ):
+                self._add(Ref(place, name), BIND, node)
+
+    def _call(self, node: ast.Call) -> None:
+        function = node.func
+        if not isinstance(function, ast.Name | ast.Attribute):
+            return
+        refs = self._names.refs(function)
+        for ref in refs:
+            if ref.place == LIBRARY:
+                if ref.module is None:
+                    self._of_library(ref.name, node)
+            elif ref.steps and ref.steps[-1].key in _ALL_METHODS:
+                method = str(ref.steps[-1].key)
+                if method != "byteswap" or _is_in_place(node):
+                    self._add(Ref(ref.place, ref.name, ref.steps[:-1]), method, node)
+            elif self._by_kernels and not ref.steps and isinstance(ref.place, str):
+                self._kernel(ref, node)
+        if isinstance(function, ast.Attribute):
+            self._method(function, node)
+
+    def _of_library(self, name: str, node: ast.Call) -> None:
+        """A call of a function of a library, by its full name."""
+        arguments = node.args
+        if any(isinstance(each, ast.Starred) for each in arguments):
+            return
+        if name in _WRITING or (name.startswith("numpy.") and name.endswith(".at")):
+            position, keyword, action = _WRITING.get(name, (0, "a", _OF_ARRAY))
+            for each in _given(node, position, keyword):
+                namespace = self._names.namespace(each)
+                if namespace and len(arguments) > 1:
+                    self._bind(namespace, constant(arguments[1]), node)
+                else:
+                    self._into(each, action, node)
+        elif name.startswith("numpy."):
+            self._out(name, node)
+        elif name in ("builtins.setattr", "builtins.delattr"):
+            if len(arguments) > 1:
+                self._bind(self._names.refs(arguments[0]), constant(arguments[1]), node)
+        elif name.startswith("builtins.") and arguments:
+            kind, _, method = name.removeprefix("builtins.").partition(".")
+            if kind in ("list", "dict", "set") and method in _ALL_METHODS:
+                self._into(arguments[0], method, node)
+        elif name in ("unittest.mock.patch", "mock.patch"):
+            self._by_name(arguments, node)
+        elif name in ("unittest.mock.patch.object", "mock.patch.object"):
+            if len(arguments) > 1:
+                self._bind(self._names.refs(arguments[0]), constant(arguments[1]), node)
+        elif name in ("unittest.mock.patch.dict", "mock.patch.dict") and arguments:
+            self._into(arguments[0], _ITEMS, node)
+
+    def _out(self, name: str, node: ast.Call) -> None:
+        """`out=` of a function of NumPy's, by its name or by position."""
+        outs = [each.value for each in node.keywords if each.arg == "out"]
+        ufunc = getattr(np, name.removeprefix("numpy."), None)
+        if isinstance(ufunc, np.ufunc):
+            outs += node.args[ufunc.nin :]
+        for each in outs:
+            for inner in each.elts if isinstance(each, ast.Tuple) else [each]:
+                self._into(inner, _OF_ARRAY, node)
+
+    def _by_name(self, arguments: list[ast.expr], node: ast.Call) -> None:
+        """`patch("lib.S", …)`: the attribute that a text names."""
+        text = constant(arguments[0]) if arguments else None
+        if not isinstance(text, str) or "." not in text:
+            return
+        first, *inner, last = text.split(".")
+        owners: tuple[Ref, ...] = (self._names.sources.module(self._names.place, first),)
+        for each in inner:
+            owners = tuple(
+                ref for owner in owners for ref in self._names.sources.attribute(owner, each)
+            )
+        self._bind(owners, last, node)
+
+    def _method(self, function: ast.Attribute, node: ast.Call) -> None:
+        """A call of a method that stores by a name, or into what it is given."""
+        method, owner, arguments = function.attr, function.value, node.args
+        if method in ("setattr", "delattr", "setitem", "delitem") and self._patches(owner):
+            if method.endswith("item") and arguments:
+                self._into(arguments[0], _ITEMS, node)
+            elif method.endswith("attr") and arguments and isinstance(constant(arguments[0]), str):
+                self._by_name(arguments, node)
+            elif method.endswith("attr") and len(arguments) > 1:
+                self._bind(self._names.refs(arguments[0]), constant(arguments[1]), node)
+        elif method == "shuffle" and arguments and self._made_by(owner) in _GENERATORS:
+            self._into(arguments[0], _ARGUMENT, node)
+        elif method in ("__setattr__", "__delattr__") and arguments:
+            if isinstance(constant(arguments[0]), str):
+                self._bind(self._names.refs(owner), constant(arguments[0]), node)
+            elif len(arguments) > 1:  # of a class: `object.__setattr__(x, "name", …)`
+                self._bind(self._names.refs(arguments[0]), constant(arguments[1]), node)
+        elif method in ("update", "__setitem__", "pop", "setdefault", "__delitem__"):
+            namespace = self._names.namespace(owner)
+            if namespace:
+                keys: list[object] = [each.arg for each in node.keywords]
+                if method != "update" and arguments:
+                    keys.append(constant(arguments[0]))
+                for key in keys:
+                    self._bind(namespace, key, node)
+
+    def _patches(self, owner: ast.expr) -> bool:
+        """Whether this is the fixture `monkeypatch`, or a part of a test that it makes."""
+        if not isinstance(owner, ast.Name):
+            return False
+        if owner.id == "monkeypatch":
+            return True
+        return any(
+            isinstance(above := self._parents.get(each), ast.withitem)
+            and isinstance(call := above.context_expr, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Name)
+            and (call.func.value.id, call.func.attr) == ("monkeypatch", "context")
+            for each in self._names.stores(owner.id)
+        )
+
+    def _made_by(self, node: ast.expr) -> str:
+        """The full name of the function of a library that made a value."""
+        if isinstance(node, ast.Name):
+            scope = self._names.uses.owner(node, node.id)
+            found = self._names.bindings(scope, node.id)
+            made = self._parents.get(found[0]) if len(found) == 1 else None
+            node = made.value if isinstance(made, ast.Assign) else node
+        return self._names.qualified(node.func) if isinstance(node, ast.Call) else ""
+
+    def _kernel(self, ref: Ref, node: ast.Call) -> None:
+        """A call of a kernel that declares to write to its arguments."""
+        names = self._names.sources.names(str(ref.place))
+        found = [] if names is None else names.bindings(None, ref.name)
+        if names is None or len(found) != 1 or not isinstance(found[0], FunctionStatement):
+            return
+        decorator = names.kernel_decorator(found[0])
+        positions = [each.arg for each in (*found[0].args.posonlyargs, *found[0].args.args)]
+        for option in decorator.keywords if isinstance(decorator, ast.Call) else ():
+            written: Any = constant(option.value) if option.arg == "writes" else ()
+            for name in map(str, named(written) if written is not UNKNOWN else ()):
+                position = positions.index(name) if name in positions else len(node.args)
+                for each in _given(node, position, name):
+                    self._into(each, _OF_ARRAY, node)
+
+
+def _given(node: ast.Call, position: int, keyword: str) -> Iterator[ast.expr]:
+    """What a call gives to a parameter."""
+    if position < len(node.args):
+        yield node.args[position]
+    yield from (each.value for each in node.keywords if each.arg == keyword)
+
+
+def _is_in_place(node: ast.Call) -> bool:
+    """Whether `byteswap` is asked to write."""
+    return any(constant(each) is True for each in _given(node, 0, "inplace"))
