@@ -69,11 +69,25 @@ class Guard:
             raise Failure(Unsupported(what=what, rewrite="make it an array of numbers"))
 
 
-def _array_in(value: Any) -> np.ndarray[Any, Any] | None:
-    """An array that a value is or holds, of objects or of a class of its own."""
-    if isinstance(value, np.ndarray):
-        return value if type(value) is not np.ndarray or value.dtype.hasobject else None
+def _array_in(value: Any) -> Any:
+    """An array of objects, or of a class of its own, that a value is or holds."""
+    kind: type[Any] = value.__class__
+    if issubclass(kind, np.ndarray):
+        return value if kind is not np.ndarray or value.dtype.hasobject else None
     return next((each for part in parts(value) if (each := _array_in(part)) is not None), None)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What was found of a variable."""
+
+    rebinding: tuple[Write, ...]
+    writes: tuple[Write, ...]
+    """Of the variable, and of what else has the same object."""
+    held: tuple[Write, ...]
+    """Of what the container holds that it is bound to."""
+    bound: Label | None
+    asked: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -112,7 +126,8 @@ class ProjectGuard(Guard):
         place = names.uses.owner(node, node.name) if len(inner) == 1 else None
         steps = tuple(Step("attribute", each) for each in (*inner[1:], name))
         shown = f"{node.name}.{name}"
-        for write in self._look_up(place or source.path, inner[0]):
+        self.searched.add(f"writes {inner[0]}")
+        for write in self.writes.of(place or source.path, inner[0]):
             if write.steps == steps and write.action == BIND:
                 raise _rebound(shown, write)
             if write.steps[: len(steps)] == steps and kind_of(value) is not None:
@@ -135,26 +150,38 @@ class ProjectGuard(Guard):
     def _refuse_variable(
         self, names: Names, scope: ScopeNode | None, name: str, value: Any
     ) -> None:
+        key = names, scope, name
+        known: _Written | None = self.writes.known.get(key)
+        if known is None:
+            known = self.writes.known[key] = self._written(names, scope, name)
+        self.searched.update(known.asked)
+        for write in known.rebinding:
+            raise _rebound(name, write)
+        for write in known.writes:
+            if write.into(value):
+                raise _written(name, write, known.bound)
+        for write in known.held if kind_of(value) is not None else ():
+            if any(map(write.into, _all_parts(value))):
+                raise _written(name, write, known.bound)
+
+    def _written(self, names: Names, scope: ScopeNode | None, name: str) -> _Written:
+        """The writes of a variable, of what else has the same object, and of what it holds."""
         bound = names.bindings(scope, name)
         label = None
         if bound and not isinstance(bound[0], ast.arguments):
             label = Label(names.source.span(bound[0]), f"`{name}` is bound here")
-        for ref in names.variable(scope, name):
-            if ref.place == LIBRARY or ref.steps:
-                continue
-            for write in self._look_up(ref.place, ref.name):
-                if write.rebinds() and not ref.is_alias:
-                    raise _rebound(name, write)
-                if write.into(value):
-                    raise _written(name, write, label)
-        for ref in _held(names, bound) if kind_of(value) is not None else ():
-            for write in self._look_up(ref.place, ref.name):
-                if any(map(write.into, _all_parts(value))):
-                    raise _written(name, write, label)
-
-    def _look_up(self, place: str | ScopeNode, name: str) -> Sequence[Write]:
-        self.searched.add(f"writes {name}")
-        return self.writes.of(place, name)
+        own = Ref(names.place if scope is None else scope, name)
+        refs = [own, *(each for each in names.variable(scope, name) if each != own)]
+        refs = [each for each in refs if each.place != LIBRARY and not each.steps]
+        found = [(ref, write) for ref in refs for write in self.writes.of(ref.place, ref.name)]
+        held = [*_held(names, bound)]
+        return _Written(
+            tuple(write for ref, write in found if write.rebinds() and not ref.is_alias),
+            tuple(write for _, write in found),
+            tuple(write for ref in held for write in self.writes.of(ref.place, ref.name)),
+            label,
+            frozenset(f"writes {ref.name}" for ref in (*refs, *held)),
+        )
 
     def _patches(self, library: str) -> Sequence[Write]:
         self.searched.add(f"patches {library}")
@@ -175,7 +202,8 @@ _LIBRARY = KnownModule | Marker | Meaning | StaticFunction | DType | DTypeClass
 def _held(names: Names, bound: Sequence[ast.AST]) -> Iterator[Ref]:
     """The variables whose objects a container holds that a name is bound to."""
     made = names.uses.parents.get(bound[0]) if len(bound) == 1 else None
-    waiting = [made.value] if isinstance(made, ast.Assign | ast.AnnAssign) else []
+    whole = made.value if isinstance(made, ast.Assign | ast.AnnAssign) else None
+    waiting = [whole]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
@@ -184,8 +212,9 @@ def _held(names: Names, bound: Sequence[ast.AST]) -> Iterator[Ref]:
             waiting.extend(node.values)
         elif isinstance(node, ast.Call) and names.qualified(node.func) == "functools.partial":
             waiting.extend((*node.args[1:], *(each.value for each in node.keywords)))
-        elif isinstance(node, ast.Name) and made is not None and node is not made.value:
-            yield from (ref for ref in names.refs(node) if ref.place != LIBRARY and not ref.steps)
+        elif isinstance(node, ast.Name) and node is not whole:
+            found = names.refs(node)
+            yield from (ref for ref in found if ref.place != LIBRARY and not ref.steps)
 
 
 def _all_parts(value: Any) -> Iterator[Any]:

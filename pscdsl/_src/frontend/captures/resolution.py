@@ -199,7 +199,7 @@ class Names:
         others, *more = [tuple(self._origin(scope, each, name)) for each in found] or [()]
         if any(each != others for each in more):
             return (own,)  # bound several times, and not to the same
-        if any(each.place == LIBRARY for each in others):
+        if others and others[0].place == LIBRARY and isinstance(found[0], ast.alias):
             return others
         return (own, *others)
 

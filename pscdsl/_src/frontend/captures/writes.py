@@ -49,7 +49,7 @@ _METHODS: Final[Mapping[type, frozenset[str]]] = {
     set: SET_METHODS | _DUNDERS,
     np.ndarray: (frozenset(IN_PLACE) - {"setflags"}) | _DUNDERS,
 }
-_ALL_METHODS: Final = frozenset().union(*_METHODS.values())
+_ALL_METHODS: Final = frozenset[str]().union(*_METHODS.values())
 _LAYOUT: Final = frozenset("shape dtype strides flat real imag data".split())
 """Attributes of an array that are stored."""
 _WRITING: Final = {
@@ -129,7 +129,7 @@ def _takes(value: Any, action: str) -> bool:
 
 def _after(value: Any, step: Step) -> list[Any]:
     """What a step leads to; nothing if that is no part of the value, or not known."""
-    if isinstance(value, np.ndarray):
+    if value.__class__ is np.ndarray:
         return _part_of_array(value, step)
     if step.kind == "attribute":
         known = isinstance(value, RecordValue) and step.key in value.fields
@@ -138,13 +138,14 @@ def _after(value: Any, step: Step) -> list[Any]:
         return []
     if step.key is UNKNOWN or step.key is EACH:
         return list(parts(value))
+    key: Any = step.key
     try:
-        return [] if isinstance(step.key, slice) else [value[step.key]]  # type: ignore[call-overload]
+        return [] if isinstance(key, slice) else [value[key]]
     except (LookupError, TypeError):
         return []
 
 
-def _part_of_array(value: np.ndarray[Any, Any], step: Step) -> list[Any]:
+def _part_of_array(value: Any, step: Step) -> list[Any]:
     """The view of an array that a step gives; nothing if it is a copy or a scalar."""
     if step.kind == "view":
         if step.key in ("reshape", "ravel", "view", "flat"):
@@ -153,10 +154,10 @@ def _part_of_array(value: np.ndarray[Any, Any], step: Step) -> list[Any]:
     if step.kind != "item" or step.key is UNKNOWN:
         return []
     try:
-        part = value[0 if step.key is EACH else step.key]  # type: ignore[index]
+        part = value[0 if step.key is EACH else step.key]
     except (LookupError, TypeError, ValueError):
         return []
-    return [part] if isinstance(part, np.ndarray) and np.may_share_memory(part, value) else []
+    return [part] if part.__class__ is np.ndarray and np.may_share_memory(part, value) else []
 
 
 class Writes:
@@ -169,6 +170,8 @@ class Writes:
         self._indices: dict[str, _Index] = {}
         self._named: dict[str, dict[Place, list[Write]]] = {}
         self._patches: dict[str, list[Write]] = {}
+        self.known: dict[object, Any] = {}
+        """What guards have found of each variable."""
 
     def of(self, place: Place, name: str) -> list[Write]:
         """The writes of a variable."""
@@ -245,7 +248,7 @@ class _Index:
                 self._outer(node)
 
     def _add(self, ref: Ref, action: str, node: ast.AST) -> None:
-        if not isinstance(ref.place, str) and ref.place not in self._around:
+        if isinstance(ref.place, FunctionNode) and ref.place not in self._around:
             return  # nothing but the function itself sees it
         if self._names.in_kernel(node):
             return
@@ -432,10 +435,10 @@ class _Index:
         if names is None or len(found) != 1 or not isinstance(found[0], FunctionStatement):
             return
         decorator = names.kernel_decorator(found[0])
+        positions = [each.arg for each in (*found[0].args.posonlyargs, *found[0].args.args)]
         for option in decorator.keywords if isinstance(decorator, ast.Call) else ():
-            written = constant(option.value) if option.arg == "writes" else None
-            positions = [each.arg for each in (*found[0].args.posonlyargs, *found[0].args.args)]
-            for name in named(written) if isinstance(written, str | tuple) else ():
+            written: Any = constant(option.value) if option.arg == "writes" else ()
+            for name in map(str, named(written) if written is not UNKNOWN else ()):
                 position = positions.index(name) if name in positions else len(node.args)
                 for each in _given(node, position, name):
                     self._into(each, _OF_ARRAY, node)
