@@ -444,8 +444,8 @@ def once(arguments: argparse.Namespace) -> int:
 
 
 _APART = {
-    "--watch": ("--fix", "--diff", "--write-baseline", "`-`", "the format json or sarif"),
-    "--statistics": ("--diff", "--write-baseline", "the format sarif or github"),
+    "--watch": ("--fix", "--diff", "--write-baseline", "`-`", "--format json", "--format sarif"),
+    "--statistics": ("--diff", "--write-baseline", "--format sarif", "--format github"),
 }
 """Options, and what has no meaning with them."""
 
@@ -457,12 +457,11 @@ def _require_together(arguments: argparse.Namespace, settings: Settings) -> None
         "--diff": arguments.diff,
         "--write-baseline": arguments.write_baseline is not None,
         "`-`": INPUT in arguments.paths,
-        "the format json or sarif": settings.format in ("json", "sarif"),
-        "the format sarif or github": settings.format in ("sarif", "github"),
+        f"--format {settings.format}": True,
     }
     for option, others in _APART.items():
         for other in others:
-            if getattr(arguments, option[2:]) and given[other]:
+            if getattr(arguments, option[2:]) and given.get(other):
                 raise Unusable(f"{option} does not go with {other}")
     if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
         raise Unusable("--unsafe-fixes goes with --fix or --diff")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, Final
 
 from pscdsl._src.cli import Unusable, say
 from pscdsl._src.frontend.modules.files import python_files
@@ -23,6 +25,8 @@ _SETTLED = 0.1
 """Seconds without a change after which a check starts: editors and Git write several files."""
 _MOST_WAITS = 20
 _MOST_NAMES = 3
+
+_CACHED: Final[type[Any]] = type(functools.lru_cache(abs))
 
 State = dict[str, tuple[int, int] | None]
 """The files with what tells that one has changed; None where only its presence matters."""
@@ -78,7 +82,7 @@ def watch(check: Callable[[], int], look: Callable[[], Watched]) -> int:
                 say(f"pscdsl: {problem}", error=True)
                 code = 2
             sys.stdout.flush()
-            gc.collect()  # programs are cycles, and a check switches the collector off
+            _forget()
             after = _changed(watched, state)
             print()
             _head(_difference(state, after))
@@ -87,6 +91,19 @@ def watch(check: Callable[[], int], look: Callable[[], Watched]) -> int:
             state = watched.state()
     except KeyboardInterrupt:
         return 130 if code is None else code
+
+
+def _forget() -> None:
+    """Release the programs of a check, which are cycles, and which bounded caches hold.
+
+    A cache with a bound may lose any entry, so it may lose them all; the others hold no programs.
+    """
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("pscdsl."):
+            for value in [*vars(module).values()]:
+                if isinstance(value, _CACHED) and value.cache_parameters()["maxsize"] is not None:
+                    value.cache_clear()
+    gc.collect()
 
 
 def _changed(watched: Watched, before: State) -> State:
