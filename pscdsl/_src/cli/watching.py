@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import itertools
 import os
 import sys
 import time
@@ -15,7 +16,7 @@ from typing import Any, Final
 from pscdsl._src.cli import Unusable, say
 from pscdsl._src.frontend.modules.files import python_files
 from pscdsl._src.frontend.text.display import shown_path
-from pscdsl._src.support.paths import Refused
+from pscdsl._src.support.paths import Refused, resolved
 
 _INTERVAL = 0.3
 """Seconds between two looks at the files."""
@@ -47,7 +48,8 @@ class Watched:
     def state(self) -> State:
         """The files as they are now."""
         found: State = dict.fromkeys(self._modules())
-        for path in {*python_files(self.paths, self.excluded), *self.others}:
+        given = map(resolved, python_files(self.paths, self.excluded))
+        for path in {*itertools.filterfalse(self.excluded, given), *self.others}:
             try:
                 state = os.stat(path)
             except OSError:
@@ -70,8 +72,6 @@ def watch(check: Callable[[], int], look: Callable[[], Watched]) -> int:
     code: int | None = None
     watched = look()
     state = watched.state()
-    number = sum(each is not None for each in state.values())
-    _head(f"watching {number} file{'' if number == 1 else 's'}, until Ctrl-C")
     try:
         while True:
             try:
@@ -81,8 +81,9 @@ def watch(check: Callable[[], int], look: Callable[[], Watched]) -> int:
                     raise
                 say(f"pscdsl: {problem}", error=True)
                 code = 2
-            sys.stdout.flush()
             _forget()
+            number = sum(each is not None for each in state.values())
+            _head(f"watching {number} file{'' if number == 1 else 's'}, until Ctrl-C")
             after = _changed(watched, state)
             print()
             _head(_difference(state, after))
