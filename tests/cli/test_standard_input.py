@@ -85,8 +85,13 @@ def test_fixed_text_goes_to_standard_output(
 
 
 def test_cells_of_a_notebook(check: Check, capsys: Capture) -> None:
-    cell = {"cell_type": "code", "source": BROKEN, "metadata": {}, "outputs": []}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    cell: dict[str, object] = {"cell_type": "code", "source": BROKEN, "metadata": {}, "outputs": []}
+    notebook: dict[str, object] = {
+        "cells": [cell],
+        "metadata": {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     assert check(json.dumps(notebook), "--stdin-filename", "model.ipynb") == 1
     out = capsys.readouterr().out
     assert "model.ipynb:cell 1:8:5\n" in out
