@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.cli import COMMANDS, main
+from pscdsl._src.cli.parsers import SHELLS
 
 HEADER = """\
 import numpy as np
@@ -74,6 +75,45 @@ def test_every_command_has_help(name: str, capsys: Capture) -> None:
 )
 def test_what_cannot_run_exits_with_2(arguments: list[str]) -> None:
     assert main(arguments) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["chekc"], "pscdsl: unknown command `chekc`; did you mean `check`?\n"),
+        (["zzz"], "pscdsl: unknown command `zzz` (`pscdsl --help` lists them)\n"),
+        (["--verson"], "pscdsl: unknown option `--verson`; did you mean `--version`?\n"),
+        (
+            ["check", "--formt", "json", "."],
+            "pscdsl check: unknown option `--formt`; did you mean `--format`?\n",
+        ),
+        (["ir", "--gradd"], "pscdsl ir: unknown option `--gradd`; did you mean `--grad`?\n"),
+        (
+            ["run", "--zzz=1"],
+            "pscdsl run: unknown option `--zzz` (`pscdsl run --help` lists them)\n",
+        ),
+    ],
+)
+def test_what_was_mistyped(arguments: list[str], says: str, capsys: Capture) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == says
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_scripts_know_commands_and_options(shell: str, capsys: Capture) -> None:
+    pytest.importorskip("shtab")
+    assert main(["completion", shell]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in COMMANDS)
+    assert "stdin-filename" in out
+
+
+def test_without_shtab_completion_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    assert "`pip install shtab`" in capsys.readouterr().err
 
 
 MADE = f"""{HEADER}
@@ -237,6 +277,33 @@ def test_json_is_an_object(write: Write, capsys: Capture) -> None:
     [kernel] = document["kernels"]
     assert (kernel["name"], kernel["status"]) == ("product", "error")
     assert document["summary"]["errors"] == 1
+
+
+TWICE = f"""{BAD}
+
+@psc.kernel
+def products(x: f32["n k"], y: f32["m k"]) -> f32["n m"]:
+    return np.exp(x @ y)
+
+
+@psc.kernel
+def first(x: f32["n"]) -> f32["n"]:
+    return undefined(x)
+"""
+
+
+def test_statistics_count_each_code(write: Write, capsys: Capture) -> None:
+    path = str(write(TWICE))
+    assert main(["check", "--statistics", path]) == 1
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[:2] == ["2  PSC301  [*]  inner-sizes-differ", "1  PSC102  [ ]  unknown-name"]
+    assert rows[-1] == "3 kernels checked in 1 file: 3 errors"
+    assert main(["check", "--statistics", "--format", "json", path]) == 1
+    document = json.loads(capsys.readouterr().out)
+    counts = [{**each} for each in document["statistics"]]
+    assert counts[0] == {"code": "PSC301", "name": "inner-sizes-differ", "count": 2, "fixable": 2}
+    assert len(document["diagnostics"]) == 3
+    assert main(["check", "--statistics", "--format", "sarif", path]) == 2
 
 
 def test_select_and_ignore_take_codes_and_families(write: Write) -> None:

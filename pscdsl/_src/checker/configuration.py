@@ -245,16 +245,23 @@ def find_settings(folder: str) -> Settings:
 
     A repository is not left: what lies above it says nothing of it.
     """
-    start = at = resolved(folder)
-    while True:
-        path = os.path.join(at, "pyproject.toml")
+    for path in possible_files(folder):
         if os.path.lexists(path) and not os.path.isdir(path):
+            at = os.path.dirname(path)
             found = _read(_kept_inside(path, at), at)
             if found is not None:
                 return found
+    return Settings(root=resolved(folder))
+
+
+def possible_files(folder: str) -> Iterator[str]:
+    """The files in which settings are looked for, from a folder upwards in its repository."""
+    at = resolved(folder)
+    while True:
+        yield os.path.join(at, "pyproject.toml")
         above = os.path.dirname(at)
         if above == at or os.path.lexists(os.path.join(at, ".git")):
-            return Settings(root=start)
+            return
         at = above
 
 

@@ -24,6 +24,7 @@ from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summa
 from pscdsl._src.frontend.fixes.place import Encoded, Replacement, Text, moved, replaced, written
 from pscdsl._src.frontend.modules.files import Files, module_name
 from pscdsl._src.frontend.text.display import shown_path, split_lines
+from pscdsl._src.frontend.text.source import STANDARD_INPUT
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.codes.limits import (
@@ -366,7 +367,8 @@ def _readable(files: Files, paths: Iterable[str]) -> Iterator[tuple[str, Encoded
     """The files that can be written back as they are; the check says what is wrong with others."""
     for path in paths:
         try:
-            found = Encoded.of(files.data(path)) if path.endswith(".py") else None
+            fits = path.endswith((".py", STANDARD_INPUT))
+            found = Encoded.of(files.data(path)) if fits else None
         except Failure:
             continue
         if found is not None:

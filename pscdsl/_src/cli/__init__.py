@@ -11,9 +11,10 @@ import argparse
 import importlib
 import io
 import os
+import re
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from pscdsl._src.support.paths import Refused
 
@@ -30,9 +31,10 @@ COMMANDS = {
     "compile": "compile kernels ahead and keep them for the programs that call them",
     "export": "write a kernel into a file that psc.load and jax call without its source",
     "run": "call a kernel on files, literals or random data",
+    "completion": "print a script that completes commands and options in a shell",
 }
 
-_EPILOG = "commands:\n" + "\n".join(f"  {name:<9} {text}" for name, text in COMMANDS.items())
+_EPILOG = "commands:\n" + "\n".join(f"  {name:<10} {text}" for name, text in COMMANDS.items())
 
 
 class Unusable(Exception):
@@ -50,8 +52,35 @@ def _printable(text: str) -> str:
     return printable(text)
 
 
-class _Parser(argparse.ArgumentParser):
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What a mistyped word was probably meant to be, as the end of a message about it."""
+    from difflib import get_close_matches  # only mistakes need it
+
+    near = get_close_matches(word.lower(), list(known), 1)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+class Parser(argparse.ArgumentParser):
     """A parser of arguments; some may be names of files that a stranger has chosen."""
+
+    given: Sequence[str] = ()
+    """The arguments that are parsed."""
+
+    def actions(self) -> list[argparse.Action]:
+        """What it takes: options and places."""
+        return self._actions
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and end; an option that does not exist before what follows from it."""
+        known = self._option_string_actions
+        for argument in self.given:
+            name = argument.partition("=")[0]
+            if name == "--":
+                break
+            if re.fullmatch(r"--?[A-Za-z][\w-]*", name) and name not in known:
+                more = nearest(name, known) or f" (`{self.prog} --help` lists them)"
+                self.exit(2, f"{self.prog}: unknown option `{name}`{more}\n")
+        super().error(message)
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         super()._print_message(_printable(message), file)
@@ -97,13 +126,14 @@ def _dispatch(arguments: list[str]) -> int:
     name, *rest = arguments
     from pscdsl._src.cli import parsers  # the list of commands needs none
 
-    parser = _Parser(
+    parser = Parser(
         prog=f"pscdsl {name}",
         description=parsers.description(name),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parsers.PARSERS[name](parser)
+    parser.given = rest
     try:
         parsed = parser.parse_args(rest)
     except SystemExit as stop:
@@ -112,7 +142,11 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _top(arguments: list[str]) -> int:
-    parser = _Parser(
+    if arguments and not arguments[0].startswith("-"):
+        name = arguments[0]
+        more = nearest(name, COMMANDS) or " (`pscdsl --help` lists them)"
+        raise Unusable(f"unknown command `{name}`{more}")
+    parser = Parser(
         prog="pscdsl",
         description="A typed, purely functional array language embedded in Python.",
         epilog=_EPILOG,
@@ -121,6 +155,7 @@ def _top(arguments: list[str]) -> int:
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     parser.add_argument("command", nargs="?", metavar="COMMAND", choices=tuple(COMMANDS))
+    parser.given = arguments
     try:
         parsed = parser.parse_args(arguments)
     except SystemExit as stop:
@@ -142,9 +177,9 @@ def version() -> str:
         return "(not installed)"
 
 
-def wants_colour(arguments: argparse.Namespace) -> bool:
+def wants_colour(arguments: argparse.Namespace, stream: TextIO | None = None) -> bool:
     """Whether the output is to be coloured; `NO_COLOR` and a dumb terminal are respected."""
     if arguments.colour != "auto":
         return bool(arguments.colour == "always")
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and sys.stdout.isatty()
+    return not plain and (stream or sys.stdout).isatty()

@@ -8,38 +8,110 @@ Exit code 0: no errors (with --strict: no warnings either, and every kernel was 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pscdsl._src.caching import store
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints, Triage, triage
 from pscdsl._src.checker.check import CheckResult, check_paths
-from pscdsl._src.checker.configuration import Settings, find_settings, read_settings
+from pscdsl._src.checker.configuration import (
+    Settings,
+    find_settings,
+    possible_files,
+    read_settings,
+)
 from pscdsl._src.checker.fixing import Fixed, Wanted, fix_all
 from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.report.summary import fixable, ordered, sentence
 from pscdsl._src.checker.report.terminal import ProgressBar
-from pscdsl._src.checker.selection import Layer, is_known
+from pscdsl._src.checker.selection import Layer, Selection, is_known
 from pscdsl._src.checker.workers import Options, check_project
 from pscdsl._src.cli import Unusable, say, version, wants_colour
-from pscdsl._src.frontend.modules.files import files_below, python_files
+from pscdsl._src.frontend.modules.files import Files, files_below, python_files
 from pscdsl._src.frontend.text.display import (
+    NotANotebook,
     Sources,
+    cell_path,
+    code_cells,
     decode,
     is_command,
     printable,
     printable_path,
     shown_path,
 )
-from pscdsl._src.frontend.text.source import limit
+from pscdsl._src.frontend.text.source import STANDARD_INPUT, limit
 from pscdsl._src.support.paths import Folder, NotAFile, admitted, inside, resolved
 from pscdsl.typing.diagnostics import Diagnostic, Failure
+
+if TYPE_CHECKING:
+    from pscdsl._src.cli.watching import Watched
+
+# What is checked: files and folders, or a text from standard input in the place of a file.
+
+
+INPUT = "-"
+"""The path that stands for standard input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be checked, by which settings, and what is reported of it."""
+
+    settings: Settings
+    selection: Selection
+    typed: list[str]
+    paths: list[str]
+    """The ends of what was typed, or of what the settings name."""
+    excluded: Callable[[str], bool]
+    text: bytes | None = None
+    """What was read from standard input, in the place of the only path."""
+
+    def files(self) -> Files:
+        """The files, each read when it is needed."""
+        files = files_below(self.paths, self.excluded, settled=True)
+        return files if self.text is None else files.changed({self.paths[0]: self.text})
+
+    def texts(self) -> dict[str, str]:
+        """What is not to be read from disk, by path as shown."""
+        if self.text is None:
+            return {}
+        shown = shown_path(self.paths[0])
+        if not shown.endswith(".ipynb"):
+            return {shown: decode(self.text)}
+        with contextlib.suppress(NotANotebook):
+            return {cell_path(shown, cell.number): cell.text for cell in code_cells(self.text)}
+        return {}
+
+    def may_change(self) -> Iterator[str]:
+        """The files that may be changed."""
+        if self.text is None:
+            return may_change(self.typed, self.paths, self.excluded)
+        return iter(self.paths)
+
+
+def standard_input(path: str) -> bytes:
+    """All of standard input, as the content of a file of this name."""
+    most = limit(path)
+    try:
+        if sys.stdin is None:
+            raise Unusable("there is no standard input")
+        data = sys.stdin.buffer.read(most + 1)
+    except OSError as problem:
+        raise Unusable(f"standard input cannot be read: {problem.strerror}") from None
+    if len(data) > most:
+        raise Unusable(f"standard input has more than {most:,} bytes")
+    if not data:
+        _say("standard input is empty")
+    return data
+
 
 # `pscdsl check --fix` and `--diff`: files are read, fixed in memory, and written or compared.
 
@@ -54,24 +126,15 @@ class FixOutcome:
     """What was changed in each file, or would be."""
     summary: str
     """How many findings were fixed."""
+    contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """The files that changed, or would, by real path."""
 
 
-def fix(
-    typed: Sequence[str],
-    paths: Sequence[str],
-    excluded: Callable[[str], bool],
-    wanted: Wanted,
-    *,
-    unsafe: bool,
-    write: bool,
-) -> FixOutcome:
-    """Fix what is wanted; files that cannot be written stay as they are, and are named.
-
-    `paths` are the ends of what was typed.
-    """
-    files = files_below(paths, excluded, settled=True)
+def fix(target: Target, wanted: Wanted, *, unsafe: bool, write: bool) -> FixOutcome:
+    """Fix what is wanted; files that cannot be written stay as they are, and are named."""
+    files = target.files()
     own = set(files.given)
-    changing = [path for path in may_change(typed, paths, excluded) if path in own]
+    changing = [path for path in target.may_change() if path in own]
     fixed = fix_all(files, changing, wanted, unsafe=unsafe)
     diffs = {path: _diff(path, files.data(path), new) for path, new in fixed.contents.items()}
     left = [
@@ -80,12 +143,12 @@ def fix(
         if write and not save(path, files.data(path), new)
     ]
     # Files that are left are as they were, and so is what is found in them.
-    result = check_paths(paths, excluded) if left else fixed.result
+    result = check_paths(target.paths, target.excluded) if left else fixed.result
     if not fixed.complete:
         _say("there is more to fix: run it again")
     for note in caveats(fixed, left):
         _say(note)
-    return FixOutcome(result, diffs, _sentence(fixed, left))
+    return FixOutcome(result, diffs, _sentence(fixed, left), fixed.contents)
 
 
 def _sentence(fixed: Fixed, left: Sequence[str]) -> str:
@@ -121,6 +184,15 @@ def show(path: str, diff: str) -> None:
         _say(f"the changes of {shown_path(path)} are not printed: they hold commands for workflows")
     else:
         sys.stdout.write(diff)
+
+
+def write_text(data: bytes) -> None:
+    """Write a program to standard output: exactly, but for what could steer a terminal."""
+    if sys.stdout.isatty():
+        sys.stdout.write(printable(decode(data)))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
 
 
 def may_change(
@@ -182,21 +254,18 @@ def save(path: str, old: bytes, new: bytes) -> bool:
 # The command.
 
 
-def checked(
-    arguments: argparse.Namespace,
-    paths: Sequence[str],
-    excluded: Callable[[str], bool],
-    root: str,
-) -> CheckResult:
-    """What is found in files and below folders, given by resolved paths.
+def checked(arguments: argparse.Namespace, target: Target) -> CheckResult:
+    """What is found in the files.
 
     Results are stored in the user's folder for caches, or where it is said, but not behind a link
-    that leads out of `root` or the current folder.
+    that leads out of the settings' folder or the current one.  Those of a text from standard input
+    are not: it stands in the place of a file only once.
     """
-    cache = None if arguments.no_cache else _cache(arguments.cache_dir, root)
+    stored = not arguments.no_cache and target.text is None
+    cache = _cache(arguments.cache_dir, target.settings.root) if stored else None
     with ProgressBar() as bar:
         options = Options(cache, arguments.jobs, bar.update)
-        return check_project(files_below(paths, excluded, settled=True), options)
+        return check_project(target.files(), options)
 
 
 def _cache(given: str | None, root: str) -> str | None:
@@ -225,24 +294,34 @@ class Outcome:
     """How many findings were fixed, in words."""
 
 
-def render(name: str, outcome: Outcome, *, types: bool, colour: bool, hide_suppressed: bool) -> str:
+def render(
+    name: str,
+    outcome: Outcome,
+    *,
+    types: bool = False,
+    colour: bool = False,
+    hide_suppressed: bool = False,
+    statistics: bool = False,
+) -> str:
     """The report in the format of this name."""
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
     rows = _types(result) if types else ""
     last = f"{sentence(found, result.kernels, result.files, hidden, result.of_jax)}\n"
+    counts = terminal.render_statistics(found) if statistics else ""
     if name == "concise":
-        return terminal.render_concise(found) + rows
+        return (counts if statistics else terminal.render_concise(found)) + rows
     if name == "text":
+        shown = counts or terminal.render_text(found, outcome.sources, colour=colour)
         notes = "".join(f"{note}\n" for note in (outcome.fixed, fixable(found)) if note)
-        return terminal.render_text(found, outcome.sources, colour=colour) + rows + notes + last
+        return shown + rows + notes + last
     from pscdsl._src.checker.report import machine_readable  # which most checks do without
 
     if name == "github":
         return machine_readable.render_github(found) + rows + last
     if name == "json":
         return machine_readable.render_json(
-            found, result.kernels, result.files, hidden, result.of_jax
+            *(found, result.kernels, result.files, hidden, result.of_jax), counted=statistics
         )
     results = [machine_readable.Result(*each) for each in _numbered(outcome, hide_suppressed)]
     return machine_readable.render_sarif(
@@ -290,34 +369,37 @@ def _types(result: CheckResult) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, report, and say by the exit code whether there were findings."""
-    settings = _settings(arguments)
-    select, extend, ignore = map(
-        _codes, (arguments.select, arguments.extend_select, arguments.ignore)
-    )
-    selection = settings.selection(Layer(select or None, extend, ignore))
+    if arguments.watch:
+        from pscdsl._src.cli.watching import watch  # which most checks do without
+
+        return watch(lambda: once(arguments), lambda: _watched(arguments))
+    return once(arguments)
+
+
+def once(arguments: argparse.Namespace) -> int:
+    """One check with its report."""
+    target = _target(arguments)
+    settings, selection = target.settings, target.selection
     writing = arguments.write_baseline is not None
     known = Baseline() if writing or not settings.baseline else _baseline(settings.baseline)
-    typed, paths = _paths(arguments, settings)
-
-    if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
-        raise Unusable("--unsafe-fixes goes with --fix or --diff")
-
-    excluded = _excluded(arguments, settings, paths)
+    if arguments.paths == [INPUT]:
+        target = replace(target, text=standard_input(target.paths[0]))
     fixed = ""
+    report = sys.stdout
     if arguments.fix or arguments.diff:
 
         def wanted(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> Sequence[Diagnostic]:
-            prints = Fingerprints(Sources(texts))
+            prints = Fingerprints(Sources({**target.texts(), **texts}))
             return triage(found, (), selection, known, (), prints).reported
 
-        unsafe, write = arguments.unsafe_fixes, not arguments.diff
-        made = fix(typed, paths, excluded, wanted, unsafe=unsafe, write=write)
+        write = not arguments.diff and target.text is None
+        made = fix(target, wanted, unsafe=arguments.unsafe_fixes, write=write)
         if arguments.diff:
             for name, diff in made.diffs.items():
                 show(name, diff)
             found = triage(
                 *(made.result.diagnostics, made.result.suppressed, selection, known),
-                *(made.result.checked(), Fingerprints(Sources())),
+                *(made.result.checked(), Fingerprints(Sources(target.texts()))),
             )
             failed = found.fails(strict=settings.strict)
             if failed and not made.diffs:
@@ -325,9 +407,13 @@ def run(arguments: argparse.Namespace) -> int:
                 _say(f"no fix applies{f': {others}' if others else ''}; see `pscdsl check`")
             return int(failed or bool(made.diffs))
         result, fixed = made.result, made.summary
+        if target.text is not None:
+            new = made.contents.get(target.paths[0], target.text)
+            write_text(new)
+            target, report = replace(target, text=new), sys.stderr
     else:
-        result = checked(arguments, paths, excluded, settings.root)
-    sources = Sources()
+        result = checked(arguments, target)
+    sources = Sources(target.texts())
     fingerprints = Fingerprints(sources)
     sorted_out = triage(
         result.diagnostics,
@@ -349,11 +435,64 @@ def run(arguments: argparse.Namespace) -> int:
         settings.format,
         outcome,
         types=arguments.show_types,
-        colour=wants_colour(arguments),
+        colour=wants_colour(arguments, report),
         hide_suppressed=arguments.hide_suppressed,
+        statistics=arguments.statistics,
     )
-    sys.stdout.write(shown)
+    report.write(shown)
     return code
+
+
+_APART = {
+    "--watch": ("--fix", "--diff", "--write-baseline", "`-`", "--format json", "--format sarif"),
+    "--statistics": ("--diff", "--write-baseline", "--format sarif", "--format github"),
+}
+"""Options, and what has no meaning with them."""
+
+
+def _require_together(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Refuse options that do not go together."""
+    given = {
+        "--fix": arguments.fix,
+        "--diff": arguments.diff,
+        "--write-baseline": arguments.write_baseline is not None,
+        "`-`": INPUT in arguments.paths,
+        f"--format {settings.format}": True,
+    }
+    for option, others in _APART.items():
+        for other in others:
+            if getattr(arguments, option[2:]) and given.get(other):
+                raise Unusable(f"{option} does not go with {other}")
+    if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
+        raise Unusable("--unsafe-fixes goes with --fix or --diff")
+    if INPUT in arguments.paths and len(arguments.paths) > 1:
+        raise Unusable("`-` is standard input, beside which no other path is checked")
+    if arguments.stdin_filename is not None and arguments.paths != [INPUT]:
+        raise Unusable("--stdin-filename goes with the path `-`")
+
+
+def _target(arguments: argparse.Namespace) -> Target:
+    """What is to be checked; the text of standard input is not read yet."""
+    settings = _settings(arguments)
+    _require_together(arguments, settings)
+    select, extend, ignore = map(
+        _codes, (arguments.select, arguments.extend_select, arguments.ignore)
+    )
+    selection = settings.selection(Layer(select or None, extend, ignore))
+    typed, paths = _paths(arguments, settings)
+    return Target(settings, selection, typed, paths, _excluded(arguments, settings, paths))
+
+
+def _watched(arguments: argparse.Namespace) -> Watched:
+    """What a check depends on."""
+    from pscdsl._src.cli.watching import Watched  # loaded by now
+
+    target = _target(arguments)
+    files = target.files()
+    of_settings = [arguments.config] if arguments.config else possible_files(os.curdir)
+    others = {*files.all(), *of_settings, *filter(None, [target.settings.baseline])}
+    folders = {*files.roots, *map(os.path.dirname, files.all())}
+    return Watched(tuple(target.paths), target.excluded, frozenset(others), frozenset(folders))
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -362,7 +501,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         if arguments.config:
             found = read_settings(admitted(arguments.config, [os.getcwd()]))
         else:
-            found = find_settings(os.curdir)
+            found = find_settings(os.path.dirname(arguments.stdin_filename or "") or os.curdir)
     except Failure as failure:
         said = terminal.render_text(failure.diagnostics, Sources(toml=True), colour=False).rstrip()
         raise Unusable(f"the settings are wrong\n\n{said}") from None
@@ -383,6 +522,12 @@ def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str]
 
     What is typed may lie anywhere; what the settings name does not lead out of their folder.
     """
+    if arguments.paths == [INPUT]:
+        name = STANDARD_INPUT if arguments.stdin_filename is None else arguments.stdin_filename
+        end = admitted(name, [settings.root, os.getcwd()])
+        if os.path.isdir(end):
+            raise Unusable(f"--stdin-filename names a file, and `{name}` is a folder")
+        return [name], [end]
     given = [str(Path(path)) for path in arguments.paths]
     own = [os.path.join(settings.root, path) for path in settings.paths]
     paths = given or own or [os.curdir]
@@ -396,7 +541,7 @@ def _excluded(
     arguments: argparse.Namespace, settings: Settings, paths: list[str]
 ) -> Callable[[str], bool]:
     """A test for files to leave out; files given by name are left out only if that is forced."""
-    named = {resolved(path) for path in paths if os.path.isfile(path)}
+    named = {resolved(path) for path in paths if not os.path.isdir(path)}
     kept = frozenset[str]() if arguments.force_exclude else frozenset(named)
     return lambda path: settings.excludes(path) and resolved(path) not in kept
 

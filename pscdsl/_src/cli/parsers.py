@@ -15,6 +15,7 @@ from pscdsl._src.checker.report import FORMATS
 from pscdsl._src.targets.gpu.described import GPUS
 
 CACHE_VARIABLE: Final = "PSCDSL_CACHE_DIR"
+SHELLS: Final = ("bash", "zsh", "fish", "tcsh")
 
 # Options that several commands have.
 
@@ -113,8 +114,23 @@ def _check(parser: argparse.ArgumentParser) -> None:
     Exit code 0: no errors (with --strict: no warnings either, and every kernel was checked);
     1: findings; 2: could not run.
     """
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="a file or a folder")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="a file or a folder; `-` is standard input"
+    )
+    parser.add_argument(
+        "--stdin-filename",
+        metavar="PATH",
+        help="with `-`: check the text as if it stood in this file, which need not exist",
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="check again when a file changes, until Ctrl-C"
+    )
     parser.add_argument("--format", choices=FORMATS)
+    parser.add_argument(
+        "--statistics",
+        action="store_true",
+        help="print how often each code is found; with --format json, beside the findings",
+    )
     for name, text in (
         ("--select", "report only these codes or families, for instance PSC3,PSC401"),
         ("--extend-select", "report these codes or families too"),
@@ -315,6 +331,16 @@ def _run(parser: argparse.ArgumentParser) -> None:
     _add_derivatives(parser)
 
 
+def _completion(parser: argparse.ArgumentParser) -> None:
+    """Print a script that completes commands and options in a shell.
+
+        eval "$(pscdsl completion bash)"
+
+    The script is made by shtab, which `pip install shtab` installs.
+    """
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=" or ".join(SHELLS))
+
+
 PARSERS: Final = {
     "check": _check,
     "discover": _discover,
@@ -325,6 +351,7 @@ PARSERS: Final = {
     "compile": _compile,
     "export": _export,
     "run": _run,
+    "completion": _completion,
 }
 """What declares the arguments of each command."""
 

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from pscdsl._src.checker.report.summary import CheckedKernel, Hidden, count, ordered, vouched
+from pscdsl._src.checker.report.summary import (
+    CheckedKernel,
+    Hidden,
+    count,
+    ordered,
+    statistics,
+    vouched,
+)
 from pscdsl._src.frontend.text.display import (
     Sources,
     display,
@@ -33,11 +40,16 @@ def render_json(
     files: int = 0,
     hidden: Hidden | None = None,
     of_jax: int = 0,
+    *,
+    counted: bool = False,
 ) -> str:
-    """The object `{"diagnostics": […], "kernels": […], "summary": {…}}`."""
+    """The object `{"diagnostics": […], "kernels": […], "summary": {…}}`.
+
+    If `counted`, it also has `"statistics": […]`.
+    """
     counts = count(diagnostics)
     statuses = [kernel.status for kernel in kernels]
-    document = {
+    document: dict[str, object] = {
         "diagnostics": [finding_object(diagnostic) for diagnostic in ordered(diagnostics)],
         "kernels": [_kernel(kernel) for kernel in kernels],
         "summary": {
@@ -51,6 +63,8 @@ def render_json(
             "of_jax": of_jax,
         },
     }
+    if counted:
+        document["statistics"] = [asdict(each) for each in statistics(diagnostics)]
     return printable_json(json.dumps(document, indent=2)) + "\n"
 
 

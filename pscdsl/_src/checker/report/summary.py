@@ -85,6 +85,29 @@ def count(diagnostics: Iterable[Diagnostic]) -> dict[Severity, int]:
     return {severity: found[severity] for severity in Severity}
 
 
+@dataclass(frozen=True, slots=True)
+class CodeCount:
+    """How often a code was found."""
+
+    code: str
+    name: str
+    count: int
+    fixable: int
+    """How many of the findings have a fix."""
+
+
+def statistics(diagnostics: Iterable[Diagnostic]) -> list[CodeCount]:
+    """How often each code was found, the most frequent first."""
+    by_code: dict[str, list[Diagnostic]] = {}
+    for diagnostic in diagnostics:
+        by_code.setdefault(diagnostic.code, []).append(diagnostic)
+    counts = [
+        CodeCount(code, found[0].slug(), len(found), sum(bool(each.fixes) for each in found))
+        for code, found in by_code.items()
+    ]
+    return sorted(counts, key=lambda each: (-each.count, each.code))
+
+
 def sentence(
     diagnostics: Sequence[Diagnostic],
     kernels: Sequence[CheckedKernel],

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pscdsl._src.checker.report.summary import ordered
+from pscdsl._src.checker.report.summary import ordered, statistics
 from pscdsl._src.frontend.text.display import (
     DisplayLine,
     Sources,
@@ -273,6 +273,20 @@ def _line(diagnostic: Diagnostic) -> str:
     message = " ".join(diagnostic.message().split())
     mark = " [*]" if diagnostic.fixes else ""
     return printable(f"{place}: {diagnostic.severity.value}[{diagnostic.code}]{mark} {message}")
+
+
+# How often each code was found: `12  PSC301  [*]  inner-sizes-differ`; `[-]`: some have a fix.
+
+
+def render_statistics(diagnostics: Sequence[Diagnostic]) -> str:
+    """A row for each code, the most frequent first."""
+    counts = statistics(diagnostics)
+    width = len(str(counts[0].count)) if counts else 0
+    rows: list[str] = []
+    for each in counts:
+        mark = " " if not each.fixable else "*" if each.fixable == each.count else "-"
+        rows.append(f"{each.count:>{width}}  {each.code}  [{mark}]  {each.name}\n")
+    return "".join(rows)
 
 
 # A bar on a terminal, once something has taken a while; it leaves nothing behind.

@@ -34,6 +34,8 @@ DIRECTIVE = re.compile(r"#\s*psc\s*:\s*(?P<verb>[A-Za-z][\w-]*)\s*(?P<rest>[^#]*
 # Files as bytes: read once, regular files only, within bounds, by no link.
 
 
+STANDARD_INPUT = "<stdin>"
+"""The name of a program that comes from standard input, and from no file."""
 MAX_SOURCE = 4_000_000
 """Larger programs are refused: no kernel file is that long."""
 MAX_NOTEBOOK = 32_000_000
