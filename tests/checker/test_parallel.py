@@ -475,7 +475,9 @@ def test_an_edit_that_writes_what_a_kernel_captures_is_seen(
 
 def test_an_import_that_comes_to_lead_to_kernels_is_seen(tmp_path: Path) -> None:
     project, cache = tmp_path / "project", tmp_path / "cache"
-    main = 'from lib import f32, kernel\n\n\n@kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return x\n'
+    main = (
+        'from lib import f32, kernel\n\n\n@kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return x\n'
+    )
     write(project, {"lib.py": "kernel, f32 = len, {}\n", "main.py": main})
     assert not check(project, cache).kernels
     write(project, {"lib.py": "from pscdsl import f32, kernel\n"})

@@ -377,7 +377,6 @@ class MutableCapture(Diagnostic, code="PSC206"):
         return "pass it to the kernel as an argument"
 
 
-
 # PSC207 and on: state that hides in iterators and the order of sets, and results that are lost.
 
 
