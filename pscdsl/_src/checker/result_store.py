@@ -11,7 +11,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from hashlib import blake2b
@@ -232,6 +232,13 @@ class Reads:
             )
         )
 
+    def renewed(self, files: Files) -> Reads:
+        """The same, so that it is found to hold without parsing."""
+        searches = (
+            (name, files.quick_answer_to(name), answer) for name, _, answer in self.searches
+        )
+        return replace(self, searches=tuple(searches))
+
 
 def reads_of(project: Project, path: str) -> Reads:
     """What a check has read, by the modules that were made for it."""
@@ -293,6 +300,9 @@ class Store:
             known: Reads = read(Reads, reads)
             if not known.hold(files):
                 return None
+            renewed = known.renewed(files)
+            if renewed != known:
+                self.put(path, renewed, read_result(result))
             state = self._folder.state(name)
             if state is not None and time.time() - state.st_mtime > _DAY:
                 self._folder.touch(name)  # used now: the oldest are removed first

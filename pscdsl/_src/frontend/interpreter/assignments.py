@@ -208,6 +208,8 @@ def _changed_copy(frame: Frame, target: ast.Subscript, item: str) -> str:
     """What makes a changed copy of what a store changes, with another item at one place."""
     text = frame.source.text_of
     owner, index = text(target.value), text(target.slice)
+    if isinstance(target.value, ast.Name) and target.value.id not in frame.names:
+        return f"write to a copy, `{owner}.copy()`, under a name of the function's own"
     if _is_array(frame, target.value):
         index = purity.index_text(index, target.slice)
         update = f"{owner} = psc.update({owner}, {index}, {item})"

@@ -168,6 +168,7 @@ _MOST_FILES = 5_000
 WORD = re.compile(r"[^\W\d]\w*")
 _PATCHERS = frozenset("setattr delattr patch __dict__ vars".split())
 _STORE = re.compile(r"(?<!\bself)(?<!\bcls)\.[^\W\d]\w*\s*+(?:[^\w\s=!<>()]{1,2})?=(?!=)|\bdel\b")
+LANGUAGE = "pscdsl"
 _PATCHES = "="
 """What stands among the words of a file that may store attributes of what it imports."""
 
@@ -360,16 +361,20 @@ class Files:
         """What stands for the answer to a question about all files; it changes if the answer does.
 
         `writes NAME` asks what writes variables of this name, `patches LIBRARY` what stores
-        attributes of a library.
+        attributes of a library, `leads PATH` whether a file, or what it imports, may name kernels.
         """
         if question not in self._answers:
-            self._answers[question] = _digest(sorted(self.writes.found(question)))
+            leads = question.startswith("leads ")
+            found = [] if leads else sorted(self.writes.found(question))
+            self._answers[question] = self.quick_answer_to(question) if leads else _digest(found)
         return self._answers[question]
 
     def quick_answer_to(self, question: str) -> str:
         """What changes if the answer does, and sometimes else; no file is parsed for it."""
         if question not in self._quick:
             kind, _, name = question.partition(" ")
+            if kind == "leads":
+                return str(self.leads_to(name, LANGUAGE))
             paths = self.mentioning(name) if kind == "writes" else self.patching(name)
             known = ((path, self.digest(path), *self._imported_by(path)) for path in paths)
             self._quick[question] = _digest(itertools.chain.from_iterable(known))

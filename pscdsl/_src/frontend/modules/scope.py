@@ -21,7 +21,14 @@ from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, know
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.writing import WritingKernel, as_called, definition_in
-from pscdsl._src.frontend.modules.files import Files, Found, Question, absolute, module_name
+from pscdsl._src.frontend.modules.files import (
+    LANGUAGE,
+    Files,
+    Found,
+    Question,
+    absolute,
+    module_name,
+)
 from pscdsl._src.frontend.modules.known import (
     LOADING,
     builtin,
@@ -140,10 +147,11 @@ class StaticModule:
         return self._unseen or "globals()" in self.text
 
     def may_name_kernels(self) -> bool:
-        """Whether it, or what it imports, directly or not, has the word `pscdsl` in its text."""
-        if "pscdsl" in self.text or self.path is None:
-            return "pscdsl" in self.text
-        return self.project.files.leads_to(self.path, "pscdsl")
+        """Whether it, or what it imports, directly or not, has our name in its text."""
+        if LANGUAGE in self.text or self.path is None:
+            return LANGUAGE in self.text
+        self.searched.add(f"leads {self.path}")
+        return self.project.files.leads_to(self.path, LANGUAGE)
 
     def exports(self) -> Iterable[str]:
         """The names that `from module import *` takes from this one."""
