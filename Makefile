@@ -105,7 +105,7 @@ bench-numpy: $(VENV)/.bench ## Plain NumPy programs as kernels, beside NumPy, Nu
 bench-torch: $(VENV)/.bench-torch ## Those benchmarks that are written for PyTorch too, beside torch.compile.
 	PYTHONPATH=$(VENV)/torch $(bin)/python -m tests.benchmarks torch
 
-bench-check: $(VENV)/.test ## Check a project of a thousand kernels, beside mypy and pyright.
+bench-check: $(VENV)/.test ## Check projects of 200, 1,000 and 5,000 kernels, beside mypy, pyright, ty and Pyrefly.
 	$(bin)/python -m tests.benchmarks.synthetic
 
 format: $(VENV)/.test ## Rewrite the sources in the project's format.

@@ -549,6 +549,8 @@ LOOKING = frozenset(
 """Attributes by which code sees what it was not given."""
 ALLOWED = {
     "live.py": {"__defaults__", "__kwdefaults__", "modules", "__globals__", "__code__"},
+    "class_snapshots.py": {"__code__", "__defaults__", "__globals__"},
+    "snapshots.py": {"modules"},
     "loaded_classes.py": {"__code__", "__globals__"},
     "loaded_code.py": {"__globals__", "__code__", "modules"},
     "code_texts.py": {"modules"},

@@ -106,8 +106,8 @@ class Watch:
             for (_, event), (owner, found) in trace.lookups.items():
                 yield owner, event, found
 
-    def watching(self, entry: Callable[..., Any], name: str) -> Callable[..., Any]:
-        """An entry that is entered only if all is as it was when `name` was compiled."""
+    def watching(self, entry: Callable[..., Any], named: Callable[[], str]) -> Callable[..., Any]:
+        """An entry that is entered only if all is as it was; `named` gives the kernel's name."""
         if not self:
             return entry
         parts = tuple([(part.get, part.owner) for part in self._parts])
@@ -140,7 +140,7 @@ class Watch:
                 changed = True
             try:
                 if changed:
-                    require_same(name)
+                    require_same(named)
                 return entry(*args, **kwargs)
             except Exception as error:
                 error.__traceback__ = shown(error)
@@ -165,13 +165,13 @@ class Watch:
                 yield array.name
 
     @public
-    def require_same(self, name: str) -> None:
-        """A CheckError if something is not what it was when `name` was compiled."""
+    def require_same(self, named: Callable[[], str]) -> None:
+        """A CheckError if something is not what it was when the kernel of this name was read."""
         changed = next(self.changed(), None)
         if changed is not None:
             from pscdsl.typing.codes.limits import CapturedStateChanged
 
-            raise CheckError((CapturedStateChanged(name=changed, function=name),))
+            raise CheckError((CapturedStateChanged(name=changed, function=named()),))
 
 
 def _shown_function(function: types.FunctionType) -> str:

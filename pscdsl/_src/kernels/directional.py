@@ -76,7 +76,7 @@ def _remembered(kernel: Kernel[..., Any], key: tuple[Any, ...], make: Callable[[
         traces = kernel.traces()
         watch = Watch(traces)
         programs[key] = made, traces, watch
-    watch.require_same(kernel.name)
+    watch.require_same(lambda: kernel.name)
     return made
 
 

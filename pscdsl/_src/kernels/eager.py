@@ -368,7 +368,7 @@ def _elaborated(
         span,
         program.origins,
     )
-    Watch([trace]).require_same(given.name)  # kernels among what is called were read once
+    Watch([trace]).require_same(lambda: given.name)  # kernels among what is called were read once
     reused = reused_keys(function, program.names, span)
     if reused:
         raise Failure(*reused)

@@ -492,12 +492,17 @@ class Kernel(Called[P, R]):
     def _watching(self, entry: Any) -> Any:
         """An entry that compares what was captured, if there is anything; see `captured_state`."""
         watch = self._watch
-        return entry if watch is None else watch.watching(entry, self.name)
+        return entry if watch is None else watch.watching(entry, lambda: self.name)
 
     @property
     def watch(self) -> Watch | None:
         """What was captured, as soon as a program was found for a call."""
         return self._watch
+
+    @property
+    def watched_function(self) -> Callable[..., Any] | None:
+        """The function of the kernel, which nobody else has."""
+        return self._function
 
     def traces(self) -> tuple[Trace, ...]:
         """What was looked up when the kernel was read, or was found on disk."""
@@ -511,7 +516,7 @@ class Kernel(Called[P, R]):
         from pscdsl._src.kernels.captured_state import Watch
 
         watch = Watch(self.traces(), self._function)
-        watch.require_same(self.name)  # which may have been read some time ago
+        watch.require_same(lambda: self.name)  # which may have been read some time ago
         self._watch = watch if watch else None
         if self._watch is not None and "dispatcher" in self.__dict__:
             self._entered(self.dispatcher, self.dispatcher.entry)

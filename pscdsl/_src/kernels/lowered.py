@@ -176,11 +176,11 @@ class Compiled:
     def _watch(self) -> Watch:
         from pscdsl._src.kernels.captured_state import Watch  # of what is called
 
-        return Watch(self.lowered.traces)
+        return Watch(self.lowered.traces, self.lowered.kernel.watched_function)
 
     def _watching(self, entry: Any) -> Any:
         """An entry that compares what was captured."""
-        return self._watch.watching(entry, self.lowered.kernel.name)
+        return self._watch.watching(entry, lambda: self.lowered.kernel.name)
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
         """This program, if it is one for such arguments."""
@@ -198,7 +198,7 @@ class Compiled:
             raise ArgumentError(
                 f"{kernel.name} was compiled for {own}; it is called with {choice.at(sizes)}"
             )
-        self._watch.require_same(kernel.name)  # it may have been compiled some time ago
+        self._watch.require_same(lambda: kernel.name)  # it may have been compiled some time ago
         return kernel.bound_executable(own, self.executable)
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:

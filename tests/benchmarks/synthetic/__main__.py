@@ -1,40 +1,56 @@
-"""Check a thousand kernels beside mypy and pyright: cold, and after one edit.
+"""Check projects of several sizes beside mypy, pyright, ty and Pyrefly.
 
-python -m tests.benchmarks.synthetic [KERNELS] [ROUNDS]
+python -m tests.benchmarks.synthetic [--kernels 200 1000 5000] [--rounds 3] [--plot FILE]
 
 The tools take turns on the same files.  Each starts without a cache; then one line of one file is
-edited, and each checks again with the cache that it keeps, if it keeps one.
+edited, and each checks again with the cache that it keeps, if it keeps one.  The last table has our
+check with one process and without a cache, for each size: where it bends, time grows faster than
+the project.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import os
 import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any, Final
 
 import pscdsl
 from tests.benchmarks.report import table
 from tests.benchmarks.synthetic.generate import write
 from tests.benchmarks.synthetic.measure import Run, run
 
-ROOT = Path(pscdsl.__file__).resolve().parent.parent
-MYPY = "[mypy]\nplugins = pscdsl.mypy_plugin\ncache_dir = .mypy_cache\n"
-TOOLS = {
-    "pscdsl": [sys.executable, "-m", "pscdsl", "check", "lab"],
-    "mypy": [sys.executable, "-m", "mypy", "lab"],
-    "pyright": [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "lab"],
+ROOT: Final = Path(pscdsl.__file__).resolve().parent.parent
+MYPY: Final = "[mypy]\nplugins = pscdsl.mypy_plugin\ncache_dir = .mypy_cache\n"
+CHECK: Final = (sys.executable, "-m", "pscdsl", "check", "lab")
+BESIDE: Final = str(Path(sys.executable).parent)
+TOOLS: Final = {
+    "pscdsl": CHECK,
+    "pscdsl --jobs 1": (*CHECK, "--jobs", "1"),
+    "pscdsl --jobs 1 --no-cache": (*CHECK, "--jobs", "1", "--no-cache"),
+    "mypy": (sys.executable, "-m", "mypy", "lab"),
+    "pyright": (sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "lab"),
+    "ty": (f"{BESIDE}/ty", "check", "--python", sys.executable, "lab"),
+    "Pyrefly": (f"{BESIDE}/pyrefly", "check", "--python-interpreter-path", sys.executable, "lab"),
 }
-CACHES = (".pscdsl_cache", ".mypy_cache")
+MAY_FIND: Final = ("ty", "Pyrefly")
+"""They do not take our annotations for types, and end with findings."""
+CACHES: Final = (".pscdsl_cache", ".mypy_cache")
+ALONE: Final = "pscdsl --jobs 1 --no-cache"
+HEAD: Final = ("kernels", "case", "tool", "wall", "processor", "peak MB")
 
 
-def main(kernels: int = 1000, rounds: int = 3) -> None:
-    """Write the project, run the tools, print the medians."""
+def measured(kernels: int, rounds: int) -> dict[tuple[str, str], list[Run]]:
+    """Write a project, and run the tools on it."""
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    environment = {**kept, "PYTHONPATH": str(ROOT), "PSCDSL_CACHE_DIR": CACHES[0]}
+    environment = {**kept, "PYTHONPATH": str(ROOT)}
     found: dict[tuple[str, str], list[Run]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -43,26 +59,25 @@ def main(kernels: int = 1000, rounds: int = 3) -> None:
         lines = sum(p.read_text().count("\n") for p in folder.rglob("*.py"))
         print(f"{kernels} kernels, {lines} lines, {rounds} rounds", flush=True)
 
-        def everyone(case: str) -> None:
-            for tool, command in TOOLS.items():
-                result = run(command, folder, environment)
+        def everyone(case: str, tools: Sequence[str]) -> None:
+            for tool in tools:
+                cache = f"{CACHES[0]}{tool.count('jobs')}"
+                result = run(TOOLS[tool], folder, {**environment, "PSCDSL_CACHE_DIR": cache})
                 found.setdefault((case, tool), []).append(result)
-                if result.code:
+                if result.code and tool not in MAY_FIND:
                     raise SystemExit(f"{tool} failed, {case}: {result.last}")
 
+        again = [each for each in TOOLS if each != ALONE]
         for number in range(rounds):
-            for cache in CACHES:
-                shutil.rmtree(folder / cache, ignore_errors=True)
-            everyone("cold")
-            everyone("nothing changed")
+            for cache in folder.glob(".*_cache*"):
+                shutil.rmtree(cache)
+            everyone("cold", [*TOOLS])
+            everyone("nothing changed", again)
             edit(paths[(17 * number + 43) % len(paths)], number)
-            everyone("a kernel edited")
+            everyone("a kernel edited", again)
             edit(paths[0].with_name("helpers.py"), number)
-            everyone("a helper edited")
-    print(table("seconds", HEAD, [row(key, runs) for key, runs in found.items()]))
-
-
-HEAD = ("case", "tool", "wall", "processor", "peak MB")
+            everyone("a helper edited", again)
+    return found
 
 
 def edit(path: Path, number: int) -> None:
@@ -73,15 +88,69 @@ def edit(path: Path, number: int) -> None:
     path.write_text(changed)
 
 
-def row(key: tuple[str, str], runs: list[Run]) -> list[str]:
+def row(kernels: int, key: tuple[str, str], runs: list[Run]) -> list[str]:
     """The medians of some runs."""
     return [
+        str(kernels),
         *key,
         f"{median(each.seconds for each in runs):.2f}",
-        f"{median(each.processor for each in runs):.2f}",
+        f"{processor(runs):.2f}",
         f"{max(each.memory for each in runs) / 1e6:.0f}",
     ]
 
 
+def processor(runs: list[Run]) -> float:
+    """The median of the seconds of the processor."""
+    return median(each.processor for each in runs)
+
+
+def growth(alone: Mapping[int, float]) -> list[list[str]]:
+    """What a kernel costs in projects of each size, and against the smallest of them."""
+    rows: list[list[str]] = []
+    first: float | None = None
+    for kernels, seconds in alone.items():
+        each = 1000 * seconds / kernels
+        first = first or each
+        rows.append([str(kernels), f"{seconds:.2f}", f"{each:.2f}", f"{each / first:.2f}"])
+    return rows
+
+
+def plot(found: Mapping[int, Mapping[tuple[str, str], list[Run]]], path: Path) -> None:
+    """The seconds of a cold check over the number of kernels."""
+    matplotlib: Any = importlib.import_module("matplotlib")
+    matplotlib.use("Agg")
+    pyplot: Any = importlib.import_module("matplotlib.pyplot")
+    figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
+    for tool in TOOLS:
+        if tool in ("pscdsl", "pscdsl --jobs 1"):
+            continue
+        seconds = [processor(runs["cold", tool]) for runs in found.values()]
+        axes.plot([*found], seconds, "o-", label=tool)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("kernels")
+    axes.set_ylabel("seconds of the processor, no cache")
+    axes.grid(which="both", alpha=0.2)
+    axes.legend()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Measure, and print the medians."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--kernels", type=int, nargs="+", default=[200, 1000, 5000])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--plot", type=Path, metavar="FILE")
+    given = options.parse_args()
+    found = {kernels: measured(kernels, given.rounds) for kernels in given.kernels}
+    rows = [row(kernels, *item) for kernels, runs in found.items() for item in runs.items()]
+    print(table("seconds", HEAD, rows))
+    alone = {kernels: processor(runs["cold", ALONE]) for kernels, runs in found.items()}
+    head = ("kernels", "seconds", "ms a kernel", "of the first")
+    print(table("one process, no cache", head, growth(alone)))
+    if given.plot is not None:
+        plot(found, given.plot)
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:3]))
+    main()

@@ -200,6 +200,9 @@ class Trace:
         if not self.annotating and (id(owner), event) not in self.lookups:
             self.lookups[id(owner), event] = (owner, found)
             if not self.anew and found is not MISSING and not stands_outside(owner, found):
+                if event == DEFAULTS and getattr(self.root, "__wrapped__", None) is owner:
+                    defaults, by_name = found  # nobody else has the function of the kernel itself
+                    found = (*(defaults or ()), *(by_name or {}).values())
                 self.snapshot.add(shown_event(owner, event), found)
         if self._seen is not None and (id(owner), event) not in self._seen:
             self._seen[id(owner), event] = (owner, found, _content_of(found))
