@@ -101,18 +101,17 @@ class RepeatedIndexCombined(Diagnostic, code="PSC715", severity=Severity.WARNING
     """
 
     function: str
-    texts: tuple[str, str]
+    texts: tuple[str, str, str]
+    """How the array, its index, and what is combined with it are written."""
 
     def message(self) -> str:
         """What is combined once."""
-        array, index = self.texts
+        array, index, _ = self.texts
         return f"an index that occurs twice in `{index}` changes `{array}` once"
 
     def help(self) -> str:
         """What combines each time."""
-        array, index = self.texts
-        index = f"({index})" if "," in index and not index.startswith("(") else index
-        return f"`np.{self.function}.at({array}, {index}, …)` changes it at each occurrence"
+        return f"`np.{self.function}.at({', '.join(self.texts)})` changes it at each occurrence"
 
 
 # PSC705 to PSC712: formulas that lose accuracy or overflow where another form does not.

@@ -141,19 +141,17 @@ def _plain(program: Program, atom: Atom) -> Atom:
     return program.source(atom)
 
 
-def _written(wording: Wording, at: Equation) -> tuple[str, str] | None:
-    """How the array and its index are written; None where that is no store of the user's."""
+def _written(wording: Wording, at: Equation) -> tuple[str, str, str] | None:
+    """How the array, its index and what is combined are written; None if it is no store here."""
     try:
         tree: ast.AST = ast.parse(wording.text(at.span)).body[0]
     except (SyntaxError, ValueError, RecursionError, IndexError):
         return None
     match tree:
-        case ast.Expr(value=ast.Subscript() as target) | ast.AugAssign(target=target):
-            pass
-        case ast.Assign(targets=[target]):
-            pass
+        case ast.AugAssign(target=ast.Subscript() as target, value=value):
+            other = ast.unparse(value)
+        case ast.Expr(value=ast.Subscript() as target):
+            other = "…"
         case _:
             return None
-    if not isinstance(target, ast.Subscript):
-        return None
-    return ast.unparse(target.value), ast.unparse(target.slice)
+    return ast.unparse(target.value), ast.unparse(target.slice), other
