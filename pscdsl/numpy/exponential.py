@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log
-from typing import Any, Final
+from typing import Final
 
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Value
@@ -113,5 +113,4 @@ def _squared(x: Value, times: Value) -> Value:
         following = where(going, matrix_product(power, power), power)
         body, by_body = inner.finish((power, step), (following, e.add(step, 1)))
     loop = While(cond, body, len(by_cond), len(by_body), _MOST[x.dtype.real])
-    result: Any = here.bind(loop, (*by_cond, *by_body, x, zero))[0]
-    return result
+    return here.bind(loop, (*by_cond, *by_body, x, zero))[0]

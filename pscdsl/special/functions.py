@@ -309,7 +309,8 @@ def _binomial(n: Value, k: Value) -> Value:
     # Of larger numbers the error of the logarithm is more than a half.
     exact = e.bitwise_and(whole, e.less(found, 0.001 / float(finfo(found.dtype).eps)))
     nearest = StopGradient()(e.subtract(e.round_even(found), found))
-    return e.add(found, where(exact, nearest, filled(found, 0.0)))
+    found = e.add(found, where(exact, nearest, filled(found, 0.0)))
+    return found
 
 
 LARGEST_FACTORIAL = 170

@@ -5,6 +5,7 @@ That each primitive's derivative is right is in the laws; here it is whole funct
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeStubs=false
 
 from __future__ import annotations
 

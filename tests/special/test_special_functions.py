@@ -316,10 +316,10 @@ def test_binomial_coefficients(compiled: bool) -> None:
     np.testing.assert_array_equal(whole, found)
     found = ours("comb", n + 0.3, k + 0.2, compiled=compiled)
     np.testing.assert_allclose(found, theirs("comb", n + 0.3, k + 0.2), rtol=1e-13)
-    n, k = np.float32(30), np.arange(0, 31, dtype=np.float32)
-    found = ours("comb", n, k, compiled=compiled)
+    few = np.arange(0, 31, dtype=np.float32)
+    found = ours("comb", np.float32(30), few, compiled=compiled)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, theirs("comb", 30.0, k), rtol=5e-6)
+    np.testing.assert_allclose(found, theirs("comb", 30.0, few), rtol=5e-6)
 
 
 def test_binomial_coefficients_with_repetition() -> None:
