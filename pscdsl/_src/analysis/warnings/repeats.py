@@ -19,11 +19,13 @@ from pscdsl._src.primitives.shaping import (
     Iota,
     Reshape,
     Reverse,
+    SizeValue,
     Slice,
 )
 from pscdsl._src.primitives.sorting import Sort
 from pscdsl.typing.codes.numerics import RepeatedIndexCombined
 from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.dims import Size
 
 _SUMS = (e.add, e.subtract)
 _OTHERS = (e.multiply, e.maximum, e.minimum)
@@ -96,6 +98,8 @@ def _column(program: Program, atom: Atom) -> bool:
     at = program.definition(atom)
     if at is None:
         return False
+    if at.primitive is e.remainder:
+        return _wraps_once(program, at)
     match at.primitive:
         case Iota():
             return True
@@ -108,6 +112,36 @@ def _column(program: Program, atom: Atom) -> bool:
             return _column(program, at.inputs[0])
         case _:
             return _is_shifted(program, at.primitive, at.inputs)
+
+
+def _wraps_once(program: Program, at: Equation) -> bool:
+    """Whether these are numbers in a row, of which there are no more than what they are taken by.
+
+    So `(np.arange(n) + 1) % n` are neighbours on a ring.
+    """
+    modulus = program.bare(at.inputs[1])
+    made = program.definition(modulus)
+    size: Size | None = None
+    if isinstance(modulus, Literal) and isinstance(modulus.value, int):
+        size = modulus.value
+    elif made is not None and isinstance(made.primitive, SizeValue):
+        size = made.primitive.size
+    count = prod(each for each in at.outputs[0].type.shape if isinstance(each, int))
+    named = [each for each in at.outputs[0].type.shape if not isinstance(each, int)]
+    few = isinstance(size, int) and not named and count <= abs(size)
+    return (few or (count == 1 and named == [size])) and _counts(program, at.inputs[0])
+
+
+def _counts(program: Program, atom: Atom) -> bool:
+    """Whether these are numbers in a row: `np.arange`, shifted."""
+    at = program.definition(_plain(program, atom))
+    if at is None or isinstance(at.primitive, Iota):
+        return at is not None
+    if at.primitive not in _SUMS:
+        return False
+    left, right = at.inputs
+    pairs = [(left, right)] if at.primitive is e.subtract else [(left, right), (right, left)]
+    return any(program.bare(n).type.rank == 0 and _counts(program, c) for c, n in pairs)
 
 
 def _is_shifted(program: Program, primitive: object, inputs: Sequence[Atom]) -> bool:
