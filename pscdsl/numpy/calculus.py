@@ -13,9 +13,9 @@ from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.matrices import EPSILON
 from pscdsl._src.primitives.reductions import Cumulative
 from pscdsl._src.primitives.scan import Scan
-from pscdsl._src.primitives.shaping import Pad
+from pscdsl._src.primitives.shaping import Iota, Pad
 from pscdsl._src.primitives.sorting import Sort
-from pscdsl._src.primitives.spectra import LeastSquares
+from pscdsl._src.primitives.spectra import Eig, LeastSquares
 from pscdsl.numpy.calling import (
     Axes,
     as_array,
@@ -172,6 +172,24 @@ def polymul(a1: Value, a2: Value) -> Value:
     """The product of two polynomials; leading zeros stay."""
     result: Value = convolve(a1, a2)
     return result
+
+
+@of_numbers("numpy.roots", together=("p",))
+def roots(p: Value) -> Value:
+    """The roots of a polynomial whose first coefficient is not 0: eigenvalues of its companion."""
+    require("numpy.roots", p, "numeric")
+    size = require_vector(p, "numpy.roots", "a vector of coefficients")
+    require_elements(p, (0,), "numpy.roots")
+    p = to_inexact(p)
+    count = size - 1
+    if count == 0:
+        return p.builder.full(0, (0,), p.dtype.complex)
+    row: Value = e.negative(e.divide(part(p, 0, 1, size), at(p, 0, 0)))
+    whole = (count, count)
+    top = broadcast_to(reshaped(row, (1, count)), whole)
+    down, across = (p.builder.program.current.bind(Iota(whole, a, I32), ())[0] for a in (0, 1))
+    below = cast(e.equal(down, e.add(across, 1)), p.dtype)
+    return Eig(vectors=False)(where(e.equal(down, 0), top, below))
 
 
 @of_numbers("numpy.polyder", together=("p",))

@@ -476,8 +476,10 @@ def cross(
     y = moved(b, normalize_axis(axisb, b.ndim, name), b.ndim - 1)
     for each in (x, y):
         if not each.builder.facts.equal(each.shape[-1], 3):
-            problem = f"takes vectors with 3 elements, not {each.shape[-1]}"
-            raise Failure(BadArguments(function=name, problem=problem))
+            size = each.shape[-1]
+            problem = f"takes vectors with 3 elements, not {size}"
+            instead = "" if isinstance(size, int) else f"add `assert {size} == 3`"
+            raise Failure(BadArguments(function=name, problem=problem, instead=instead))
     left, right = ([at(each, each.ndim - 1, i) for i in range(3)] for each in (x, y))
     parts = [
         _determinant(left[i], left[j], right[i], right[j]) for i, j in ((1, 2), (2, 0), (0, 1))

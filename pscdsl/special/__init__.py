@@ -220,6 +220,13 @@ def factorial(n: Any, exact: bool = False, extend: Literal["zero"] = "zero") -> 
 
 
 @public
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> f32:
+    """How many ways there are to choose k of N things, 0 where there are none; not exact."""
+    found: f32 = _apply("comb", N, k, exact=exact, repetition=repetition)
+    return found
+
+
+@public
 def multigammaln(a: Any, d: Any) -> f32:
     """The logarithm of the gamma function of d dimensions; d is static."""
     found: f32 = _apply("multigammaln", a, d)
@@ -410,6 +417,7 @@ __all__ = [
     "betainc",
     "betaincc",
     "betaln",
+    "comb",
     "digamma",
     "entr",
     "erf",

@@ -282,6 +282,37 @@ def factorial(here: Builder, n: Any, exact: Any = False, extend: Any = "zero") -
     return where(e.less(x, 0), filled(result, 0.0, result.shape), result)
 
 
+@of_special("comb", together="N k")
+def comb(N: Value, k: Value, *, exact: Any = False, repetition: Any = False) -> Value:
+    """How many ways there are to choose k of N things, 0 where there are none; N and k are real."""
+    name = "pscdsl.special.comb"
+    if exact is not False or not isinstance(repetition, bool):
+        problem = "takes True or False as `repetition`, and no `exact` but False"
+        instead = "`math.comb(N, k)` is exact, of known integers"
+        raise Failure(BadArguments(function=name, problem=problem, instead=instead))
+    n, chosen = floating("comb", N), floating("comb", k)
+    shape = broadcast_shapes(n.builder.facts, n.shape, chosen.shape)
+    n, chosen = broadcast_to(n, shape), broadcast_to(chosen, shape)
+    if repetition:
+        n = where(e.equal(chosen, 0), n, e.subtract(e.add(n, chosen), 1.0))
+    some = e.bitwise_and(e.greater_equal(chosen, 0), e.less_equal(chosen, n))
+    n, chosen = (where(some, x, filled(x, 0.0)) for x in (n, chosen))
+    found = _binomial(n, chosen)
+    return where(some, found, filled(found, 0.0))
+
+
+def _binomial(n: Value, k: Value) -> Value:
+    """The binomial coefficient for 0 <= k <= n; of integers the nearest one, while it is exact."""
+    log = e.add(s.betaln(e.add(e.subtract(n, k), 1.0), e.add(k, 1.0)), e.log1p(n))
+    found: Value = e.exp(e.negative(log))
+    whole = e.bitwise_and(e.equal(e.floor(n), n), e.equal(e.floor(k), k))
+    # Of larger numbers the error of the logarithm is more than a half.
+    exact = e.bitwise_and(whole, e.less(found, 0.001 / float(finfo(found.dtype).eps)))
+    nearest = StopGradient()(e.subtract(e.round_even(found), found))
+    found = e.add(found, where(exact, nearest, filled(found, 0.0)))
+    return found
+
+
 LARGEST_FACTORIAL = 170
 """The largest whose factorial is no infinity in double precision."""
 

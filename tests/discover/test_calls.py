@@ -87,6 +87,24 @@ def test_the_signature_is_the_one_that_calls_satisfy(
     assert signature(f"{function}\n\n{call}\n", name) == expected
 
 
+def test_calls_of_several_kinds_that_no_signature_takes_are_said() -> None:
+    """The one that refuses the fewest is given, with the calls that it refuses."""
+    text = """
+    def rounded(t, step):
+        return t - np.mod(t, float(step))
+
+
+    rounded(53.279, 0.1)
+    rounded(np.ones(3), 0.1)
+    rounded(np.ones(4), 0.5)
+    rounded(np.ones((2, 2)), 0.5)
+    rounded(np.array([True]), 0.5)
+    """
+    verdict = found(text)["rounded"]
+    assert verdict.status == "psc"
+    assert 1 <= len(verdict.violated) < 4
+
+
 @pytest.mark.parametrize(
     "call",
     [

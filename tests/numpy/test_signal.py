@@ -31,7 +31,7 @@ from tests.support.numpy_differential import (
     refused,
     theirs,
 )
-from tests.support.numpy_harness import Static, build, run, run_symbolic
+from tests.support.numpy_harness import Static, build, run, run_compiled, run_symbolic
 
 FEW = settings(max_examples=30, deadline=None)
 
@@ -169,6 +169,35 @@ def test_derivatives_of_polynomials() -> None:
     refused(BadArguments, "numpy.polyder", p, 2, symbolic=True)
     refused(BadArguments, "numpy.polyder", p, -1)
     refused(BadArguments, "numpy.polyint", p, 2, k=[1.0])
+
+
+@pytest.mark.parametrize(
+    "p",
+    [
+        np.array([1.0, 2.0, 3.0]),
+        np.array([2.0, -3.0, 1.0, 5.0]),
+        np.array([1.0, 2.0, 0.0, 0.0]),
+        np.array([3.0, 1.0]),
+        np.array([4.0]),
+        np.array([1, 0, 0, -1]),
+        np.array([1, 2j, 3]),
+        np.poly(np.arange(1.0, 7.0)),
+        np.array([1, 2, 3], np.float32),
+    ],
+)
+def test_roots_of_polynomials(p: Any) -> None:
+    wanted = np.roots(p)
+    for runner in (run, run_compiled):
+        found = np.asarray(runner("numpy.roots", p))
+        assert found.dtype == np.result_type(p.dtype, wanted, np.complex64)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(wanted), rtol=1e-6)
+
+
+def test_roots_without_a_first_coefficient_are_nan() -> None:
+    assert np.isnan(run("numpy.roots", np.array([0.0, 1.0, 2.0]))).all()
+    refused(EmptyReduction, "numpy.roots", np.zeros(0))
+    refused(WrongNumberOfAxes, "numpy.roots", np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

@@ -5,6 +5,7 @@ That each primitive's derivative is right is in the laws; here it is whole funct
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeStubs=false
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import pscdsl as psc
 from pscdsl import c128, f64
@@ -140,7 +142,22 @@ def of_norms(a: f64["m n"]) -> f64:
     return np.sum(rows) + matrix + np.linalg.norm(a, np.inf) + np.linalg.norm(a[0], 2.5)
 
 
-SQUARE = (of_inverse, of_det, of_slogdet, of_triangular)
+@psc.kernel
+def of_exponential(a: f64["*b n n"]) -> f64:
+    return np.sum(np.sin(scipy.linalg.expm(a / 9)))
+
+
+@psc.kernel
+def of_roots(p: f64["n"]) -> f64:
+    assert len(p) > 1
+    return np.sum(np.abs(np.roots(p)) ** 3)
+
+
+def test_roots_of_polynomials() -> None:
+    assert_gradient(of_roots, np.array([2.0, -3.0, 1.0, 5.0]))
+
+
+SQUARE = (of_exponential, of_inverse, of_det, of_slogdet, of_triangular)
 SYMMETRIC = (of_cholesky, of_eigh)
 ANY = (of_qr, of_svd, of_singular_values, of_pinv)
 

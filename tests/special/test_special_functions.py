@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -303,6 +304,33 @@ def test_zeta_and_polygamma() -> None:
     )
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_binomial_coefficients(compiled: bool) -> None:
+    """Integers are exact while the logarithm is near enough; the others are near SciPy's."""
+    n, k = np.arange(-2.0, 40.0)[:, None], np.arange(-1.0, 42.0)
+    found, wanted = ours("comb", n, k, compiled=compiled), theirs("comb", n, k)
+    small = np.round(wanted[wanted < 1e11])  # SciPy's may miss them by a unit in the last place
+    np.testing.assert_array_equal(found[wanted < 1e11], small)
+    np.testing.assert_allclose(found, wanted, rtol=2e-14)
+    whole = ours("comb", n.astype(np.int64), k.astype(np.int64), compiled=compiled)
+    np.testing.assert_array_equal(whole, found)
+    found = ours("comb", n + 0.3, k + 0.2, compiled=compiled)
+    np.testing.assert_allclose(found, theirs("comb", n + 0.3, k + 0.2), rtol=1e-13)
+    few = np.arange(0, 31, dtype=np.float32)
+    found = ours("comb", np.float32(30), few, compiled=compiled)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, theirs("comb", 30.0, few), rtol=5e-6)
+
+
+def test_binomial_coefficients_with_repetition() -> None:
+    n, k = np.arange(0.0, 20.0)[:, None], np.arange(0.0, 12.0)
+    found = run("pscdsl.special.comb", n, k, repetition=True)
+    wanted = [[math.comb(int(a + b) - 1, int(b)) if b else 1 for b in k] for a in n[:, 0]]
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    negative = run("pscdsl.special.comb", np.array([-1.0, -3, 2]), np.array([0.0, 2, -1]))
+    np.testing.assert_array_equal(negative, np.zeros(3))
+
+
 def test_half_precision_is_computed_in_single() -> None:
     for dtype in (np.float16, ml_dtypes.bfloat16):
         x = RNG.uniform(0.1, 5, 200).astype(dtype)
@@ -327,6 +355,7 @@ def test_dtypes_and_operands() -> None:
     refused(BadArguments, name + "polygamma", -1, np.ones(2))
     refused(BadArguments, name + "polygamma", 1.5, np.ones(2))
     refused(BadArguments, name + "multigammaln", np.ones(2), 0)
+    refused(BadArguments, name + "comb", np.ones(2), 1, exact=True)
     refused(BadArguments, name + "gammaln", np.ones(2), out=None)
 
 

@@ -577,6 +577,8 @@ class AxisMismatch(Diagnostic, code="PSC515"):
 
     given: str
     why: str
+    instead: str = ""
+    """What fits, if that is known."""
 
     def message(self) -> str:
         """What is given, and what it meets."""
@@ -584,6 +586,8 @@ class AxisMismatch(Diagnostic, code="PSC515"):
 
     def help(self) -> str | None:
         """What they may be."""
+        if self.instead:
+            return self.instead
         if self.given.startswith("out_axes"):
             return "`out_axes` is one axis for all results, or a tree of axes like the result's"
         if self.given.startswith("axis_size"):

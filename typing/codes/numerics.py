@@ -61,6 +61,59 @@ class ColumnMeetsRow(Diagnostic, code="PSC714", severity=Severity.WARNING):
         )
 
 
+class RepeatedIndexCombined(Diagnostic, code="PSC715", severity=Severity.WARNING):
+    """`a[i] += x` where `i` may hold an index twice: the element is changed once.
+
+    As in NumPy, all elements are read before one of them is stored.  If an index occurs twice, only
+    its last store is left: counts and sums come out too small.  `np.add.at` adds for every time.
+    Indices that are known to differ (of `np.arange`, `np.argsort`, permutations, constants) are
+    accepted.
+
+    ## Example
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    @psc.kernel
+    def totals(labels: i32["n"], x: f32["n"]) -> f32["10"]:
+        s = np.zeros(10, dtype=f32)
+        s[labels] += x
+        return s
+    ```
+
+    ## Fix
+
+    ```py
+    import numpy as np
+    import pscdsl as psc
+    from pscdsl import f32, i32
+
+
+    @psc.kernel
+    def totals(labels: i32["n"], x: f32["n"]) -> f32["10"]:
+        s = np.zeros(10, dtype=f32)
+        np.add.at(s, labels, x)
+        return s
+    ```
+    """
+
+    function: str
+    texts: tuple[str, str, str]
+    """How the array, its index, and what is combined with it are written."""
+
+    def message(self) -> str:
+        """What is combined once."""
+        array, index, _ = self.texts
+        return f"an index that occurs twice in `{index}` changes `{array}` once"
+
+    def help(self) -> str:
+        """What combines each time."""
+        return f"`np.{self.function}.at({', '.join(self.texts)})` changes it at each occurrence"
+
+
 # PSC705 to PSC712: formulas that lose accuracy or overflow where another form does not.
 
 

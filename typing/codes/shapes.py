@@ -71,6 +71,8 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
     kept_axes: tuple[int, int] = (-1, -1)
     reduced: tuple[tuple[int, ...], ...] = ()
     """The axes along which the two operands reduce one array, if they differ."""
+    instead: str = ""
+    """What is to be said in place of the usual mistake."""
 
     @classmethod
     def of(
@@ -97,6 +99,8 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         """The usual mistake."""
         if self.enough is not None:
             return f"add `assert {self.enough}`"
+        if self.instead:
+            return self.instead
         ranks = [len(shape) for shape in self.shapes]
         if self.reduced:
             one, other = (
@@ -128,7 +132,7 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         """What fits: how the operands are written then, and the operator between them."""
         if len(self.shapes) != 2 or not all(self.operands) or self.enough is not None:
             return
-        if self.reduced:
+        if self.reduced or self.instead:
             return  # an axis that is put in would hide that another one was meant
         left, right = self.shapes
         short = 0 if len(left) < len(right) else 1

@@ -26,6 +26,7 @@ from pscdsl._src.frontend.modules.files import Files, module_name
 from pscdsl._src.frontend.text.display import shown_path, split_lines
 from pscdsl._src.frontend.text.source import STANDARD_INPUT
 from pscdsl._src.support.paths import resolved
+from pscdsl.typing.codes.element_types import DtypesDiffer
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.codes.limits import (
     KernelNotChecked,
@@ -34,6 +35,7 @@ from pscdsl.typing.codes.limits import (
     UnknownValue,
 )
 from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Fix, Severity
 
 MAX_ATTEMPTS = 200
@@ -322,7 +324,13 @@ _VALUELESS = (KernelNotChecked, UnknownFunction, UnknownValue)
 """Findings of what has no value until they are fixed: what is found then was there, and hidden."""
 _OF_CALLS = (BadArguments, NotSupported)
 """Findings that say that a name is not that of the function which is meant."""
-_HIDE_OTHERS = (NoSuchAttribute, ShapesDoNotBroadcast, *_VALUELESS)
+_HIDE_OTHERS = (
+    DtypesDiffer,
+    InnerSizesDiffer,
+    NoSuchAttribute,
+    ShapesDoNotBroadcast,
+    *_VALUELESS,
+)
 """Findings behind which others may stand that have fixes of their own."""
 
 

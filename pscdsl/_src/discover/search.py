@@ -567,6 +567,13 @@ class Search:
     failed: list[tuple[Candidate, Trial]] = field(default_factory=list[tuple[Candidate, Trial]])
     blocked: tuple[Diagnostic, ...] = ()
     """Obstacles that no signature avoids and that stand in no branch."""
+    unsuited: int = 0
+    """How many known calls the accepted candidate refuses."""
+
+    def note(self, candidate: Candidate, trial: Trial, unsuited: int) -> None:
+        """Take a candidate that has no errors, if it refuses fewer calls than the one before."""
+        if self.accepted is None or unsuited < self.unsuited:
+            self.accepted, self.trial, self.unsuited = candidate, trial, unsuited
 
 
 def search(
@@ -579,8 +586,12 @@ def search(
     suits: Callable[[Candidate], bool] = lambda candidate: True,
     same: Iterable[Fact] = (),
 ) -> Search:
-    """The cheapest candidate that is accepted and that suits, or the trials that failed."""
+    """The cheapest candidate that is accepted and that suits, or the trials that failed.
+
+    Where none takes all known calls, the one that refuses the fewest is accepted, if it takes some.
+    """
     found = Search()
+    calls = sum(each.arguments is not None for each in trials.calls)
     start = Candidate(
         tuple((name, each[0].spec) for name, each in options.items()), (), (0,) * len(options)
     )
@@ -595,8 +606,11 @@ def search(
         _, _, candidate = heapq.heappop(queue)
         trial = trials.run(candidate)
         if trial.program is not None and suits(candidate):
-            found.accepted, found.trial = candidate, trial
-            return found
+            unsuited = len(trials.refused(candidate))
+            if unsuited < max(calls, 1):
+                found.note(candidate, trial, unsuited)
+            if not unsuited:
+                return found
         found.failed.append((candidate, trial))
         ahead = steps.before(trial.errors)
         if ahead > furthest:

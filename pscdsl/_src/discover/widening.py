@@ -142,13 +142,11 @@ def opened(trials: Trials, candidate: Candidate) -> Candidate:
 
 
 def suits(trials: Trials, candidate: Candidate) -> bool:
-    """Whether a candidate takes the known calls, and no number that only makes it work.
+    """Whether a candidate takes no number that only makes it work.
 
     A static parameter takes every number from a bound on, or those that calls or a default of a
     size pass, or those that the function itself admits.
     """
-    if trials.refused(candidate):
-        return False
     numbers = [name for name, spec in statics(candidate) if spec.kind == "int"]
     unproven = [name for name in numbers if not _spoken_for(trials, name)]
     if not unproven:

@@ -35,6 +35,7 @@ from pscdsl._src.frontend.interpreter.frames import (
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.places import load, located_in
 from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.interpreter.whole_rows import elements_meant
 from pscdsl._src.frontend.interpreter.writing import (
     final_contents,
     never_written,
@@ -652,6 +653,7 @@ class Definition:
         problems = result_problems(program.facts, self.name, of_values(tree, values), wanted)
         if problems:
             problems = [_of_scan(program, self.source, each, values, wanted) for each in problems]
+            problems = [_of_rows(self.source, each, values, wanted) for each in problems]
             problems = [self._with_binding(each) for each in problems]
             raise Failure(*(problem.labelled(*self._return_label()) for problem in problems))
         # A result that was declared with other, provably equal sizes has the declared type.
@@ -793,6 +795,17 @@ def _of_scan(
             return finding.replaced(rewrite=last)
         return finding.replaced(rewrite="") if len(found) > len(declared) else finding
     return finding
+
+
+def _of_rows(
+    source: Source, finding: Diagnostic, values: Sequence[Value], wanted: Type
+) -> Diagnostic:
+    """A finding about a result that has whole rows where an element of each would do."""
+    if not isinstance(finding, ReturnShape):
+        return finding
+    value = values[[path for path, _ in paths(wanted)].index(finding.path)]
+    meant = elements_meant(source, (value,), finding.declared.shape)
+    return finding.replaced(instead=meant) if meant else finding
 
 
 def _calls_scan(source: Source, span: Span) -> bool:

@@ -26,6 +26,8 @@ SUBJECTS = [
     special("multigammaln(x, 2)", x="n"),
     special("zeta(2.5, x)", x="n"),
     *[special(f"{name}(x, y)", x="n m", y="m") for name in ("betaln", "beta", "xlogy", "xlog1py")],
+    special("comb(x + 3, y)", x="n m", y="m"),
+    special("comb(x, y, repetition=True)", x="n m", y="m"),
     special("rel_entr(x, y)", x="n", y="n"),
     special("kl_div(x, y)", x="n", y="n"),
     special("gammainc(1.5, x)", x="n"),

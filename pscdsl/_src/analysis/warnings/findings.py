@@ -20,6 +20,7 @@ from pscdsl._src.analysis.warnings.performance import (
     check_rows,
 )
 from pscdsl._src.analysis.warnings.programs import Program, SourceText, Wording, as_written
+from pscdsl._src.analysis.warnings.repeats import check_repeats
 from pscdsl._src.ir.program import Atom, Equation, Function, Literal, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
@@ -255,6 +256,7 @@ CHECKS = (
     check_bounds,
     check_columns,
     check_constants,
+    check_repeats,
     check_rows,
 )
 

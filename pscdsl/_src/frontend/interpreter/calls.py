@@ -60,8 +60,10 @@ from pscdsl._src.frontend.interpreter.stores import (
     numpys,
     write_result,
 )
+from pscdsl._src.frontend.interpreter.whole_rows import elements_meant
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.purity import is_closed
+from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     POISON,
@@ -919,11 +921,22 @@ def with_operands(
                 kept=[k[0] for k in kept],
                 kept_axes=[k[1] for k in kept],
                 reduced=_reduced_apart(values),
+                instead=_one_each(frame.source, values),
             )
         diagnostics.append(
             diagnostic.replaced(operands=written) if hasattr(diagnostic, "operands") else diagnostic
         )
     return Failure(*diagnostics)
+
+
+def _one_each(source: Source, values: Sequence[Any]) -> str:
+    """The help where one operand has whole rows, and an element of each fits the other."""
+    if not all(isinstance(value, Value) for value in values):
+        return ""
+    left, right = values
+    return elements_meant(source, (left,), right.shape) or elements_meant(
+        source, (right,), left.shape
+    )
 
 
 def _reduced_apart(values: Sequence[Any]) -> tuple[tuple[int, ...], ...]:

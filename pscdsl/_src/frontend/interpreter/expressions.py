@@ -90,8 +90,14 @@ from pscdsl._src.frontend.values import (
     without_poison,
 )
 from pscdsl._src.ir.builder import Value
-from pscdsl._src.language.meanings import Meaning
-from pscdsl.typing.codes.language import BadArguments, BranchOnArray, NotStatic, Unsupported
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.typing.codes.language import (
+    BadArguments,
+    BranchOnArray,
+    NoSuchAttribute,
+    NotStatic,
+    Unsupported,
+)
 from pscdsl.typing.codes.language_evaluation import BadOperands
 from pscdsl.typing.codes.limits import InternalError
 from pscdsl.typing.codes.projects import BoundInSeveralPlaces
@@ -214,7 +220,8 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
         if not isinstance(value, Poison):
             ledger.settle(node, due(node), began)
     except Failure as failure:
-        session.report(_with_bindings(frame, node, failure).at(frame.span(node)))
+        found = _with_bindings(frame, node, failure).at(frame.span(node))
+        session.report_of(found, map(ledger.latest, due(node)))
         value = POISON
     except Poisoned:
         value = POISON
@@ -365,6 +372,10 @@ def put(table: Table, key: Any, value: Any) -> None:
 def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) -> Any:
     owner = locate_used(frame, value)
     if isinstance(owner, Poison):
+        *others, last = frame.session.findings or (None,)
+        if isinstance(last, NoSuchAttribute) and last.span == frame.span(value):
+            if last.owner.startswith("module "):
+                frame.session.findings[len(others)] = _meant_by(last, attr)
         return POISON
     if isinstance(owner, masks.Selected):
         return masks.attribute(owner, attr)
@@ -384,6 +395,16 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
         except Failure as failure:
             raise shared_by(failure, owner, found) from None
     return attribute(frame, node, _escaped(frame, value, owner), attr)
+
+
+def _meant_by(finding: NoSuchAttribute, attr: str) -> NoSuchAttribute:
+    """What was found of a name of a module of which an attribute is read: helps that have it."""
+    module = finding.owner.split("`")[1]
+    known = [each for each in finding.known if f"{module}.{each}.{attr}" in MEANINGS]
+    end = f".{finding.attribute}.{attr}"
+    elsewhere = [each for each in MEANINGS if each.startswith("scipy.") and each.endswith(end)]
+    instead = f"`{elsewhere[0]}`" if elsewhere else ""
+    return finding.replaced(known=tuple(known), instead=instead)
 
 
 def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.expr) -> Any:  # noqa: A002

@@ -9,11 +9,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from pscdsl._src.frontend.interpreter.places import Cell, Change, load
+from pscdsl._src.frontend.interpreter.places import Cell, Change, Ref, load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
 from pscdsl._src.frontend.values import POISON, Poisoned, is_traced, require_small
-from pscdsl._src.ir.builder import Builder, Program
+from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl.typing.assumptions import Verdict
+from pscdsl.typing.codes.element_types import DtypesDiffer
 from pscdsl.typing.codes.language import NotStatic, UnknownName, Unsupported
 from pscdsl.typing.codes.language_evaluation import (
     TooLarge,
@@ -21,6 +22,8 @@ from pscdsl.typing.codes.language_evaluation import (
     UnboundedRecursion,
 )
 from pscdsl.typing.codes.limits import InternalError, NotSupported, TooManyFindings
+from pscdsl.typing.codes.shapes import ShapesDoNotBroadcast
+from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 if TYPE_CHECKING:
@@ -266,6 +269,8 @@ BLOCK_STEPS = 20
 MAX_FINDINGS = 500
 MAX_DATA = 1_000_000
 """Items and characters of all static values that one elaboration makes."""
+_MISFITS = (DtypesDiffer, InnerSizesDiffer, ShapesDoNotBroadcast)
+"""What is wrong with arrays that meet, whatever is computed of them."""
 
 
 class Scope(Protocol):
@@ -344,6 +349,8 @@ class Session:
         if program is not None:
             program.session = self
         self.findings: list[Diagnostic] = [] if program is None else program.findings
+        self.unfit: dict[frozenset[Any], Diagnostic] = {}
+        """The arrays that were found not to fit together, with what was found."""
         self.active: list[FunctionNode] = []
         self.annotating = False
         """Whether an annotation is being read."""
@@ -389,6 +396,20 @@ class Session:
         """What became of each loop, in words, by where it is written."""
         self.learnt: dict[Span, Any] = {}
         """What loops did when they were elaborated before, by their places."""
+
+    def report_of(self, failure: Failure, arrays: Iterable[Any]) -> None:
+        """The same where arrays meet: of those that do not fit together, it is said once.
+
+        Where a comment may silence the first finding, others are not to depend on it.
+        """
+        finding = failure.diagnostics[0]
+        if isinstance(finding, _MISFITS):
+            values = (each.last_read() if isinstance(each, Ref) else each for each in arrays)
+            met = frozenset(each.atom for each in values if isinstance(each, Value))
+            first = self.unfit.setdefault(met, finding) if len(met) > 1 else finding
+            if first is not finding and type(first) is type(finding) and not self._silent(first):
+                return
+        self.report(failure)
 
     def report(self, failure: Failure) -> None:
         """Keep findings, each place and kind once; only so many."""

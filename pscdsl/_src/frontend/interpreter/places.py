@@ -344,6 +344,13 @@ class Ref(Located):
         self._read = whole, part
         return note_array(part)
 
+    def last_read(self) -> Any:
+        """What was read last; None if nothing was since the last store."""
+        whole = self.cell.content
+        if not self.steps:
+            return whole
+        return self._read[1] if self._read is not None and self._read[0] is whole else None
+
     def indices(self) -> Iterator[Any]:
         """The indices and bounds of slices by which it is a view."""
         for step in self.steps:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, permutations
 from typing import Any, ClassVar, Final
 
 from pscdsl._src.analysis.keys.walk import concerns_keys
 from pscdsl._src.analysis.warnings.performance import branches_run_by_all
-from pscdsl._src.frontend.interpreter.frames import inner_block, require_program
+from pscdsl._src.frontend.interpreter.frames import inner_block, require_program, session_of
+from pscdsl._src.frontend.interpreter.state import Trial
 from pscdsl._src.frontend.trees import Attempt, applicable, flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import (
     Applicable,
@@ -561,8 +562,56 @@ def vmap(
 ) -> Transformed:
     """The function over a batch: each argument along one of its axes, or the same for all."""
     function = applicable(fun, "psc.vmap")
-    run = partial(_run, function, in_axes, out_axes, axis_size)
+
+    def run(here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        def mapped(axes: Any) -> Any:
+            return _run(function, axes, out_axes, axis_size, here, args, kwargs)
+
+        known = len(here.program.findings)
+        try:
+            return mapped(in_axes)
+        except (Failure, Poisoned):
+            fitting = _arrangement(here, in_axes, mapped)
+            if fitting is None:
+                raise
+            del here.program.findings[known:]
+            raise Failure(
+                AxisMismatch(
+                    given=f"`in_axes` is {_axes(in_axes)}",
+                    why=f"the function takes what {_axes(fitting)} gives it",
+                    instead=f"`in_axes={_axes(fitting)}` fits",
+                )
+            ) from None
+
     return Transformed("vmap", function, run, partial(batched_signature, in_axes, out_axes))
+
+
+def _arrangement(here: Builder, in_axes: Any, mapped: Callable[[Any], Any]) -> Any:
+    """The only other order of the axes for which a function has a meaning; None if none is."""
+    if not is_sequence(in_axes) or not all(x is None or isinstance(x, int) for x in in_axes):
+        return None
+    if len(in_axes) > _MOST_ARRANGED:
+        return None
+    fitting: list[Any] = []
+    for each in dict.fromkeys(permutations(in_axes)):
+        if each != tuple(in_axes):
+            trial = Trial(session_of(here), here.program)
+            try:
+                mapped(each)
+                fits = not trial.attempt.failed()
+            except (Failure, Poisoned):
+                fits = False
+            trial.forget()
+            fitting += [each] * fits
+    return fitting[0] if len(fitting) == 1 else None
+
+
+_MOST_ARRANGED = 4
+"""More arguments have too many orders to try them."""
+
+
+def _axes(in_axes: Sequence[int | None]) -> str:
+    return f"({', '.join(map(str, in_axes))}{',' * (len(in_axes) == 1)})"
 
 
 def _run(

@@ -1,0 +1,64 @@
+"""`a[labels]` where `a[np.arange(n), labels]` is meant: whole rows for an element of each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.program import Atom, Equation, Var
+from pscdsl._src.primitives.indexing import Gather
+from pscdsl._src.primitives.pointwise import Pointwise
+from pscdsl.typing.array_types import Shape
+
+_MOST = 50
+"""How many steps back a value is followed."""
+
+
+def elements_meant(source: Source, values: Iterable[Value], wanted: Shape) -> str:
+    """The help where a value has whole rows of an array, of which one element each would fit."""
+    for value in values:
+        for at in _elementwise_from(value):
+            if _has_rows(at, wanted) and (text := _written(source, at)):
+                return text
+    return ""
+
+
+def _elementwise_from(value: Value) -> Iterable[Equation]:
+    """The equations that give what a value is computed of, element by element, nearest first."""
+    made = {output: at for at in value.builder.equations for output in at.outputs}
+    waiting: list[Atom] = [value.atom]
+    for _ in range(_MOST):
+        atom = waiting.pop(0) if waiting else None
+        at = made.get(atom) if isinstance(atom, Var) else None
+        if at is not None:
+            yield at
+            if isinstance(at.primitive, Pointwise):
+                waiting += at.inputs
+
+
+def _has_rows(at: Equation, wanted: Shape) -> bool:
+    """Whether rows are picked of as many as there are, where an element of each would fit."""
+    if not isinstance(at.primitive, Gather) or at.primitive.axes != (0,) or at.primitive.batched:
+        return False
+    array, indices = (each.type.shape for each in at.inputs)
+    rows = array[:1]
+    return len(array) > 1 and indices == (*rows, 1) and wanted == (*rows, *array[2:])
+
+
+def _written(source: Source, at: Equation) -> str:
+    """What is written, and what may be meant."""
+    span = at.span
+    if span.path != source.path or span.line != span.end_line:
+        return ""
+    try:
+        text = source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return ""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
+        return ""
+    array, index = ast.unparse(node.value), node.slice.id
+    meant = f"{array}[np.arange(len({index})), {index}]"
+    return f"`{text}` takes whole rows; `{meant}` takes one element of each row"
