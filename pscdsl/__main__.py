@@ -8,7 +8,7 @@ if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] == [os.ge
     # the package and what it imports first: `python -P -m pscdsl`, or the command, does not.
     del sys.path[0]
 
-from pscdsl._src.cli import main
+from pscdsl._src.cli import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

@@ -292,6 +292,8 @@ class Outcome:
     exit_code: int
     fixed: str = ""
     """How many findings were fixed, in words."""
+    strict: bool = False
+    """Whether the summary names what is held when kernels run."""
 
 
 def render(
@@ -307,7 +309,8 @@ def render(
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
     rows = _types(result) if types else ""
-    last = f"{sentence(found, result.kernels, result.files, hidden, result.of_jax)}\n"
+    facts = (found, result.kernels, result.files, hidden, result.of_jax)
+    last = f"{sentence(*facts, result.held if outcome.strict else ())}\n"
     counts = terminal.render_statistics(found) if statistics else ""
     if name == "concise":
         return (counts if statistics else terminal.render_concise(found)) + rows
@@ -320,9 +323,7 @@ def render(
     if name == "github":
         return machine_readable.render_github(found) + rows + last
     if name == "json":
-        return machine_readable.render_json(
-            *(found, result.kernels, result.files, hidden, result.of_jax), counted=statistics
-        )
+        return machine_readable.render_json(*facts, result.held, counted=statistics)
     results = [machine_readable.Result(*each) for each in _numbered(outcome, hide_suppressed)]
     return machine_readable.render_sarif(
         results,
@@ -430,7 +431,10 @@ def once(arguments: argparse.Namespace) -> int:
     if nothing:
         _say("there is no kernel to check, which --strict does not accept")
     code = int(sorted_out.fails(strict=settings.strict) or stale or nothing)
-    outcome = Outcome(result, sorted_out, fingerprints, sources, bool(known.entries), code, fixed)
+    entries = bool(known.entries)
+    outcome = Outcome(
+        *(result, sorted_out, fingerprints, sources, entries, code, fixed), strict=settings.strict
+    )
     shown = render(
         settings.format,
         outcome,

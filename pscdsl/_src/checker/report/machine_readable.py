@@ -40,6 +40,7 @@ def render_json(
     files: int = 0,
     hidden: Hidden | None = None,
     of_jax: int = 0,
+    held: Sequence[str] = (),
     *,
     counted: bool = False,
 ) -> str:
@@ -61,6 +62,7 @@ def render_json(
             **asdict(hidden or Hidden()),
             "vouched": vouched(diagnostics),
             "of_jax": of_jax,
+            "held": list(held),
         },
     }
     if counted:

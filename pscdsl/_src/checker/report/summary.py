@@ -114,8 +114,9 @@ def sentence(
     files: int,
     hidden: Hidden | None = None,
     of_jax: int = 0,
+    held: Sequence[str] = (),
 ) -> str:
-    """How a check ends for people: what was found, and what was tried by examples alone."""
+    """How a check ends for people: what was found, tried by examples alone, or is held later."""
     counts = count(diagnostics)
     findings = ", ".join(_many(n, s.value) for s, n in counts.items() if n) or "no errors"
     unchecked = sum(kernel.status == "unchecked" for kernel in kernels)
@@ -123,6 +124,10 @@ def sentence(
     aside = _aside(hidden or Hidden(), len(vouched(diagnostics)))
     missing = f", {unchecked} not checked" if unchecked else ""
     last = [f"{checked}{missing}: {findings}{aside}", *_tried(kernels)]
+    if held:
+        names = ", ".join(f"`{name}`" for name in held[:_MOST_HELD])
+        more = f", {len(held) - _MOST_HELD} more" if len(held) > _MOST_HELD else ""
+        last.append(f"compared when kernels run: {names}{more}")
     if of_jax:
         were, called = ("uses jax was", "it") if of_jax == 1 else ("use jax were", "them")
         not_checked = f"{_many(of_jax, 'function')} that {were} not checked"
@@ -132,6 +137,8 @@ def sentence(
 
 _MOST_EXAMPLES = 6
 """So many kinds of examples are named one by one."""
+_MOST_HELD = 10
+"""So many captured names are."""
 
 
 def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:

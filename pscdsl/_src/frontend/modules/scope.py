@@ -36,7 +36,7 @@ from pscdsl._src.frontend.modules.known import (
     known_module,
     star_names,
 )
-from pscdsl._src.frontend.purity import COMPILERS, instead_of
+from pscdsl._src.frontend.purity import COMPILERS, instead_of, is_mutable
 from pscdsl._src.frontend.text.bindings import Binding, Bindings, Node, exported, same
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.transformations.derived import derived_kernel
@@ -105,6 +105,8 @@ class StaticModule:
         self._values: dict[str, Any] = {}
         self._evaluating: set[str] = set()
         self._admitted: set[str] = set()
+        self.held: set[str] = set()
+        """Names of what can be written, which is compared when kernels run."""
         self.findings: list[Diagnostic] = []
         self.asked: set[Question] = set()
         """The modules that were looked for because of what this one says."""
@@ -212,6 +214,8 @@ class StaticModule:
         if name not in self._admitted and not isinstance(value, External):
             self.guard.admit(self, name, value)
             self._admitted.add(name)
+            if is_mutable(value):
+                self.held.add(name)
         return value
 
     @property

@@ -121,7 +121,7 @@ class Locked:
         holders = gc.get_referrers(self.owner)
         holders += [each for each in self.holders if not gc.is_tracked(each)]
         for holder in holders:
-            if _holds_itself(type(holder)):
+            if _holds_itself(class_of(holder)):
                 known += [*map(id, gc.get_referents(holder))].count(id(self.owner))
         self.is_alone = sys.getrefcount(self.owner) - _counted_itself() == known
 

@@ -9,7 +9,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from pscdsl._src.frontend.text.source import FunctionNode, FunctionStatement, Source, targets
+from pscdsl._src.frontend.text.source import (
+    FunctionNode,
+    FunctionStatement,
+    Source,
+    children,
+    targets,
+)
 from pscdsl.typing.codes.purity import ResultLost
 from pscdsl.typing.python_containers import is_tuple
 
@@ -414,7 +420,7 @@ def assigned(node: ast.AST) -> Iterator[str]:
             if isinstance(inner, ast.NamedExpr):
                 yield inner.target.id
         return
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield from assigned(child)
 
 
@@ -466,7 +472,7 @@ class Uses:
         pending: list[ast.AST] = [source.tree]
         while pending:
             node = pending.pop()
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self.parents[child] = node
                 pending.append(child)
             self._note(node)
@@ -659,4 +665,4 @@ def _returns(node: ast.AST) -> bool:
         )
     if isinstance(node, FunctionNode | ast.ClassDef):
         return False
-    return any(_returns(child) for child in ast.iter_child_nodes(node))
+    return any(_returns(child) for child in children(node))
