@@ -60,6 +60,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may be written among the answers
+    gc.disable()
     serve(sys.stdin.buffer, answers)
 
 

@@ -71,6 +71,11 @@ _WRITING: Final = {
     **{f"bisect.{name}": (0, "a", _ARGUMENT) for name in "insort insort_left insort_right".split()},
 }
 """Functions that write an argument: its place, its name, and what has to be given."""
+_NAMES: Final = _ALL_METHODS.union(
+    (name.rpartition(".")[2] for name in _WRITING),
+    "__delattr__ __setattr__ at delattr delitem dict object patch setattr setitem shuffle".split(),
+)
+"""The last parts of the names of what writes."""
 _GENERATORS: Final = frozenset(
     "numpy.random.default_rng numpy.random.RandomState numpy.random.Generator random.Random".split()
 )
@@ -309,7 +314,7 @@ class _Index:
 
     def _call(self, node: ast.Call) -> None:
         function = node.func
-        if not isinstance(function, ast.Name | ast.Attribute):
+        if not isinstance(function, ast.Name | ast.Attribute) or not self._may_write(node):
             return
         refs = self._names.refs(function)
         for ref in refs:
@@ -324,6 +329,16 @@ class _Index:
                 self._kernel(ref, node)
         if isinstance(function, ast.Attribute):
             self._method(function, node)
+
+    def _may_write(self, node: ast.Call) -> bool:
+        """Whether a call may be one of those that are asked about, by the last part of its name."""
+        if not isinstance(node.func, ast.Attribute) or self._by_kernels:
+            return True
+        name = node.func.attr
+        ufunc = getattr(np, name, None)
+        if isinstance(ufunc, np.ufunc) and len(node.args) > ufunc.nin:
+            return True
+        return name in _NAMES or any(each.arg == "out" for each in node.keywords)
 
     def _of_library(self, name: str, node: ast.Call) -> None:
         """A call of a function of a library, by its full name."""
