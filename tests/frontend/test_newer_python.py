@@ -349,7 +349,7 @@ refused: error[PSC101]: `raising`, whose lazy import raises ValueError (here), h
 kernel
 refused: error[PSC101]: `nothing`, whose lazy import raises ImportError (cannot import name \
 'nothing' from 'helpers'
-refused: error[PSC206]: `C` may be bound anew by `main.C = 5.0`
+[ 0.  8. 16.]
 refused: error[PSC101]: `lazy_import object `proxy`` has no meaning in a kernel
 """
 
