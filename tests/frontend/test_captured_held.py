@@ -214,3 +214,49 @@ def test_what_is_too_large_to_be_compared_is_refused(tmp_path: Path) -> None:
         with pytest.raises(psc.CheckError, match=rf"PSC954.*`{name}`"):
             kernel(X)
     assert module.constant(X).tolist() == [1, 1, 1]
+
+
+MEMBERS = """
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+
+class Seen:
+    calls = []
+    scale = [2.0]
+
+    @staticmethod
+    def scaled(x):
+        return x * 3.0
+
+
+@psc.kernel
+def member(x: f32["3"]) -> f32["3"]:
+    return x * Seen.scale[0]
+
+
+@psc.kernel
+def method(x: f32["3"]) -> f32["3"]:
+    return Seen.scaled(x)
+"""
+
+
+def test_members_that_no_kernel_reads_are_not_compared(tmp_path: Path) -> None:
+    path = tmp_path / "members.py"
+    path.write_text(MEMBERS, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("members", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["members"] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        for _ in range(2):
+            assert module.member(X).tolist() == [2, 2, 2]
+            assert module.method(X).tolist() == [3, 3, 3]
+            module.Seen.calls.append(1)
+        module.Seen.scale[0] = 5.0
+        with pytest.raises(psc.CheckError, match=r"PSC917.*`Seen.scale`"):
+            module.member(X)
+    finally:
+        del sys.modules["members"]

@@ -7,7 +7,7 @@ from enum import Enum
 from operator import itemgetter
 from typing import Any, Final
 
-from pscdsl._src.frontend.modules.snapshots import Absent, Snapshot, class_of
+from pscdsl._src.frontend.modules.snapshots import Absent, Part, Snapshot, class_of
 from pscdsl._src.frontend.text.code_texts import is_outside
 
 _DESCRIPTORS: Final = (types.GetSetDescriptorType, types.MemberDescriptorType)
@@ -50,7 +50,12 @@ def add_class(snapshot: Snapshot, cls: type[Any]) -> None:
 def _add_members(snapshot: Snapshot, cls: type[Any]) -> None:
     held = dict(vars(cls))
     names = [name for name in held if name not in _BY_PYTHON]
-    snapshot.attributes(cls.__name__, vars(cls), names, itemgetter, is_class=True)
+    if names:
+        keys = tuple(names if len(names) > 1 else names * 2)  # of one, a getter gives no tuple
+        found = [held[key] for key in keys]
+        snapshot.parts.append(Part(itemgetter(*keys), vars(cls), found, cls.__name__, keys))
+    for name in names:
+        snapshot.add_member(f"{cls.__name__}.{name}", held[name])
     for name in ("__init__", "__new__"):  # of which dataclasses and named tuples keep defaults
         function = getattr(held.get(name), "__func__", held.get(name))
         if isinstance(function, types.FunctionType) and function.__defaults__:

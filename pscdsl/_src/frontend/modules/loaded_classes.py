@@ -398,12 +398,10 @@ def _number(cls: type[Any]) -> int:
 def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
     """What refuses attributes of the class that its text writes."""
     trace: Any = getattr(loaded.scope, "trace", None)
-    refused: Mapping[str, Exception] = {} if trace is None else trace.snapshot.refused
 
     def guard(name: str, value: Any) -> None:
-        problem = refused.get(f"{loaded.cls.__name__}.{name}")
-        if problem is not None:
-            raise problem
+        if trace is not None:
+            trace.member(loaded.cls, name)
         if loaded.statement is not None:
             loaded.scope.guard.of_class(*loaded.statement, name, value)
 

@@ -216,8 +216,8 @@ class Snapshot:
         """Lists, dicts and sets among the owners, whose lengths are compared."""
         self.arrays: list[HeldArray] = []
         self.absent: list[Absent] = []
-        self.refused: dict[str, Exception] = {}
-        """Members of a class that cannot be compared, if one of them is read."""
+        self.members: dict[str, Snapshot | Exception] = {}
+        """What the members of a class hold, or why that cannot be compared, until one is read."""
         self._seen: dict[int, object] = {}
         self._items = 0
 
@@ -238,31 +238,36 @@ class Snapshot:
             self._seen[id(value)] = value
             self._object(name, kind, value)
 
-    def attributes(
-        self,
-        name: str,
-        owner: Any,
-        names: Iterable[str],
-        get: Any = attrgetter,
-        *,
-        is_class: bool = False,
-    ) -> None:
-        """Take attributes, or items by their names, which are there.
+    def add_member(self, name: str, value: Any) -> None:
+        """Take what a member of a class holds, as soon as it is read: see `read_member`."""
+        inner = self.members[name] = Snapshot()
+        try:
+            inner.add(name, value)
+        except Exception as problem:
+            self.members[name] = problem
 
-        Of a class all members are taken, also those that no kernel reads: see `refused`.
-        """
+    def read_member(self, name: str) -> None:
+        """Compare what a member held when the class was read, from now on."""
+        inner = self.members.pop(name, None)
+        if isinstance(inner, Exception):
+            self.members[name] = inner
+            raise inner
+        if inner is not None:
+            self.parts += inner.parts
+            self.containers += inner.containers
+            self.arrays += inner.arrays
+
+    def attributes(
+        self, name: str, owner: Any, names: Iterable[str], get: Any = attrgetter
+    ) -> None:
+        """Take attributes, or items by their names, which are there, with all that they hold."""
         keys = tuple(names)
         if keys:
             pair = keys if len(keys) > 1 else keys * 2  # of one, getters give no tuple
             getter = get(*pair)
             self.parts.append(Part(getter, owner, [*getter(owner)], name, pair))
             for key, value in zip(keys, getter(owner), strict=False):
-                try:
-                    self.add(f"{name}.{key}", value, owner)
-                except Exception as problem:
-                    if not is_class:
-                        raise
-                    self.refused[f"{name}.{key}"] = problem
+                self.add(f"{name}.{key}", value, owner)
 
     def _container(self, name: str, value: Any) -> None:
         self._items += len(value)

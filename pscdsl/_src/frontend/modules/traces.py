@@ -60,6 +60,8 @@ CAPTURED: Final = "^"
 """What the names begin with that a function captures."""
 DEFAULTS: Final = "()"
 """What stands for the defaults of a function among names."""
+MEMBER: Final = "."
+"""What the names begin with that a class holds."""
 CODE: Final = "{}"
 """What stands for the code of a function among names."""
 ANNOTATIONS: Final = "->"
@@ -155,6 +157,11 @@ class Trace:
         plain = type(array) is np.ndarray and not array.dtype.hasobject
         return lock(array).constant if plain and not self.anew else array
 
+    def member(self, cls: type[Any], name: str) -> None:
+        """A member of the class that is the root is read now."""
+        self.snapshot.read_member(f"{cls.__name__}.{name}")
+        self._found(cls, name, f"{MEMBER}{name}", vars(cls).get(name, MISSING))
+
     def captured(self, owner: Any, name: str, found: Any) -> None:
         """What a function captures under a name is read now."""
         self._found(owner, name, f"{CAPTURED}{name}", found)
@@ -199,7 +206,8 @@ class Trace:
     def _see(self, owner: Any, event: str, found: Any) -> None:
         if not self.annotating and (id(owner), event) not in self.lookups:
             self.lookups[id(owner), event] = (owner, found)
-            if not self.anew and found is not MISSING and not stands_outside(owner, found):
+            held = found is MISSING or event.startswith(MEMBER) or stands_outside(owner, found)
+            if not self.anew and not held:
                 if event == DEFAULTS and getattr(self.root, "__wrapped__", None) is owner:
                     defaults, by_name = found  # nobody else has the function of the kernel itself
                     found = (*(defaults or ()), *(by_name or {}).values())
@@ -252,6 +260,10 @@ class Trace:
             self.led_to(owner)
         elif name == ANNOTATIONS:
             self.annotated(owner)
+        elif name.startswith(MEMBER):
+            if not isinstance(owner, type):
+                raise Opaque("something else than was looked at before")
+            self.member(owner, name.removeprefix(MEMBER))
         elif of_function:
             name = name.removeprefix(CAPTURED)
             self.captured(owner, name, captured_by(owner).get(name, MISSING))
@@ -270,6 +282,8 @@ def _looked_up(owner: Any, event: str) -> Any:
         return owner.__defaults__, owner.__kwdefaults__
     if event == ANNOTATIONS:
         return _annotations(owner)
+    if event.startswith(MEMBER):
+        return vars(owner).get(event.removeprefix(MEMBER), MISSING)
     if event.startswith(CAPTURED):
         return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
     try:
@@ -302,7 +316,7 @@ def stands_outside(owner: Any, found: Any) -> bool:
 
 def shown_event(owner: Any, event: str) -> str:
     """How messages name what was looked up."""
-    name = event.removeprefix(CAPTURED)
+    name = event.removeprefix(CAPTURED).removeprefix(MEMBER)
     return name if name.isidentifier() else str(getattr(owner, "__name__", name))
 
 
