@@ -283,7 +283,8 @@ def _looked_up(owner: Any, event: str) -> Any:
     if event == ANNOTATIONS:
         return _annotations(owner)
     if event.startswith(MEMBER):
-        return vars(owner).get(event.removeprefix(MEMBER), MISSING)
+        members: Mapping[str, Any] = vars(owner)
+        return members.get(event.removeprefix(MEMBER), MISSING)
     if event.startswith(CAPTURED):
         return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
     try:
