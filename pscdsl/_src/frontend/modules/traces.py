@@ -283,8 +283,7 @@ def _looked_up(owner: Any, event: str) -> Any:
     if event == ANNOTATIONS:
         return _annotations(owner)
     if event.startswith(MEMBER):
-        members: Mapping[str, Any] = vars(owner)
-        return members.get(event.removeprefix(MEMBER), MISSING)
+        return cast("Mapping[str, Any]", vars(owner)).get(event.removeprefix(MEMBER), MISSING)
     if event.startswith(CAPTURED):
         return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
     try:
