@@ -59,6 +59,8 @@ from pscdsl.typing.signatures import (
 )
 
 Status = Literal["ok", "error", "unchecked"]
+Seen = Callable[[str, Definition], None]
+"""Receives each kernel that was checked, with its name in the module."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +124,14 @@ def check_paths(
         return summary([check_file(files, path)[0] for path in files.given])
 
 
-def check_file(files: Files, path: str) -> tuple[CheckResult, Project]:
+def check_file(files: Files, path: str, seen: Seen | None = None) -> tuple[CheckResult, Project]:
     """Check one of the files; also the modules that were read for it.
 
     What is found depends on nothing but these files: not on which of them were checked before.
     """
     project = Project(files=files)
     try:
-        return check_module(project.at(path)), project
+        return check_module(project.at(path), seen), project
     except Failure as failure:
         return CheckResult(failure.diagnostics, (), 1), project
     except Exception as error:
@@ -167,8 +169,9 @@ def quiet() -> Generator[None]:
 
 
 @quiet()
-def check_module(module: StaticModule) -> CheckResult:
+def check_module(module: StaticModule, seen: Seen | None = None) -> CheckResult:
     """Check every kernel of a module; no comment silences anything yet."""
+    seen = seen or (lambda name, definition: None)
     examined: set[tuple[str, int]] = set()
     diagnostics: list[Diagnostic] = []
     kernels: list[KernelReport] = []
@@ -182,6 +185,7 @@ def check_module(module: StaticModule) -> CheckResult:
         if (made_at := definition.written_at) is not None:
             places.append(made_at)
         found, status = check_definition(definition)
+        seen(name, definition)
         entered |= definition.entered
         diagnostics.extend(each.replaced(kernel=name) for each in found)
         revealed.extend(each.replaced(kernel=name) for each in definition.revealed)
@@ -206,6 +210,7 @@ def check_module(module: StaticModule) -> CheckResult:
         examples: tuple[str, ...] = ()
         loops: tuple[tuple[int, int, str], ...] = ()
         if made is not None:
+            seen(each.name, made)
             entered |= made.entered
             loops = _loops(made)
             place, signature, examples = made.name_place, shown(made), _examples(made)

@@ -238,15 +238,26 @@ class Files:
         self._words_of: dict[str, frozenset[str]] = {}
         self._texts: dict[str, str] = {}
 
-    def changed(self, contents: Mapping[str, bytes]) -> Files:
-        """The same files with other contents in some; nothing is written."""
-        other = Files(self.given, self.roots, self.bounds)
+    def knows(self, path: str) -> bool:
+        """Whether a file is among those that are given, or was read."""
+        return path in self._data or path in self.given
+
+    def changed(self, contents: Mapping[str, bytes], reread: Iterable[str] = ()) -> Files:
+        """The same files with other contents in some; nothing is written.
+
+        Those to be read again are taken as they are on disk now.
+        """
+        other = Files((), self.roots, self.bounds)
+        other.given = self.given  # whose roots are known
         other.finder = self.finder
         other._data = {**self._data, **contents}
-        other._sources = {k: v for k, v in self._sources.items() if k not in contents}
-        other._imports = {k: v for k, v in self._imports.items() if k not in contents}
-        other._words_of = {k: v for k, v in self._words_of.items() if k not in contents}
-        other._texts = {k: v for k, v in self._texts.items() if k not in contents}
+        for path in reread:
+            other._data.pop(path, None)
+        stale = {*contents, *reread}
+        other._sources = {k: v for k, v in self._sources.items() if k not in stale}
+        other._imports = {k: v for k, v in self._imports.items() if k not in stale}
+        other._words_of = {k: v for k, v in self._words_of.items() if k not in stale}
+        other._texts = {k: v for k, v in self._texts.items() if k not in stale}
         return other
 
     def data(self, path: str) -> bytes:
