@@ -63,8 +63,8 @@ class Documents:
         for path, cells in self.cells.items():
             if uri in cells:
                 return path
-        path = to_fs_path(uri) if uri.startswith("file:") else None
-        return None if path is None else resolved(path)
+        found = to_fs_path(uri) if uri.startswith("file:") else None
+        return None if found is None else resolved(found)
 
     def shown(self, uri: str) -> str | None:
         """The path by which findings name the text that a URI stands for."""

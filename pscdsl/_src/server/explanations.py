@@ -35,7 +35,8 @@ class Explanations:
                 path.write_text(page(kind), encoding="utf-8")
         except OSError:  # there is no room, or no folder for such files
             return None
-        return from_fs_path(str(path))
+        uri: str | None = from_fs_path(str(path))
+        return uri
 
 
 def kind_of(code: str) -> type[Diagnostic] | None:

@@ -17,7 +17,6 @@ from pscdsl._src.server.documents import Place
 from pscdsl._src.server.explanations import CODE, first_paragraph, kind_of
 from pscdsl._src.server.workspace import Checked, Kernel
 from pscdsl._src.transforms.simplify import simplify
-from pscdsl.typing.array_types import leaves
 from pscdsl.typing.diagnostics import Failure, Span, plainly
 
 _MOST = 3
@@ -250,9 +249,9 @@ def hints(checked: Checked, path: str) -> Iterator[Hint]:
         node = definition.closure.node
         if definition.source is source and isinstance(node, FunctionStatement):
             found = result(definition) if node.returns is None else None
-            end = _end_of_parameters(source, node)
-            if found is not None and end is not None and end.path == path:
-                yield _hint(end, f" -> {found}")
+            behind = _end_of_parameters(source, node)
+            if found is not None and behind is not None and behind.path == path:
+                yield _hint(behind, f" -> {found}")
 
 
 def _hint(place: Place, text: str) -> Hint:
@@ -283,8 +282,3 @@ def lenses(checked: Checked, path: str) -> Iterator[tuple[Span, Kernel]]:
         span = definition.name_place
         if span.path == path:
             yield replace(span, end_line=span.line, end_column=span.column), (name, definition)
-
-
-def has_arrays(program: Function) -> bool:
-    """Whether a program gives arrays."""
-    return program.result is not None and any(True for _ in leaves(program.result))

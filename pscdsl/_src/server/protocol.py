@@ -42,7 +42,7 @@ class Server(LanguageServer):
         cells = types.NotebookDocumentFilterWithCells(
             notebook="*", cells=[types.NotebookCellLanguage(language="python")]
         )
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
             "pscdsl",
             version,
             notebook_document_sync=types.NotebookDocumentSyncOptions(notebook_selector=[cells]),

@@ -22,15 +22,17 @@ _MEASURES = frozenset("flops bytes arguments results peak memory gradient".split
 
 
 def occurrences(source: Source, place: Place) -> tuple[str, list[Span]] | None:
-    """The name of a size at a place, and all of its places in the same kernel, in order."""
+    """The name of a size at a place, and all of its places in the same kernel.
+
+    Those in annotations come first, in order.
+    """
     for scope in _scopes(source):
         if place.within(source.span(scope)):
             found = list(_in_scope(source, scope))
             name = next((name for name, span in found if place.within(span)), None)
             if name is not None:
-                own = {span for each, span in found if each == name}
-                own.update(_uses(source, scope, name))
-                return name, sorted(own, key=lambda span: (span.line, span.column))
+                own = [*(span for each, span in found if each == name), *_uses(source, scope, name)]
+                return name, [*dict.fromkeys(own)]
     return None
 
 
@@ -48,7 +50,7 @@ def _scopes(source: Source) -> Iterator[ast.stmt]:
 
 def _in_scope(source: Source, scope: ast.stmt) -> Iterator[tuple[str, Span]]:
     """The names of sizes in annotations and budgets."""
-    for annotation in _annotations(scope):
+    for annotation in sorted(_annotations(scope), key=lambda node: (node.lineno, node.col_offset)):
         for node in ast.walk(annotation):
             if isinstance(node, ast.Subscript) and not _is_literal(node.value):
                 items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

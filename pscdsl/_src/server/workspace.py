@@ -94,10 +94,12 @@ class Area:
             known = replace(known, files=self.files)
         else:
             kernels: list[Kernel] = []
+
+            def seen(name: str, definition: Definition) -> None:
+                kernels.append((name, definition))
+
             with deep_stack():
-                result, project = check_file(
-                    self.files, path, lambda *kernel: kernels.append(kernel)
-                )
+                result, project = check_file(self.files, path, seen)
                 reads = reads_of(project, path)
             known = Checked(self.files, path, result, reads, tuple(kernels))
         self.results[path] = known
@@ -123,12 +125,12 @@ class Workspace:
         self,
         folders: Iterable[str] = (),
         layer: Layer | None = None,
-        say: Callable[[str], None] | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.folders = tuple(map(resolved, folders))
         self.layer = layer or Layer()
         """The codes that the editor's settings choose, on top of the project's."""
-        self.say = say or (lambda text: None)
+        self.say = say
         """Receives what the user is to be told."""
         self.buffers: dict[str, bytes] = {}
         """What the editor has open, by real path; `areas` have the same texts."""
