@@ -31,7 +31,7 @@ from pscdsl._src.frontend.text.display import (
     split_cell,
 )
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.server.edits import changed
+from pscdsl._src.server.edits import Edits
 from pscdsl._src.support.paths import Refused, inside, resolved
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
@@ -84,6 +84,7 @@ class Area:
     files: Files
     opened: dict[str, None] = field(default_factory=dict[str, None])
     results: dict[str, Checked] = field(default_factory=dict[str, Checked])
+    edits: Edits = field(default_factory=Edits)
 
     def check(self, path: str) -> Checked:
         """What is found in a file; what was found before, if the check would read the same."""
@@ -200,11 +201,11 @@ class Workspace:
             own = {path: data for path, data in contents.items() if area.files.knows(path)}
             stale = [path for path in reread if area.files.knows(path)]
             if own or stale:
-                area.files = changed(area.files, own, stale)
+                area.files = area.edits.changed(area.files, own, stale)
 
     def _renew(self, area: Area) -> None:
         """Look again which files there are."""
-        area.files = self._files(area.settings, area.opened)
+        area.files, area.edits = self._files(area.settings, area.opened), Edits()
 
     # What is known.
 
