@@ -37,8 +37,6 @@ class Typed:
     name: str
     span: Span
     type: str
-    node: ast.Name
-    kernel: Definition
 
 
 def typed_names(checked: Checked) -> list[Typed]:
@@ -55,7 +53,7 @@ def typed_names(checked: Checked) -> list[Typed]:
             if 0 < len(texts) <= _MOST:
                 span = sources[node].span(node)
                 text = " | ".join(texts)
-                found.setdefault(span, Typed(node.id, span, text, node, definition))
+                found.setdefault(span, Typed(node.id, span, text))
     return sorted(found.values(), key=lambda each: (each.span.line, each.span.column))
 
 
@@ -192,7 +190,7 @@ def _of_name(checked: Checked, source: Source, place: Place, name: str) -> str |
         if before:
             return f"```python\n{name}: {(last or before[:1])[-1].type}\n```"
         for _, definition in checked.kernels:
-            if definition.closure.node is function:
+            if definition.span == inside:
                 text = _parameter(definition, name)
                 if text is not None:
                     return text
@@ -240,16 +238,20 @@ def hints(checked: Checked, path: str) -> Iterator[Hint]:
     source = checked.source
     if source is None:
         return
-    annotated = {node.target for node in ast.walk(source.tree) if isinstance(node, ast.AnnAssign)}
+    annotated = {
+        source.span(node.target)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.AnnAssign)
+    }
     for each in typed_names(checked):
-        if each.span.path == path and each.node not in annotated:
+        if each.span.path == path and each.span not in annotated:
             end = Place(path, each.span.end_line, each.span.end_column)
             yield _hint(end, f": {each.type}")
     for _, definition in checked.kernels:
         node = definition.closure.node
-        if definition.source is source and isinstance(node, FunctionStatement):
+        if definition.source.path == source.path and isinstance(node, FunctionStatement):
             found = result(definition) if node.returns is None else None
-            behind = _end_of_parameters(source, node)
+            behind = _end_of_parameters(definition.source, node)
             if found is not None and behind is not None and behind.path == path:
                 yield _hint(behind, f" -> {found}")
 

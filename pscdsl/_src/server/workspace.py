@@ -14,7 +14,7 @@ from functools import cached_property
 
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints, triage
-from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
+from pscdsl._src.checker.check import CheckResult, Held, check_file, deep_stack, summary
 from pscdsl._src.checker.configuration import Settings, find_settings, possible_files
 from pscdsl._src.checker.fixing import fix_file, with_confirmed
 from pscdsl._src.checker.result_store import Reads, reads_of
@@ -31,7 +31,7 @@ from pscdsl._src.frontend.text.display import (
     split_cell,
 )
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.server.edits import Edits
+from pscdsl._src.server.edits import Edits, both, unaffected
 from pscdsl._src.support.paths import Refused, inside, resolved
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
@@ -48,7 +48,12 @@ class Checked:
     result: CheckResult
     """Comments are not applied yet."""
     reads: Reads
-    kernels: tuple[Kernel, ...]
+    held: tuple[tuple[str, Held], ...]
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that were checked, by name."""
+        return tuple((name, each.definition) for name, each in self.held)
 
     @property
     def source(self) -> Source | None:
@@ -94,15 +99,18 @@ class Area:
         if known is not None and known.reads.hold(self.files):
             known = replace(known, files=self.files)
         else:
-            kernels: list[Kernel] = []
+            held: list[tuple[str, Held]] = []
 
-            def seen(name: str, definition: Definition) -> None:
-                kernels.append((name, definition))
+            def seen(name: str, each: Held) -> None:
+                held.append((name, each))
 
+            same = {} if known is None else unaffected(known, self.files)
+            before = known.reads if known is not None and same else Reads((), (), ())
+            files = [each for each, _ in before.contents]
             with deep_stack():
-                result, project = check_file(self.files, path, seen)
-                reads = reads_of(project, path)
-            known = Checked(self.files, path, result, reads, tuple(kernels))
+                result, project = check_file(self.files, path, seen, same, files)
+                reads = both(reads_of(project, path), before)
+            known = Checked(self.files, path, result, reads, tuple(held))
         self.results[path] = known
         return known
 
