@@ -1,4 +1,4 @@
-"""The files of a check after an edit: what is known of the other files is kept.
+"""The files of a check after an edit: what stays known of the other files.
 
 What a file writes is looked up by its own text and by what the names that it imports stand for.
 The body of a function says nothing of the latter, unless it declares names global.  So while edits

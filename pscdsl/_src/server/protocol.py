@@ -1,4 +1,4 @@
-"""The protocol: what the editor says and asks, and what it is told.
+"""The protocol: requests and notifications, and what is answered and sent.
 
 Everything runs in the event loop.  A check is the longest that it is busy without looking at what
 has come in: texts that change meanwhile make what would be checked next superfluous.

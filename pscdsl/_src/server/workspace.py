@@ -140,7 +140,7 @@ class Workspace:
         self.layer = layer or Layer()
         """The codes that the editor's settings choose, on top of the project's."""
         self.say = say
-        """Receives what the user is to be told."""
+        """Receives messages for the user."""
         self.buffers: dict[str, bytes] = {}
         """What the editor has open, by real path; `areas` have the same texts."""
         self._areas: dict[str, Area] = {}
