@@ -52,6 +52,7 @@ class Server(LanguageServer):
         self.explanations = Explanations()
         self._sent: dict[str, list[types.Diagnostic]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._is_settled = False
 
     def begin(self, params: types.InitializeParams) -> None:
         """Take the folders and the settings that the editor names."""
@@ -128,6 +129,9 @@ class Server(LanguageServer):
             self.tell(traceback.format_exc())
         await asyncio.sleep(_IDLE)
         gc.collect()
+        if not self._is_settled:
+            gc.freeze()  # the project's trees stay, and are not gone through again
+            self._is_settled = True
 
     def publish(self) -> None:
         """Send what has changed of what is reported."""

@@ -258,7 +258,24 @@ class Files:
         other._imports = {k: v for k, v in self._imports.items() if k not in stale}
         other._words_of = {k: v for k, v in self._words_of.items() if k not in stale}
         other._texts = {k: v for k, v in self._texts.items() if k not in stale}
+        if all(other._imported_by(path) == self._imported_by(path) for path in stale):
+            other._all = self._all
+            if "_words" in vars(self):
+                other._words = other._reindexed(self, stale)
         return other
+
+    def _reindexed(self, before: Files, stale: Iterable[str]) -> dict[str, list[str]]:
+        """The files in which each word occurs, by what is known of the same files before."""
+        found = dict(before._words)
+        order = {path: place for place, path in enumerate(self.all())}
+        for path in order.keys() & set(stale):
+            old = before._words_of.get(path, frozenset())
+            new = self._words_of[path] = _words(self.searched(path))
+            for word in old - new:
+                found[word] = [each for each in found[word] if each != path]
+            for word in new - old:
+                found[word] = sorted((*found.get(word, ()), path), key=order.__getitem__)
+        return found
 
     def data(self, path: str) -> bytes:
         """The content of a file; a Failure if it cannot be read."""
