@@ -204,7 +204,7 @@ def test_other_places_are_related(tmp_path: Path) -> None:
     run(session())
 
 
-def test_settings_suppressions_and_baselines_count(tmp_path: Path) -> None:
+def test_settings_and_suppressions_count(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         '[tool.pscdsl]\nper-file-ignores = {"a.py" = ["PSC3"]}'
     )
