@@ -7,10 +7,11 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -59,6 +60,19 @@ from pscdsl.typing.signatures import (
 )
 
 Status = Literal["ok", "error", "unchecked"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A kernel that was checked, and what was found of it."""
+
+    definition: Definition
+    found: Sequence[Diagnostic]
+    status: Status
+
+
+Seen = Callable[[str, Held], None]
+"""Receives each kernel that was checked, with its name in the module."""
 
 
 @dataclass(frozen=True)
@@ -124,14 +138,24 @@ def check_paths(
         return summary([check_file(files, path)[0] for path in files.given])
 
 
-def check_file(files: Files, path: str) -> tuple[CheckResult, Project]:
+def check_file(
+    files: Files,
+    path: str,
+    seen: Seen | None = None,
+    known: Mapping[str, Held] = MappingProxyType({}),
+    read: Iterable[str] = (),
+) -> tuple[CheckResult, Project]:
     """Check one of the files; also the modules that were read for it.
 
     What is found depends on nothing but these files: not on which of them were checked before.
+    `known` has kernels of the module of which the same would be found, and `read` the files that
+    were read for them.
     """
     project = Project(files=files)
     try:
-        return check_module(project.at(path)), project
+        for each in read:
+            project.at(each)
+        return check_module(project.at(path), seen, known), project
     except Failure as failure:
         return CheckResult(failure.diagnostics, (), 1), project
     except Exception as error:
@@ -169,8 +193,11 @@ def quiet() -> Generator[None]:
 
 
 @quiet()
-def check_module(module: StaticModule) -> CheckResult:
-    """Check every kernel of a module; no comment silences anything yet."""
+def check_module(
+    module: StaticModule, seen: Seen | None = None, known: Mapping[str, Held] = MappingProxyType({})
+) -> CheckResult:
+    """Check every kernel of a module but those known; no comment silences anything yet."""
+    seen = seen or (lambda name, held: None)
     examined: set[tuple[str, int]] = set()
     diagnostics: list[Diagnostic] = []
     kernels: list[KernelReport] = []
@@ -183,7 +210,11 @@ def check_module(module: StaticModule) -> CheckResult:
         checked.add(definition.closure.node)
         if (made_at := definition.written_at) is not None:
             places.append(made_at)
-        found, status = check_definition(definition)
+        held = known.get(name)
+        if held is None:
+            held = Held(definition, *check_definition(definition))
+        seen(name, held)
+        definition, found, status = held.definition, held.found, held.status
         entered |= definition.entered
         diagnostics.extend(each.replaced(kernel=name) for each in found)
         revealed.extend(each.replaced(kernel=name) for each in definition.revealed)
@@ -208,6 +239,7 @@ def check_module(module: StaticModule) -> CheckResult:
         examples: tuple[str, ...] = ()
         loops: tuple[tuple[int, int, str], ...] = ()
         if made is not None:
+            seen(each.name, Held(made, found, status))
             entered |= made.entered
             loops = _loops(made)
             place, signature, examples = made.name_place, shown(made), _examples(made)
@@ -225,8 +257,10 @@ def check_module(module: StaticModule) -> CheckResult:
     if diagnostics:
         from pscdsl._src.frontend.fixes import with_fixes  # what is right needs none
 
-        known = (module, *module.project.by_path.values())
-        diagnostics = with_fixes(diagnostics, {each.source.path: each.source for each in known}.get)
+        modules = (module, *module.project.by_path.values())
+        diagnostics = with_fixes(
+            diagnostics, {each.source.path: each.source for each in modules}.get
+        )
     unfinished = {split_cell(kernel.path)[0] for kernel in kernels if kernel.status != "ok"}
     return CheckResult(
         (*diagnostics, *_merged(revealed)),

@@ -102,6 +102,11 @@ def fix_all(
     return _Run(files, may_change, wanted, unsafe).fixed()
 
 
+def fix_file(files: Files, path: str, result: CheckResult, wanted: Wanted) -> Fixed:
+    """Make the safe fixes of what was found in a file, by checks of this file alone."""
+    return _Run(files, (path,), wanted, False, {path: result}).fixed()
+
+
 def with_confirmed(files: Files, path: str, result: CheckResult) -> CheckResult:
     """What is found in a file, with those fixes alone that a check of the fixed file confirms."""
     asked = {_said(finding) for finding in result.diagnostics if finding.fixes}

@@ -341,8 +341,17 @@ def _completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=" or ".join(SHELLS))
 
 
+def _server(parser: argparse.ArgumentParser) -> None:
+    """Serve an editor over standard input and output, by the Language Server Protocol.
+
+    Editors start it; `docs/how-to/editors.md` says how.  It needs pygls: pip install 'pscdsl[lsp]'
+    """
+    parser.add_argument("--stdio", action="store_true", help="what it does anyway")
+
+
 PARSERS: Final = {
     "check": _check,
+    "server": _server,
     "discover": _discover,
     "explain": _explain,
     "ir": _ir,

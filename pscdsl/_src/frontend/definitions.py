@@ -140,6 +140,8 @@ class Definition:
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
         self._linted: dict[Choice, tuple[Diagnostic, ...]] = {}
         self.revealed: list[RevealedType] = []
+        self.assigned: list[Mapping[Any, Any]] = []
+        """What names were bound to in each elaboration; see `Program.assigned`."""
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
         self.loops: dict[tuple[str, int, int], dict[str, None]] = {}
@@ -359,6 +361,7 @@ class Definition:
         made = copy(self)
         made._signature = signature
         made.revealed, made.entered, made.loops, made.steps = [], set(), {}, 0
+        made.assigned = []
         made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
         made._numbers, made._inherited, made._counting = {}, {}, set()
         made._shows_arguments = set()
@@ -448,7 +451,7 @@ class Definition:
         decided: dict[Site, DType] = {}
         while True:
             loops = {place: {**texts} for place, texts in self.loops.items()}
-            revealed = len(self.revealed)
+            revealed, assigned = len(self.revealed), len(self.assigned)
             found: Mapping[Site, DType]
             program = Program(facts, self.default_dtypes(choice), decided)
             try:
@@ -468,6 +471,7 @@ class Definition:
             decided.update(found)  # each site once
             self.loops = loops
             del self.revealed[revealed:]
+            del self.assigned[assigned:]
 
     def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
         """The dtypes where nothing decides, by the signature; `float` has 64 bits there."""
@@ -532,6 +536,7 @@ class Definition:
             self.steps += session.steps
             self.counters.update(program.counters.values())
             self.revealed.extend(program.revealed)
+            self.assigned.append(program.assigned)
             self.entered |= session.entered
             for place, text in session.loops.items():
                 self.loops.setdefault((place.path, place.line, place.column), {})[text] = None

@@ -116,6 +116,8 @@ class Program:
         """Lines and types that `reveal_type` was asked for."""
         self.names: dict[Var, str] = {}
         """What the code called variables first."""
+        self.assigned: dict[object, tuple[object, object]] = {}
+        """Where the code bound names: by target, its source and the last value."""
         self.origins: dict[Equation, Origin] = {}
         """What derivatives and batches were made of, by their first equations."""
         self.return_span: Span | None = None

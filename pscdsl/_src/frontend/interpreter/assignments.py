@@ -73,7 +73,9 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
         if frame.program is not None:
             value = own(frame.session, value, Frozen(UNFOLLOWED))
             adopt_all(frame.session, value, Frozen("this call did not make"))
-            frame.program.named(target.id, value.seen() if isinstance(value, Located) else value)
+            seen = value.seen() if isinstance(value, Located) else value
+            frame.program.named(target.id, seen)
+            frame.program.assigned[target] = frame.source, seen
         frame.names[target.id] = value
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(frame, target, value)

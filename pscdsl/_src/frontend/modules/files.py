@@ -239,16 +239,44 @@ class Files:
         self._words_of: dict[str, frozenset[str]] = {}
         self._texts: dict[str, str] = {}
 
-    def changed(self, contents: Mapping[str, bytes]) -> Files:
-        """The same files with other contents in some; nothing is written."""
-        other = Files(self.given, self.roots, self.bounds)
+    def knows(self, path: str) -> bool:
+        """Whether a file is among those that are given, or was read."""
+        return path in self._data or path in self.given
+
+    def changed(self, contents: Mapping[str, bytes], reread: Iterable[str] = ()) -> Files:
+        """The same files with other contents in some; nothing is written.
+
+        Those to be read again are taken as they are on disk now.
+        """
+        other = Files((), self.roots, self.bounds)
+        other.given = self.given  # whose roots are known
         other.finder = self.finder
         other._data = {**self._data, **contents}
-        other._sources = {k: v for k, v in self._sources.items() if k not in contents}
-        other._imports = {k: v for k, v in self._imports.items() if k not in contents}
-        other._words_of = {k: v for k, v in self._words_of.items() if k not in contents}
-        other._texts = {k: v for k, v in self._texts.items() if k not in contents}
+        for path in reread:
+            other._data.pop(path, None)
+        stale = {*contents, *reread}
+        other._sources = {k: v for k, v in self._sources.items() if k not in stale}
+        other._imports = {k: v for k, v in self._imports.items() if k not in stale}
+        other._words_of = {k: v for k, v in self._words_of.items() if k not in stale}
+        other._texts = {k: v for k, v in self._texts.items() if k not in stale}
+        if all(other._imported_by(path) == self._imported_by(path) for path in stale):
+            other._all = self._all
+            if "_words" in vars(self):
+                other._words = other._reindexed(self, stale)
         return other
+
+    def _reindexed(self, before: Files, stale: Iterable[str]) -> dict[str, list[str]]:
+        """The files in which each word occurs, by what is known of the same files before."""
+        found = dict(before._words)
+        order = {path: place for place, path in enumerate(self.all())}
+        for path in order.keys() & set(stale):
+            old = before._words_of.get(path, frozenset())
+            new = self._words_of[path] = _words(self.searched(path))
+            for word in old - new:
+                found[word] = [each for each in found[word] if each != path]
+            for word in new - old:
+                found[word] = sorted((*found.get(word, ()), path), key=order.__getitem__)
+        return found
 
     def data(self, path: str) -> bytes:
         """The content of a file; a Failure if it cannot be read."""

@@ -1,0 +1,139 @@
+"""Places as the protocol names them: URIs, and positions in code units."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+
+from lsprotocol import types
+from pygls.uris import from_fs_path, to_fs_path
+
+from pscdsl._src.frontend.text.display import (
+    SUFFIX,
+    cell_path,
+    encoding_of,
+    shown_path,
+    split_cell,
+    split_lines,
+)
+from pscdsl._src.server.workspace import Workspace
+from pscdsl._src.support.paths import resolved
+from pscdsl.typing.diagnostics import Span
+
+_WIDTHS = {
+    types.PositionEncodingKind.Utf8: "utf-8",
+    types.PositionEncodingKind.Utf16: "utf-16-le",
+    types.PositionEncodingKind.Utf32: "utf-32-le",
+}
+_SIZES = {"utf-8": 1, "utf-16-le": 2, "utf-32-le": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a text: the path by which findings name the text, line and column from 1."""
+
+    path: str
+    line: int
+    column: int
+
+    def within(self, span: Span) -> bool:
+        """Whether a span covers it; its end counts, where a cursor behind a name stands."""
+        start, end = (span.line, span.column), (span.end_line, span.end_column)
+        return span.path == self.path and start <= (self.line, self.column) <= end
+
+
+@dataclass
+class Documents:
+    """What the editor has open, and how it counts columns."""
+
+    workspace: Workspace
+    encoding: str = "utf-16-le"
+    uris: dict[str, str] = field(default_factory=dict[str, str])
+    """The editor's URIs of files and notebooks, by real path."""
+    cells: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The URIs of all cells of a notebook, by real path."""
+
+    def count_as(self, kind: types.PositionEncodingKind | str | None) -> None:
+        """Count columns as the editor does."""
+        self.encoding = _WIDTHS[types.PositionEncodingKind(kind or "utf-16")]
+
+    def file(self, uri: str) -> str | None:
+        """The real path of the file, or of the notebook of the cell, that a URI names."""
+        for path, cells in self.cells.items():
+            if uri in cells:
+                return path
+        found = to_fs_path(uri) if uri.startswith("file:") else None
+        return None if found is None else resolved(found)
+
+    def shown(self, uri: str) -> str | None:
+        """The path by which findings name the text that a URI stands for."""
+        for path, cells in self.cells.items():
+            if uri in cells:
+                return cell_path(shown_path(path), cells.index(uri) + 1)
+        file = self.file(uri)
+        return None if file is None else shown_path(file)
+
+    def uri(self, shown: str) -> str:
+        """The URI of the text that a path in a finding stands for."""
+        file, cell = split_cell(shown)
+        path = resolved(file)
+        cells = self.cells.get(path, [])
+        if cell is not None and cell <= len(cells):
+            return cells[cell - 1]
+        return self.uris.get(path) or from_fs_path(path) or ""
+
+    def lines(self, shown: str) -> tuple[str, ...]:
+        """The lines of a text."""
+        return split_lines(self.workspace.text(shown))
+
+    def range(self, span: Span) -> types.Range:
+        """The range of a span."""
+        lines = self.lines(span.path)
+        ends = (span.line, span.column), (span.end_line, max(span.end_column, 1))
+        start, end = (self._position(lines, *each) for each in ends)
+        return types.Range(start, end)
+
+    def place(self, uri: str, position: types.Position) -> Place | None:
+        """The place at a position."""
+        shown = self.shown(uri)
+        if shown is None:
+            return None
+        lines = self.lines(shown)
+        text = lines[position.line] if position.line < len(lines) else ""
+        units = text.encode(self.encoding, "surrogatepass")
+        before = units[: position.character * _SIZES[self.encoding]]
+        return Place(shown, position.line + 1, len(before.decode(self.encoding, "replace")) + 1)
+
+    def span(self, uri: str, range_: types.Range) -> Span | None:
+        """The span of a range."""
+        start, end = self.place(uri, range_.start), self.place(uri, range_.end)
+        if start is None or end is None:
+            return None
+        return Span(start.path, start.line, start.column, end.line, end.column)
+
+    def _position(self, lines: tuple[str, ...], line: int, column: int) -> types.Position:
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        before = text[: column - 1].encode(self.encoding, "surrogatepass")
+        return types.Position(max(line - 1, 0), len(before) // _SIZES[self.encoding])
+
+
+def encoded(text: str) -> bytes:
+    """A program as it would be on disk: in the encoding that its first lines name, or UTF-8."""
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        return text.encode(encoding_of(data))
+    except (SyntaxError, LookupError, ValueError):
+        return data
+
+
+def notebook(cells: list[tuple[bool, str]]) -> bytes:
+    """A notebook of cells, of which those are Python that are said to be."""
+    kinds = ("raw", "code")
+    document = [{"cell_type": kinds[is_python], "source": text} for is_python, text in cells]
+    return json.dumps({"nbformat": 4, "metadata": {}, "cells": document}).encode()
+
+
+def is_checked(path: str) -> bool:
+    """Whether a file is a program or a notebook."""
+    return path.endswith((".py", SUFFIX)) and not os.path.isdir(path)
