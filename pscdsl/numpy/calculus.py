@@ -30,7 +30,7 @@ from pscdsl.numpy.calling import (
 from pscdsl.numpy.convolution import convolve
 from pscdsl.numpy.creation import vander
 from pscdsl.numpy.elementwise import REAL, literal, require, to_inexact, with_i64
-from pscdsl.numpy.linear_algebra import number_for_each, require_same, rounds_off
+from pscdsl.numpy.linear_algebra import number_for_each, require_precision, require_same, rounds_off
 from pscdsl.numpy.manipulation import concatenated
 from pscdsl.numpy.reductions import require_elements, total
 from pscdsl.numpy.shorthand import (
@@ -180,7 +180,7 @@ def roots(p: Value) -> Value:
     require("numpy.roots", p, "numeric")
     size = require_vector(p, "numpy.roots", "a vector of coefficients")
     require_elements(p, (0,), "numpy.roots")
-    p = to_inexact(p)
+    p = require_precision("numpy.roots", p)
     count = size - 1
     if count == 0:
         return p.builder.full(0, (0,), p.dtype.complex)

@@ -64,7 +64,7 @@ def _is_stale(way: Way, folder: Path, number: int) -> bool:
             except psc.CheckError:
                 return False
             wanted = X * np.asarray(eval(value, module.__dict__))
-            return result.tolist() != wanted.tolist()
+            return bool(result.tolist() != wanted.tolist())
     finally:
         del sys.modules[name]
         np.seterr()

@@ -198,6 +198,12 @@ def _(call: Call, difference: Difference) -> bool:
     return short(call) in ("eig", "eigvals") and real
 
 
+@row("`roots`", "dtype")
+def _(call: Call, difference: Difference) -> bool:
+    real = difference.wanted.dtype.kind == "f" and not (np.imag(difference.found) != 0).any()
+    return short(call) == "roots" and real
+
+
 @row("`nanargmax`, `nanargmin` of NaN only", "raises")
 def _(call: Call, difference: Difference) -> bool:
     return short(call) in ("nanargmax", "nanargmin") and "All-NaN slice" in difference.detail

@@ -6,12 +6,13 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
-from pytest_lsp import ClientServerConfig, LanguageClient
+from pygls.lsp.client import LanguageClient
 
 PATIENCE = 12.0
 """Seconds in which an answer comes, on a machine with other work."""
@@ -30,10 +31,29 @@ def mean(x: f32["n d"], y: f32["d"]):
 WRONG = MODEL.replace("+ y", "+ y[1:]")
 
 
+class Client(LanguageClient):
+    """What an editor receives."""
+
+    def __init__(self) -> None:
+        super().__init__("tests", "1")
+        self.diagnostics: dict[str, Sequence[types.Diagnostic]] = {}
+        self.log_messages: list[types.LogMessageParams] = []
+
+        def report(params: types.PublishDiagnosticsParams) -> None:
+            self.diagnostics[params.uri] = params.diagnostics
+
+        def log(params: types.LogMessageParams) -> None:
+            self.log_messages.append(params)
+
+        known: Any = self
+        known.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(report)
+        known.feature(types.WINDOW_LOG_MESSAGE)(log)
+
+
 class Editor:
     """An editor of the files in a folder."""
 
-    def __init__(self, client: LanguageClient, folder: Path) -> None:
+    def __init__(self, client: Client, folder: Path) -> None:
         self.client = client
         self.folder = folder
         self.version = 0
@@ -119,11 +139,11 @@ def edits_of(action: types.CodeAction, uri: str) -> list[types.TextEdit]:
 async def editing(folder: Path, *arguments: str, options: object = None) -> AsyncGenerator[Editor]:
     command = [sys.executable, *(arguments or ("-m", "pscdsl", "server"))]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    config = ClientServerConfig(server_command=command, server_env=environment)
-    client = await config.start()
-    assert isinstance(client, LanguageClient)
+    client = Client()
+    process: Any = client
+    await process.start_io(*command, env=environment)
     try:
-        await client.initialize_session(
+        await client.initialize_async(
             types.InitializeParams(
                 types.ClientCapabilities(),
                 root_uri=folder.as_uri(),
@@ -131,11 +151,13 @@ async def editing(folder: Path, *arguments: str, options: object = None) -> Asyn
                 initialization_options=options,
             )
         )
+        client.initialized(types.InitializedParams())
         yield Editor(client, folder)
     finally:
         async with asyncio.timeout(PATIENCE):
-            await client.shutdown_session()
-            await client.stop()  # type: ignore[no-untyped-call]
+            await client.shutdown_async(None)
+            client.exit(None)
+            await process.stop()
 
 
 def run(test: object) -> None:

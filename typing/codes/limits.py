@@ -567,7 +567,8 @@ class CaptureTooLarge(Diagnostic, code="PSC954"):
 
     def help(self) -> str:
         """What to write instead."""
-        return f"capture a copy that nothing writes, `psc.constant({self.name})`, or pass it as an argument"
+        copy = f"`psc.constant({self.name})`"
+        return f"capture a copy that nothing writes, {copy}, or pass it as an argument"
 
 
 # PSC907 and on: loaded code that is not what its text says.

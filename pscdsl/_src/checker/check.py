@@ -106,8 +106,8 @@ class CheckResult:
     """What was looked at to its end."""
     of_jax: int = 0
     """How many functions that use jax belong to no kernel."""
-    held: tuple[str, ...] = ()
-    """What kernels capture and something could write, by full names: see `captured_state`."""
+    captured: tuple[str, ...] = ()
+    """What the kernels that were checked now capture and something could write, by full names."""
 
     def checked(self) -> frozenset[str]:
         """The real paths of the files that were checked; not of those that cannot be read."""
@@ -274,9 +274,11 @@ def check_module(
             node not in checked and module.source.span(node) not in entered
             for node in functions_of_jax(module.source)
         ),
-        held=tuple(
+        captured=tuple(
             sorted(
-                f"{each.module}.{name}" for each in module.project.modules() for name in each.held
+                f"{each.module}.{name}"
+                for each in module.project.modules()
+                for name in each.captured
             )
         ),
     )
@@ -577,7 +579,7 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
         comments,
         examined,
         sum(result.of_jax for result in results),
-        tuple(sorted({name for result in results for name in result.held})),
+        tuple(sorted({name for result in results for name in result.captured})),
     )
 
 

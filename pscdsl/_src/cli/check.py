@@ -310,7 +310,7 @@ def render(
     hidden = outcome.triage.hidden()
     rows = _types(result) if types else ""
     facts = (found, result.kernels, result.files, hidden, result.of_jax)
-    last = f"{sentence(*facts, result.held if outcome.strict else ())}\n"
+    last = f"{sentence(*facts, result.captured if outcome.strict else ())}\n"
     counts = terminal.render_statistics(found) if statistics else ""
     if name == "concise":
         return (counts if statistics else terminal.render_concise(found)) + rows
@@ -323,7 +323,7 @@ def render(
     if name == "github":
         return machine_readable.render_github(found) + rows + last
     if name == "json":
-        return machine_readable.render_json(*facts, result.held, counted=statistics)
+        return machine_readable.render_json(*facts, result.captured, counted=statistics)
     results = [machine_readable.Result(*each) for each in _numbered(outcome, hide_suppressed)]
     return machine_readable.render_sarif(
         results,

@@ -40,7 +40,7 @@ def render_json(
     files: int = 0,
     hidden: Hidden | None = None,
     of_jax: int = 0,
-    held: Sequence[str] = (),
+    captured: Sequence[str] = (),
     *,
     counted: bool = False,
 ) -> str:
@@ -62,7 +62,7 @@ def render_json(
             **asdict(hidden or Hidden()),
             "vouched": vouched(diagnostics),
             "of_jax": of_jax,
-            "held": list(held),
+            "captured": list(captured),
         },
     }
     if counted:

@@ -114,7 +114,7 @@ def sentence(
     files: int,
     hidden: Hidden | None = None,
     of_jax: int = 0,
-    held: Sequence[str] = (),
+    captured: Sequence[str] = (),
 ) -> str:
     """How a check ends for people: what was found, tried by examples alone, or is held later."""
     counts = count(diagnostics)
@@ -124,9 +124,10 @@ def sentence(
     aside = _aside(hidden or Hidden(), len(vouched(diagnostics)))
     missing = f", {unchecked} not checked" if unchecked else ""
     last = [f"{checked}{missing}: {findings}{aside}", *_tried(kernels)]
-    if held:
-        names = ", ".join(f"`{name}`" for name in held[:_MOST_HELD])
-        more = f", {len(held) - _MOST_HELD} more" if len(held) > _MOST_HELD else ""
+    if captured:
+        names = ", ".join(f"`{name}`" for name in captured[:_MOST_CAPTURED])
+        left = len(captured) - _MOST_CAPTURED
+        more = f", {left} more" if left > 0 else ""
         last.append(f"compared when kernels run: {names}{more}")
     if of_jax:
         were, called = ("uses jax was", "it") if of_jax == 1 else ("use jax were", "them")
@@ -137,7 +138,7 @@ def sentence(
 
 _MOST_EXAMPLES = 6
 """So many kinds of examples are named one by one."""
-_MOST_HELD = 10
+_MOST_CAPTURED = 10
 """So many captured names are."""
 
 

@@ -324,7 +324,7 @@ class Names:
         return ()
 
     def namespace(self, node: ast.expr) -> tuple[Ref, ...]:
-        """That whose names a dict holds: `vars(lib)`, `lib.__dict__`, `globals()`."""
+        """The module or class whose names a dict holds: `vars(lib)`, `globals()`."""
         if isinstance(node, ast.Attribute) and node.attr == "__dict__":
             return self.refs(node.value)
         if isinstance(node, ast.Call):

@@ -105,7 +105,7 @@ class StaticModule:
         self._values: dict[str, Any] = {}
         self._evaluating: set[str] = set()
         self._admitted: set[str] = set()
-        self.held: set[str] = set()
+        self.captured: set[str] = set()
         """Names of what can be written, which is compared when kernels run."""
         self.findings: list[Diagnostic] = []
         self.asked: set[Question] = set()
@@ -215,7 +215,7 @@ class StaticModule:
             self.guard.admit(self, name, value)
             self._admitted.add(name)
             if is_mutable(value):
-                self.held.add(name)
+                self.captured.add(name)
         return value
 
     @property
