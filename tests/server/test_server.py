@@ -11,8 +11,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+
+# pygls 2.1 asks what Python 3.14 deprecates.
+pytestmark = pytest.mark.filterwarnings("ignore:'asyncio.iscoroutinefunction':DeprecationWarning")
 
 PATIENCE = 12.0
 """Seconds in which an answer comes, on a machine with other work."""
