@@ -129,6 +129,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except OSError as problem:  # where results are written, for instance
+        say(f"pscdsl: {problem}", error=True)
+        return 2
     except Exception:
         import traceback  # nothing else needs it
 

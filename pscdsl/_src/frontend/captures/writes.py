@@ -251,6 +251,8 @@ class _Index:
                 self._into(node.target, _OPERATOR, node)
             elif isinstance(node, ast.Global | ast.Nonlocal):
                 self._outer(node)
+        for found in self.writes.values():
+            found.sort(key=lambda each: (each.span.line, each.span.column))
 
     def _add(self, ref: Ref, action: str, node: ast.AST) -> None:
         if isinstance(ref.place, FunctionNode) and ref.place not in self._around:
