@@ -260,3 +260,45 @@ def test_members_that_no_kernel_reads_are_not_compared(tmp_path: Path) -> None:
             module.member(X)
     finally:
         del sys.modules["members"]
+
+
+LATER = """
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+T = np.ones(3, np.float32)
+MEMORY = bytearray(np.ones(3, np.float32).tobytes())
+M = np.frombuffer(MEMORY, np.float32)
+S = np.arange(6, dtype=np.float32)
+
+
+@psc.kernel
+def first(x: f32["3"]) -> f32["3"]:
+    return x * T * M * S[:3]
+
+
+@psc.kernel
+def second(x: f32["3"]) -> f32["3"]:
+    return x * T + M + S.shape[0]
+"""
+
+
+def test_a_kernel_that_is_read_later_takes_what_is_there_then(tmp_path: Path) -> None:
+    path = tmp_path / "later.py"
+    path.write_text(LATER, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("later", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["later"] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        assert module.first(X).tolist() == [0, 1, 2]
+        module.T.setflags(write=True)
+        module.T[:] = 5
+        module.MEMORY[:] = np.full(3, 7, np.float32).tobytes()
+        assert module.second(X).tolist() == [18, 18, 18]
+        with pytest.raises(psc.CheckError, match="PSC917"):
+            module.first(X)
+    finally:
+        del sys.modules["later"]

@@ -91,7 +91,7 @@ class Absent(NamedTuple):
 class Locked:
     """An array that is captured, once for all that capture it."""
 
-    __slots__ = "__weakref__", "array", "constant", "holders", "is_alone", "owner"
+    __slots__ = "__weakref__", "_layout", "array", "constant", "holders", "is_alone", "owner"
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
@@ -107,6 +107,14 @@ class Locked:
             self.constant = frozen(array)
         elif self.constant is array:
             self.constant = array.view()
+        self._layout = LAYOUT(array)
+
+    def holds(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether this is the array, as it was when it was locked."""
+        if self.array is not array or LAYOUT(array) != self._layout:
+            return False
+        is_copy = self.constant.base is not self.owner
+        return not is_copy or CONTENT(self.constant) == CONTENT(array)
 
     def settle(self) -> None:
         """Find out who leads to the memory; no variable of a caller may hold the array.
@@ -138,10 +146,8 @@ _HOLDERS: Final = (
 def lock(array: np.ndarray[Any, Any]) -> Locked:
     """The lock of an array, which is locked from now on."""
     known = _locked.get(id(array))
-    if known is None or known.array is not array:
+    if known is None or not known.holds(array):
         known = _locked[id(array)] = Locked(array)
-    elif array.flags.writeable:
-        locked(array)
     return known
 
 
