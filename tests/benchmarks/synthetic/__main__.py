@@ -45,7 +45,7 @@ MAY_FIND: Final = ("ty", "Pyrefly")
 CACHES: Final = (".pscdsl_cache", ".mypy_cache")
 ALONE: Final = "pscdsl --jobs 1 --no-cache"
 LARGE: Final = 1000
-"""Kernels of a project above which the others check once, without a cache."""
+"""Kernels of a project above which the others are left out: they take minutes."""
 HEAD: Final = ("kernels", "case", "tool", "wall", "processor", "peak MB")
 
 
@@ -69,13 +69,13 @@ def measured(kernels: int, rounds: int) -> dict[tuple[str, str], list[Run]]:
                 if result.code and tool not in MAY_FIND:
                     raise SystemExit(f"{tool} failed, {case}: {result.last}")
 
-        again = [each for each in TOOLS if each != ALONE]
-        if kernels > LARGE:
-            again = [each for each in again if each.startswith("pscdsl")]
+        own = [each for each in TOOLS if each.startswith("pscdsl")]
+        tools = own if kernels > LARGE else [*TOOLS]
+        again = [each for each in tools if each != ALONE]
         for number in range(rounds):
             for cache in folder.glob(".*_cache*"):
                 shutil.rmtree(cache)
-            everyone("cold", [*TOOLS])
+            everyone("cold", tools)
             everyone("nothing changed", again)
             edit(paths[(17 * number + 43) % len(paths)], number)
             everyone("a kernel edited", again)
@@ -128,8 +128,8 @@ def plot(found: Mapping[int, Mapping[tuple[str, str], list[Run]]], path: Path) -
     for tool in TOOLS:
         if tool in ("pscdsl", "pscdsl --jobs 1"):
             continue
-        seconds = [processor(runs["cold", tool]) for runs in found.values()]
-        axes.plot([*found], seconds, "o-", label=tool)
+        known = {n: runs["cold", tool] for n, runs in found.items() if ("cold", tool) in runs}
+        axes.plot([*known], [processor(runs) for runs in known.values()], "o-", label=tool)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("kernels")
