@@ -88,9 +88,7 @@ class Watch:
                 namespace = namespace_of(owner)
                 by_owner.setdefault(id(namespace), (namespace, {}))[1].setdefault(event, found)
         for namespace, names in by_owner.values():
-            keys = (*names, *names) if len(names) == 1 else tuple(names)  # a getter gives a tuple
-            found_ = [names[key] for key in keys]
-            yield Part(itemgetter(*keys), namespace, found_, "", keys)
+            yield Part.by_name(itemgetter, namespace, names, "")
 
     def _absent_names(self) -> Iterator[Absent]:
         names: dict[int, tuple[Any, set[str]]] = {}

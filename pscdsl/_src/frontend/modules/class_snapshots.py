@@ -49,13 +49,11 @@ def add_class(snapshot: Snapshot, cls: type[Any]) -> None:
 
 def _add_members(snapshot: Snapshot, cls: type[Any]) -> None:
     held = dict(vars(cls))
-    names = [name for name in held if name not in _BY_PYTHON]
-    if names:
-        keys = tuple(names if len(names) > 1 else names * 2)  # of one, a getter gives no tuple
-        found = [held[key] for key in keys]
-        snapshot.parts.append(Part(itemgetter(*keys), vars(cls), found, cls.__name__, keys))
-    for name in names:
-        snapshot.add_member(f"{cls.__name__}.{name}", held[name])
+    members = {name: held[name] for name in held if name not in _BY_PYTHON}
+    if members:
+        snapshot.parts.append(Part.by_name(itemgetter, vars(cls), members, cls.__name__))
+    for name, member in members.items():
+        snapshot.add_member(f"{cls.__name__}.{name}", member)
     for name in ("__init__", "__new__"):  # of which dataclasses and named tuples keep defaults
         function = getattr(held.get(name), "__func__", held.get(name))
         if isinstance(function, types.FunctionType) and function.__defaults__:

@@ -51,6 +51,12 @@ class Part(NamedTuple):
     keys: tuple[str, ...] = ()
     """The names of what was looked up in it, if messages name that."""
 
+    @classmethod
+    def by_name(cls, get: Any, owner: Any, found: Mapping[str, Any], name: str) -> Part:
+        """Look-ups of names, by `attrgetter` or `itemgetter`, which of one name give no tuple."""
+        keys = (*found, *found) if len(found) == 1 else tuple(found)
+        return cls(get(*keys), owner, [found[key] for key in keys], name, keys)
+
     def named(self, place: int) -> str:
         """How messages name what was looked up."""
         return ".".join(filter(None, (self.name, *self.keys[place : place + 1])))
@@ -263,17 +269,13 @@ class Snapshot:
             self.containers += inner.containers
             self.arrays += inner.arrays
 
-    def attributes(
-        self, name: str, owner: Any, names: Iterable[str], get: Any = attrgetter
-    ) -> None:
-        """Take attributes, or items by their names, which are there, with all that they hold."""
-        keys = tuple(names)
-        if keys:
-            pair = keys if len(keys) > 1 else keys * 2  # of one, getters give no tuple
-            getter = get(*pair)
-            self.parts.append(Part(getter, owner, [*getter(owner)], name, pair))
-            for key, value in zip(keys, getter(owner), strict=False):
-                self.add(f"{name}.{key}", value, owner)
+    def attributes(self, name: str, owner: Any, names: Iterable[str]) -> None:
+        """Take attributes which are there, with all that they hold."""
+        found = {each: getattr(owner, each) for each in names}
+        if found:
+            self.parts.append(Part.by_name(attrgetter, owner, found, name))
+        for key, value in found.items():
+            self.add(f"{name}.{key}", value, owner)
 
     def _container(self, name: str, value: Any) -> None:
         self._items += len(value)
