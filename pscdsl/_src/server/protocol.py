@@ -86,6 +86,11 @@ class Server(LanguageServer):
             self.files.put(path, encoded(document.source))
             self.later(path)
 
+    def saved(self, uri: str) -> None:
+        """Compare the disk with what was read, and check what was saved."""
+        self.files.look()
+        self.later(self.documents.file(uri))
+
     def take_notebook(self, uri: str) -> None:
         """Take the cells of a notebook as the editor has them."""
         document = self.workspace.get_notebook_document(notebook_uri=uri)
@@ -228,8 +233,7 @@ def _sync(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:
-        server.files.look()
-        server.later(server.documents.file(params.text_document.uri))
+        server.saved(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -253,8 +257,7 @@ def _notebooks(server: Server) -> None:
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveNotebookDocumentParams) -> None:
-        server.files.look()
-        server.later(server.documents.file(params.notebook_document.uri))
+        server.saved(params.notebook_document.uri)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseNotebookDocumentParams) -> None:
