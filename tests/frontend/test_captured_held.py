@@ -11,7 +11,8 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +40,30 @@ def test_no_way_to_write_leaves_a_stale_result(kind: str, tmp_path: Path) -> Non
     assert not stale
 
 
-def _is_stale(way: Way, folder: Path, number: int) -> bool:
-    """Whether a kernel answers with what was there before something was written."""
-    name = f"way_{number}"
+@contextmanager
+def _loaded(folder: Path, name: str, text: str) -> Generator[Any]:
+    """A module of this text, while it is there."""
     path = folder / f"{name}.py"
-    path.write_text(way.text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    value = way.text.rpartition(" * ")[2]
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spec.loader.exec_module(module)
+        yield module
+    finally:
+        del sys.modules[name]
+
+
+def _is_stale(way: Way, folder: Path, number: int) -> bool:
+    """Whether a kernel answers with what was there before something was written."""
+    value = way.text.rpartition(" * ")[2]
+    try:
+        with warnings.catch_warnings(), _loaded(folder, f"way_{number}", way.text) as module:
+            warnings.simplefilter("ignore")
             module.f(X)
             try:
                 module.update()
@@ -66,7 +76,6 @@ def _is_stale(way: Way, folder: Path, number: int) -> bool:
             wanted = X * np.asarray(eval(value, module.__dict__))
             return bool(result.tolist() != wanted.tolist())
     finally:
-        del sys.modules[name]
         np.seterr()
 
 
@@ -203,17 +212,12 @@ def constant(x: f32["3"]) -> f32["3"]:
 
 
 def test_what_is_too_large_to_be_compared_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "limits.py"
-    path.write_text(LIMITS.format(size=MOST_BYTES, items=MOST_ITEMS + 1), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("limits", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for kernel, name in ((module.large, "T"), (module.long, "L")):
-        with pytest.raises(psc.CheckError, match=rf"PSC954.*`{name}`"):
-            kernel(X)
-    assert module.constant(X).tolist() == [1, 1, 1]
+    text = LIMITS.format(size=MOST_BYTES, items=MOST_ITEMS + 1)
+    with _loaded(tmp_path, "limits", text) as module:
+        for kernel, name in ((module.large, "T"), (module.long, "L")):
+            with pytest.raises(psc.CheckError, match=rf"PSC954.*`{name}`"):
+                kernel(X)
+        assert module.constant(X).tolist() == [1, 1, 1]
 
 
 MEMBERS = """
@@ -243,14 +247,7 @@ def method(x: f32["3"]) -> f32["3"]:
 
 
 def test_members_that_no_kernel_reads_are_not_compared(tmp_path: Path) -> None:
-    path = tmp_path / "members.py"
-    path.write_text(MEMBERS, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("members", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["members"] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
+    with _loaded(tmp_path, "members", MEMBERS) as module:
         for _ in range(2):
             assert module.member(X).tolist() == [2, 2, 2]
             assert module.method(X).tolist() == [3, 3, 3]
@@ -258,8 +255,6 @@ def test_members_that_no_kernel_reads_are_not_compared(tmp_path: Path) -> None:
         module.Seen.scale[0] = 5.0
         with pytest.raises(psc.CheckError, match=r"PSC917.*`Seen.scale`"):
             module.member(X)
-    finally:
-        del sys.modules["members"]
 
 
 LATER = """
@@ -285,14 +280,7 @@ def second(x: f32["3"]) -> f32["3"]:
 
 
 def test_a_kernel_that_is_read_later_takes_what_is_there_then(tmp_path: Path) -> None:
-    path = tmp_path / "later.py"
-    path.write_text(LATER, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("later", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["later"] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
+    with _loaded(tmp_path, "later", LATER) as module:
         assert module.first(X).tolist() == [0, 1, 2]
         module.T.setflags(write=True)
         module.T[:] = 5
@@ -300,5 +288,3 @@ def test_a_kernel_that_is_read_later_takes_what_is_there_then(tmp_path: Path) ->
         assert module.second(X).tolist() == [18, 18, 18]
         with pytest.raises(psc.CheckError, match="PSC917"):
             module.first(X)
-    finally:
-        del sys.modules["later"]
