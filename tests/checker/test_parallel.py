@@ -373,10 +373,20 @@ def dying(files, path):
         {act}
     return real(files, path)
 workers.check_file = dying
-workers.main()
+"""
+START = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
+FORKED = """
+import json, sys
+from pathlib import Path
+from pscdsl._src.checker.workers import Options, check_project, may_fork
+from pscdsl._src.frontend.modules.files import files_below
+assert may_fork() == (sys.platform == "linux")
+result = check_project(files_below([Path(sys.argv[1])]), Options(jobs=2))
+print(json.dumps([[each.code, each.message()] for each in result.diagnostics]))
 """
 
 
+@pytest.mark.parametrize("forked", [True, False])
 @pytest.mark.parametrize(
     ("act", "says"),
     [
@@ -387,19 +397,28 @@ workers.main()
     ],
 )
 def test_a_process_that_dies_is_a_finding(
-    act: str, says: str | None, project: Path, monkeypatch: pytest.MonkeyPatch
+    act: str, says: str | None, forked: bool, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n" + DYING.format(act=act)
-    monkeypatch.setattr(workers, "_START", start)
-    result = check(project, jobs=2)
-    died = [each.message() for each in result.diagnostics if each.code == "PSC934"]
+    if forked:
+        script = DYING.format(act=act) + FORKED
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(project)], capture_output=True, text=True, check=True
+        )
+        found: list[tuple[str, str]] = json.loads(done.stdout)
+    else:
+        monkeypatch.setattr(workers, "may_fork", lambda: False)
+        monkeypatch.setattr(workers, "_START", START + DYING.format(act=act) + "workers.main()")
+        result = check(project, jobs=2)
+        found = [(each.code, each.message()) for each in result.diagnostics]
+    died = [message for code, message in found if code == "PSC934"]
     assert (len(died) == 1 and says in died[0]) if says else not died
-    assert [each.code for each in result.diagnostics].count("PSC102") == (1 if says else 2)
+    assert [code for code, _ in found].count("PSC102") == (1 if says else 2)
 
 
 def test_without_processes_the_work_is_done_here(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(workers, "may_fork", lambda: False)
     monkeypatch.setattr(workers, "_START", "import sys; sys.exit(1)")
     assert reports(check(project, jobs=2)) == reports(check(project))
 
@@ -407,21 +426,22 @@ def test_without_processes_the_work_is_done_here(
 def test_a_result_of_a_dead_process_is_not_kept(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
     with monkeypatch.context() as dying:
-        dying.setattr(workers, "_START", start + DYING.format(act="os._exit(7)"))
+        dying.setattr(workers, "may_fork", lambda: False)
+        start = START + DYING.format(act="os._exit(7)") + "workers.main()"
+        dying.setattr(workers, "_START", start)
         check(project, tmp_path / "cache", jobs=2)
     assert reports(check(project, tmp_path / "cache")) == reports(check(project))
 
 
-SLOW = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n" + DYING.format(
-    act="import time; time.sleep(60)"
-)
+SLOW = DYING.format(act="import time; time.sleep(60)")
 INTERRUPTED = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, if a background job is tested
-from pscdsl._src.checker import workers
-workers._START = {SLOW!r}
+{SLOW}
+workers._START = {START + SLOW + "workers.main()"!r}
+if sys.argv[2] == "new":
+    workers.may_fork = lambda: False
 from pscdsl._src.cli import main
 sys.exit(main(["check", "--no-cache", "--jobs", "2", sys.argv[1]]))
 """
@@ -434,9 +454,10 @@ def children(process: int) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are not files here")
-def test_an_interrupt_ends_all(project: Path) -> None:
+@pytest.mark.parametrize("how", ["forked", "new"])
+def test_an_interrupt_ends_all(how: str, project: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(project)], start_new_session=True
+        [sys.executable, "-c", INTERRUPTED, str(project), how], start_new_session=True
     )
     deadline = time.monotonic() + 60
     started: list[str] = []

@@ -10,11 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
 from pscdsl._src.checker.fixing import with_confirmed
@@ -62,6 +64,7 @@ def main() -> None:
     os.dup2(2, 1)  # nothing else may be written among the answers
     gc.disable()
     serve(sys.stdin.buffer, answers)
+    os._exit(0)  # freeing every object would take a third of the time of a check
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -70,12 +73,17 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     files = Files(setup["given"], setup["roots"], setup["bounds"])
     answers.write(READY)
     answers.flush()
+    answer_each(files, requests, answers, keep=setup["keep"])
+
+
+def answer_each(files: Files, requests: IO[bytes], answers: IO[bytes], *, keep: bool) -> None:
+    """Check each file whose path comes in, until the input ends."""
     with deep_stack(), _rarely_collected():
         for number, line in enumerate(requests, 1):
             path = json.loads(line)
             result, project = check_file(files, path)
             result = with_confirmed(files, path, result)
-            reads = reads_of(project, path) if setup["keep"] else None
+            reads = reads_of(project, path) if keep else None
             answer = [plain(reads), plain(result)]
             del project
             answers.write(json.dumps(answer).encode() + b"\n")
@@ -86,8 +94,9 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 # Files shared out over processes.
 #
-# Each process is served by a thread, which hands it one file after the other.  A process that ends
-# before it has answered has a finding for its file, and is followed by another one.
+# The first processes are forks of this one where that is safe: they have imported everything.  A
+# thread serves each process, and hands it one file after the other.  A process that ends before it
+# has answered has a finding for its file, and is followed by another one.
 
 
 _START = (
@@ -111,6 +120,102 @@ class NoProcess(Exception):
     """No process could be started, or it did not answer at all."""
 
 
+class Process(Protocol):
+    """The part of a `Popen` that ends it."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, and return the exit code; negative for a signal."""
+        ...
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A process that started as a copy of this one."""
+
+    pid: int
+
+    def kill(self) -> None:
+        """End it at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, and return the exit code; negative for a signal."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            pid, status = os.waitpid(self.pid, 0 if deadline is None else os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            if deadline is not None and time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("fork", timeout or 0.0)
+            time.sleep(0.002)
+
+
+@dataclass(frozen=True, eq=False)
+class Worker:
+    """A process that checks files: paths go in, answers come out."""
+
+    process: Process
+    requests: IO[bytes]
+    answers: IO[bytes]
+
+    def ask(self, request: Any) -> bytes:
+        """Return the line that the process answers; nothing if it has ended."""
+        try:
+            self.requests.write(json.dumps(request).encode() + b"\n")
+            self.requests.flush()
+            return self.answers.readline()
+        except (OSError, ValueError):
+            return b""
+
+    def end(self) -> int:
+        """End the process, and return its exit code."""
+        with contextlib.suppress(OSError):  # what was written last found no reader
+            self.requests.close()
+        try:
+            code = self.process.wait(_FAREWELL)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        self.answers.close()
+        return code
+
+
+def may_fork() -> bool:
+    """Return whether a copy of this process can work: no other thread may hold a lock."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def forked(files: Files, others: Sequence[Worker], *, keep: bool) -> Worker:
+    """Start a copy of this process, which has imported and read everything, as a worker."""
+    request_in, request_out = os.pipe()
+    answer_in, answer_out = os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of NumPy's threads, which are made for this.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid:
+        os.close(request_in)
+        os.close(answer_out)
+        return Worker(Fork(pid), open(request_out, "wb"), open(answer_in, "rb"))
+    code = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+        os.close(request_out)
+        for other in others:
+            os.close(other.requests.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        answer_each(files, open(request_in, "rb"), open(answer_out, "wb"), keep=keep)
+        code = 0
+    finally:
+        os._exit(code)
+
+
 @dataclass
 class Workers:
     """The processes that work on some files, and the files that no one has taken yet."""
@@ -119,91 +224,81 @@ class Workers:
     waiting: deque[str]
     keep: bool
     """Whether it matters what the results depend on."""
-    processes: set[subprocess.Popen[bytes]] = field(default_factory=set[Any])
+    forks: list[Worker] = field(default_factory=list[Worker])
+    """The processes that no thread serves yet."""
+    running: set[Worker] = field(default_factory=set[Worker])
     stopped: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     answers: SimpleQueue[Answer | None] = field(default_factory=SimpleQueue[Any])
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """A process that is ready."""
-        command = [sys.executable, "-P", "-c", _START, json.dumps(sys.path)]
+    def start(self) -> Worker:
+        """Return a process that is ready."""
         with self.lock:
             if self.stopped:
                 raise NoProcess
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                )
-            except OSError:
-                raise NoProcess from None
-            self.processes.add(process)
+            if self.forks:
+                return self.forks.pop()
+            worker = _started()
+            self.running.add(worker)
         files = self.files
-        setup: dict[str, object] = {
+        setup = {
             "given": files.given,
             "roots": files.roots,
             "bounds": files.bounds,
+            "keep": self.keep,
         }
-        setup["keep"] = self.keep
-        if _asked(process, setup) != READY:
-            self.end(process)
+        if worker.ask(setup) != READY:
+            self.end(worker)
             raise NoProcess
-        return process
+        return worker
 
-    def end(self, process: subprocess.Popen[bytes]) -> int:
-        """End a process; its exit code."""
-        if process.stdin is not None:
-            with contextlib.suppress(OSError):  # what was written last found no reader
-                process.stdin.close()
-        try:
-            code = process.wait(_FAREWELL)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+    def end(self, worker: Worker) -> int:
+        """End a process, and return its exit code."""
+        code = worker.end()
         with self.lock:
-            self.processes.discard(process)
+            self.running.discard(worker)
         return code
 
     def serve(self) -> None:
         """Hand out files to one process, and after its death to another, until none is left."""
-        process: subprocess.Popen[bytes] | None = None
+        worker: Worker | None = None
         try:
             while not self.stopped:
-                process = self.start() if process is None else process
+                worker = self.start() if worker is None else worker
                 try:
                     path = self.waiting.popleft()
                 except IndexError:
                     return
-                line = _asked(process, path)
-                answer = _answer(path, line)
+                answer = _answer(path, worker.ask(path))
                 if answer is None:
-                    answer = _died(path, self.end(process))
-                    process = None
+                    answer = _died(path, self.end(worker))
+                    worker = None
                 self.answers.put(answer)
         except NoProcess:
             pass
         finally:
-            if process is not None:
-                self.end(process)
+            if worker is not None:
+                self.end(worker)
             self.answers.put(None)
 
     def stop(self) -> None:
         """End all processes."""
         with self.lock:
             self.stopped = True
-            processes = tuple(self.processes)
-        for process in processes:
-            process.kill()
+            running = tuple(self.running)
+        for worker in running:
+            worker.process.kill()
 
 
 def shared_out(files: Files, paths: Sequence[str], jobs: int, *, keep: bool) -> Iterator[Answer]:
-    """The answers for files in the order they come; those for which there are none are left out."""
+    """Yield the answers for files in the order they come; those without one are left out."""
     workers = Workers(files, deque(paths), keep)
-    threads = [threading.Thread(target=workers.serve) for _ in range(min(jobs, len(paths)))]
+    jobs = min(jobs, len(paths))
+    if may_fork():
+        for _ in range(jobs):
+            workers.forks.append(forked(files, workers.forks, keep=keep))
+        workers.running.update(workers.forks)
+    threads = [threading.Thread(target=workers.serve) for _ in range(jobs)]
     try:
         for thread in threads:
             thread.start()
@@ -221,16 +316,17 @@ def shared_out(files: Files, paths: Sequence[str], jobs: int, *, keep: bool) -> 
                 thread.join()
 
 
-def _asked(process: subprocess.Popen[bytes], request: Any) -> bytes:
-    """The line that a process answers; nothing if it has ended."""
+def _started() -> Worker:
+    """Start a process of a new interpreter; raises `NoProcess` if none can be started."""
+    command = [sys.executable, "-P", "-c", _START, json.dumps(sys.path)]
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+    except OSError:
+        raise NoProcess from None
     assert process.stdin is not None
     assert process.stdout is not None
-    try:
-        process.stdin.write(json.dumps(request).encode() + b"\n")
-        process.stdin.flush()
-        return process.stdout.readline()
-    except (OSError, ValueError):
-        return b""
+    return Worker(process, process.stdin, process.stdout)
 
 
 def _answer(path: str, line: bytes) -> Answer | None:
