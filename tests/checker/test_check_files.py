@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.checker.check import check_paths
+from pscdsl._src.checker.results import CheckResult
 
 HEAD = "import pscdsl as psc\nfrom pscdsl import f32\n\n"
 KERNEL = '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    return '

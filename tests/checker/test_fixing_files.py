@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pscdsl._src.checker import fixing
 from pscdsl._src.checker.fixing import Fixed, fix_all
-from pscdsl._src.cli import check, main
+from pscdsl._src.cli import main
 from pscdsl._src.frontend.fixes.place import Encoded, Text, moved, replaced, written
 from pscdsl.typing.diagnostics import Edit, Span
 
@@ -167,7 +168,7 @@ def test_a_file_that_changes_meanwhile_is_left_alone(
         path.write_text(other)
         return result
 
-    monkeypatch.setattr(check, "fix_all", slow)
+    monkeypatch.setattr(fixing, "fix_all", slow)
     assert main(["check", "--fix", str(path)]) == 1
     assert path.read_text() == other
     captured = capsys.readouterr()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,12 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pscdsl._src.checker import workers
-from pscdsl._src.checker.check import CheckResult, check_file, check_source
+from pscdsl._src.checker.check import check_file, check_source
+from pscdsl._src.checker.project import Options, check_project
 from pscdsl._src.checker.report import machine_readable as json_report
 from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.result_store import Recorded, Unreadable, plain, read, read_result
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.checker.selection import all_kinds
-from pscdsl._src.checker.workers import Options, check_project
 from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.display import Sources
@@ -156,6 +157,15 @@ EDITS = st.lists(
 )
 
 
+@pytest.fixture
+def settled() -> Iterator[None]:
+    """Files count as settled at once, so that every check keeps a snapshot of the project."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pscdsl._src.checker.result_store._SETTLED", -60.0)
+        yield
+
+
+@pytest.mark.parametrize("with_snapshots", [True, False])
 @settings(
     max_examples=25,
     deadline=None,
@@ -163,9 +173,13 @@ EDITS = st.lists(
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(EDITS)
-def test_after_any_edits_the_cache_changes_nothing(edits: list[tuple[str, int]]) -> None:
+def test_after_any_edits_the_cache_changes_nothing(
+    with_snapshots: bool, edits: list[tuple[str, int]]
+) -> None:
     folder = Path(tempfile.mkdtemp())
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        if with_snapshots:
+            patch.setattr("pscdsl._src.checker.result_store._SETTLED", -60.0)
         project, cache = folder / "project", folder / "cache"
         for name in VARIANTS:
             _edit(project, name, 0)
@@ -173,8 +187,58 @@ def test_after_any_edits_the_cache_changes_nothing(edits: list[tuple[str, int]])
         for name, index in edits:
             _edit(project, name, index)
             assert reports(check(project, cache)) == reports(check(project))
-    finally:
-        shutil.rmtree(folder)
+            assert reports(check(project, cache)) == reports(check(project))
+    shutil.rmtree(folder)
+
+
+@pytest.mark.usefixtures("settled")
+def test_an_unchanged_project_is_not_looked_at(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    plainly = reports(check(project, cache))
+
+    def unread(self: Files, path: str) -> bytes:
+        raise AssertionError(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "data", unread)
+        assert reports(check(project, cache)) == plainly
+
+
+def same_size(path: Path) -> None:
+    """Write other code of as many characters."""
+    path.write_text(path.read_text().replace("2 * x", "x[22]"))
+
+
+def hidden(path: Path) -> None:
+    """Put a package where the module was found."""
+    write(path.parent, {"lib/__init__.py": ""})
+
+
+def moved(path: Path) -> None:
+    """Give the file another name."""
+    path.rename(path.parent / "moved.py")
+
+
+@pytest.mark.parametrize("act", [same_size, hidden, moved, Path.unlink])
+@pytest.mark.usefixtures("settled")
+def test_a_snapshot_ends_with_any_write(
+    act: Callable[[Path], None], project: Path, tmp_path: Path
+) -> None:
+    cache, path = tmp_path / "cache", project / "lib.py"
+    state = path.stat()
+    check(project, cache)
+    act(path)
+    if path.exists():
+        os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert reports(check(project, cache)) == reports(check(project))
+
+
+def test_a_file_that_was_written_just_now_is_read_again(project: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    check(project, cache)
+    assert len(entries(cache)) == 3  # one a file, and no snapshot
 
 
 PASSED = {
@@ -378,7 +442,8 @@ START = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
 FORKED = """
 import json, sys
 from pathlib import Path
-from pscdsl._src.checker.workers import Options, check_project, may_fork
+from pscdsl._src.checker.project import Options, check_project
+from pscdsl._src.checker.workers import may_fork
 from pscdsl._src.frontend.modules.files import files_below
 assert may_fork() == (sys.platform == "linux")
 result = check_project(files_below([Path(sys.argv[1])]), Options(jobs=2))

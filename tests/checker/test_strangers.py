@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from pscdsl._src.caching.store import user_key
-from pscdsl._src.checker.check import CheckResult, check_file
+from pscdsl._src.checker.check import check_file
 from pscdsl._src.checker.result_store import Store, reads_of
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.cli import main
 from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.support import paths

@@ -14,7 +14,8 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.calls.errors import ArgumentError, CheckError
-from pscdsl._src.checker.check import CheckResult, check_source
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.checker.results import CheckResult
 
 HEAD = """\
 from typing import Literal

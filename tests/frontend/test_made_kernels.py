@@ -13,9 +13,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64
-from pscdsl._src.checker.check import CheckResult, KernelReport, check_source
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.checker.project import Options, check_project
 from pscdsl._src.checker.report import terminal
-from pscdsl._src.checker.workers import Options, check_project
+from pscdsl._src.checker.results import CheckResult, KernelReport
 from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.checker.check import check_paths
 from pscdsl._src.checker.report.terminal import render_text
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.frontend.text.display import Sources
 
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f32\n\n"

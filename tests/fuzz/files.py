@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.checker.check import check_paths
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.kernels.kernel import load_kernel
 from tests.fuzz.laws import Broken, errors

@@ -17,7 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pscdsl._src.analysis.verify import verify
-from pscdsl._src.checker.check import CheckResult, check_source
+from pscdsl._src.checker.check import check_source
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project

@@ -24,7 +24,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.checker.workers import Options, check_project
+from pscdsl._src.checker.project import Options, check_project
 from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import CAPTURED, recorded

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.checker.check import check_paths
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.frontend.text.display import split_cell
 
 HEAD = "import pscdsl as psc\nfrom pscdsl import f32\n\n"

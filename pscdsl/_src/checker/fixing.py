@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
+from pscdsl._src.checker.check import check_file, deep_stack
+from pscdsl._src.checker.results import CheckResult, summary
 from pscdsl._src.frontend.fixes.place import Encoded, Replacement, Text, moved, replaced, written
 from pscdsl._src.frontend.modules.files import Files, module_name
 from pscdsl._src.frontend.text.display import shown_path, split_lines

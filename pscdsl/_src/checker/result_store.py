@@ -7,30 +7,33 @@ import json
 import os
 import platform
 import re
+import stat
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from hmac import compare_digest
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pscdsl._src.caching.store import user_key
-from pscdsl._src.checker.check import CheckResult
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl._src.frontend.modules.files import Files, Found, Question
-from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.support.paths import Folder, real
 from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl.typing.diagnostics import Diagnostic, find
 
-# Frozen dataclasses of plain values as JSON data, and back by their annotations.
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.modules.scope import Project
+
+# Frozen dataclasses of plain values as JSON data, and back by their annotations.  Findings have a
+# form of their own, below.
 #
 # Reading data makes no choice by what the data says: the annotations say what is read, and whatever
 # does not fit is refused.
@@ -43,53 +46,49 @@ class Unreadable(Exception):
     """The data is not of the type that was asked for."""
 
 
-def encode(value: Any, special: Mapping[type, Callable[[Any], Any]]) -> Any:
-    """A value as JSON data; `special` says how other classes are written."""
+def plain(value: Any) -> Any:
+    """Return a result, or a part of one, as JSON data."""
     if value is None or isinstance(value, str | int | float):
         return value.value if isinstance(value, Enum) else value
-    for kind, write in special.items():
-        if isinstance(value, kind):
-            return write(value)
+    if isinstance(value, Diagnostic):
+        return _written(value)
     if isinstance(value, frozenset):
-        return sorted(encode(each, special) for each in _items(value))
+        return sorted(map(plain, _items(value)))
     if isinstance(value, tuple | list):
-        return [encode(each, special) for each in _items(value)]
+        return [plain(item) for item in _items(value)]
     if is_dataclass(value):
-        return [encode(getattr(value, field.name), special) for field in fields(value)]
+        return [plain(getattr(value, field.name)) for field in fields(value)]
     raise TypeError(f"{type(value).__name__} has no form as data")
 
 
-def _items(value: Any) -> Any:
-    return value
+def _items(value: Any) -> list[Any]:
+    items: list[Any] = value
+    return items
 
 
-def decode(annotation: Any, data: Any, special: Mapping[type, Reader]) -> Any:
-    """The value of a type that data stands for; raises `Unreadable` if it is none."""
-    if isinstance(annotation, type):
-        for kind, read in special.items():
-            if issubclass(annotation, kind):
-                return read(data)
-        if annotation in (str, bool, int, float, types.NoneType):
-            return _plain(annotation, data)
-        if is_dataclass(annotation):
-            return _record(annotation, data, special)
+@cache
+def reader(annotation: Any) -> Reader:
+    """Return the function that makes a value of a type from data, or raises `Unreadable`."""
+    if annotation is Diagnostic:
+        return _finding
+    if annotation in (str, bool, int, float, types.NoneType):
+        return partial(_plain, annotation)
+    if is_dataclass(annotation):
+        return partial(_record, annotation)
     if annotation is Any:
-        return data
+        return lambda data: data
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Literal and data in arguments:
-        return data
+    if origin is Literal:
+        return partial(_choice, arguments)
     if origin in (Union, types.UnionType):
-        return _either(arguments, data, special)
-    if origin in (tuple, frozenset) and isinstance(data, list):
-        items: list[Any] = _items(data)
-        if origin is frozenset:
-            return frozenset({decode(arguments[0], item, special) for item in items})
-        if arguments[-1] is Ellipsis:
-            return tuple([decode(arguments[0], item, special) for item in items])
-        if len(items) == len(arguments):
-            pairs = zip(arguments, items, strict=True)
-            return tuple([decode(each, item, special) for each, item in pairs])
-    raise Unreadable(f"not {annotation}")
+        readers = [reader(argument) for argument in arguments]
+        return partial(_either, readers)
+    if origin is frozenset or (origin is tuple and arguments[-1] is Ellipsis):
+        return partial(_collection, origin, reader(arguments[0]))
+    if origin is tuple:
+        readers = [reader(argument) for argument in arguments]
+        return partial(_tuple, readers)
+    return partial(_choice, ())
 
 
 def _plain(annotation: type, data: Any) -> Any:
@@ -98,27 +97,46 @@ def _plain(annotation: type, data: Any) -> Any:
     return data
 
 
-def _either(arguments: tuple[Any, ...], data: Any, special: Mapping[type, Reader]) -> Any:
-    for argument in arguments:
+def _list(data: Any) -> list[Any]:
+    if not isinstance(data, list):
+        raise Unreadable("not a list")
+    return _items(data)
+
+
+def _tuple(readers: Sequence[Reader], data: Any) -> tuple[Any, ...]:
+    items = _list(data)
+    if len(items) != len(readers):
+        raise Unreadable("not so many items")
+    return tuple([read_item(item) for read_item, item in zip(readers, items, strict=True)])
+
+
+def _collection(kind: Any, read_item: Reader, data: Any) -> Any:
+    return kind([read_item(item) for item in _list(data)])
+
+
+def _choice(choices: tuple[Any, ...], data: Any) -> Any:
+    if data not in choices:
+        raise Unreadable(f"not one of {choices}")
+    return data
+
+
+def _either(readers: Sequence[Reader], data: Any) -> Any:
+    for reader in readers:
         try:
-            return decode(argument, data, special)
+            return reader(data)
         except Unreadable:
             continue
     raise Unreadable("fits none of several types")
 
 
-def _record(annotation: Any, data: Any, special: Mapping[type, Reader]) -> Any:
-    hints = _hints(annotation)
-    if not isinstance(data, list) or len(_items(data)) != len(hints):
-        raise Unreadable(f"not {annotation.__name__}")
-    pairs = zip(hints, _items(data), strict=True)
-    return annotation(**{name: decode(hints[name], each, special) for name, each in pairs})
+def _record(annotation: Any, data: Any) -> Any:
+    return annotation(*_tuple(_field_readers(annotation), data))
 
 
 @cache
-def _hints(annotation: Any) -> dict[str, Any]:
+def _field_readers(annotation: Any) -> tuple[Reader, ...]:
     hints = get_type_hints(annotation)
-    return {field.name: hints[field.name] for field in fields(annotation)}
+    return tuple(reader(hints[field.name]) for field in fields(annotation))
 
 
 # Results of checks as data.
@@ -174,11 +192,6 @@ def _kept() -> dict[str, Any]:
     return {name: hints[name] for name in Diagnostic.fact_names()}
 
 
-def plain(value: Any) -> Any:
-    """A result, or a part of one, as JSON data."""
-    return encode(value, {Diagnostic: _written})
-
-
 def _written(finding: Diagnostic) -> Any:
     wording = [getattr(finding, name)() for name in _WORDING]
     return [finding.code, wording, [plain(getattr(finding, name)) for name in _kept()]]
@@ -192,7 +205,7 @@ def read_result(data: Any) -> CheckResult:
 
 def read(annotation: Any, data: Any) -> Any:
     """Any part of a result from its data."""
-    return decode(annotation, data, {Diagnostic: _finding})
+    return reader(annotation)(data)
 
 
 def _finding(data: Any) -> Recorded:
@@ -256,7 +269,66 @@ def reads_of(project: Project, path: str) -> Reads:
     )
 
 
-# Results on disk: one file for each file that was checked, read as data.
+@dataclass(frozen=True)
+class Snapshot:
+    """All files that the check of a project read, as they were, and what modules it looked for."""
+
+    states: tuple[tuple[str, tuple[int, ...]], ...]
+    """The files, and the numbers that change when a file is written."""
+    searched: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    """The folders in which modules were looked for, and their names."""
+    found: str
+    """What stands for the modules that were found."""
+
+    def holds(self, files: Files) -> bool:
+        """Return whether no file has been written, and no other module would be found."""
+        return all(_state(path) == state for path, state in self.states) and (
+            self.found == _found(files, self.searched)
+        )
+
+
+_SETTLED = 2.0
+"""Seconds after which another write cannot leave a file with the same time."""
+
+
+def _snapshot(files: Files, reads: Sequence[Reads], started: float) -> Snapshot | None:
+    """Return how the files are; None if one may have been written since the check started."""
+    paths = {path for each in reads for path, _ in each.contents} | {*files.all()}
+    states: list[tuple[str, tuple[int, ...]]] = []
+    for path in sorted(paths):
+        state = _state(path)
+        if state is None or max(state[1:3]) > (started - _SETTLED) * 1e9:
+            return None
+        states.append((path, state))
+    questions = {question for each in reads for question, _ in each.answers}
+    names: dict[tuple[str, ...], list[str]] = {}
+    for question in sorted(questions | files.finder.asked(), key=lambda each: each.name):
+        names.setdefault(question.folders, []).append(question.name)
+    searched = tuple((folders, tuple(each)) for folders, each in sorted(names.items()))
+    return Snapshot(tuple(states), searched, _found(files, searched))
+
+
+def _state(path: str) -> tuple[int, ...] | None:
+    """Return the numbers that change when a file is written; None if it is no file."""
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(state.st_mode):
+        return None
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev
+
+
+def _found(files: Files, searched: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> str:
+    """Return what stands for the modules of these names."""
+    answers = [
+        files.finder.find(Question(where, name)) for where, names in searched for name in names
+    ]
+    text = repr([answer and (answer.file, answer.folders) for answer in answers])
+    return blake2b(text.encode(errors="surrogateescape"), digest_size=16).hexdigest()
+
+
+# Results on disk: one file for each file that was checked, and one for the project, read as data.
 #
 # An entry is used only if this user has written it, as the seal says, which depends on the user's
 # key; if it was made by this version of pscdsl under the same conditions; and if all that its check
@@ -287,43 +359,77 @@ class Store:
         self._folder = None if self._key is None else self._opened(make=False)
         self._written = False
 
-    def get(self, path: str, files: Files) -> CheckResult | None:
-        """The result of checking a file, if it is known and would still be the same."""
+    def get(self, path: str, files: Files) -> tuple[Reads, CheckResult] | None:
+        """Return what a file's check read and its result, if it would still be the same."""
+        found = self._read(path)
+        if found is None:
+            return None
+        try:
+            reads: Reads = read(Reads, found[0])
+            if not reads.hold(files):
+                return None
+            result = read_result(found[1])
+        except (Unreadable, RecursionError):
+            return None
+        renewed = reads.renewed(files)
+        if renewed != reads:
+            self._write(path, renewed, result)
+        return renewed, result
+
+    def put(self, path: str, reads: Reads, result: CheckResult) -> bool:
+        """Keep the result of a file, and return whether it is certain."""
+        certain = all(finding.code not in _UNCERTAIN for finding in result.diagnostics)
+        if certain:
+            self._write(path, reads, result)
+        return certain
+
+    def whole(self, files: Files) -> CheckResult | None:
+        """Return the result of the project, if no file has been written since."""
+        found = self._read(_project(files))
+        try:
+            if found is None or not read(Snapshot, found[0]).holds(files):
+                return None
+            return read_result(found[1])
+        except (Unreadable, RecursionError):
+            return None
+
+    def put_whole(
+        self, files: Files, reads: Sequence[Reads], started: float, result: CheckResult
+    ) -> None:
+        """Keep the result of the project, if no file has been written since its check started."""
+        snapshot = _snapshot(files, reads, started)
+        if snapshot is not None:
+            self._write(_project(files), snapshot, result)
+
+    def _read(self, subject: str) -> tuple[Any, Any] | None:
+        """Return the data of an entry: what it depends on, and the result."""
         if self._folder is None or self._key is None:
             return None
         try:
-            name = self._entry(path)
+            name = self._entry(subject)
             data = self._folder.read(name, _ENTRY_BYTES)
-            conditions, owner, reads, result = _unsealed(data, self._key)
-            if (conditions, owner) != (self.conditions, path):
+            conditions, owner, depends, result = _unsealed(data, self._key)
+            if (conditions, owner) != (self.conditions, subject):
                 return None
-            known: Reads = read(Reads, reads)
-            if not known.hold(files):
-                return None
-            renewed = known.renewed(files)
-            if renewed != known:
-                self.put(path, renewed, read_result(result))
             state = self._folder.state(name)
             if state is not None and time.time() - state.st_mtime > _DAY:
                 self._folder.touch(name)  # used now: the oldest are removed first
-            return read_result(result)
         except (OSError, ValueError, Unreadable, RecursionError):
             return None
+        return depends, result
 
-    def put(self, path: str, reads: Reads, result: CheckResult) -> None:
-        """Keep a result; without a place for it, nothing is stored."""
-        if any(finding.code in _UNCERTAIN for finding in result.diagnostics):
-            return
+    def _write(self, subject: str, depends: Reads | Snapshot, result: CheckResult) -> None:
+        """Write an entry; without a place for it, nothing is stored."""
         if self._key is None:
             return
-        data = _sealed([self.conditions, path, plain(reads), plain(result)], self._key)
+        data = _sealed([self.conditions, subject, plain(depends), plain(result)], self._key)
         if len(data) > _ENTRY_BYTES:
             return
         with contextlib.suppress(OSError, ValueError):
             if self._folder is None:
                 self._folder = self._opened(make=True)
             if self._folder is not None:
-                self._folder.replace(self._entry(path), data)
+                self._folder.replace(self._entry(subject), data)
                 self._written = True
 
     def _entry(self, path: str) -> str:
@@ -368,6 +474,13 @@ class Store:
             folder.remove(name)
 
 
+def _project(files: Files) -> str:
+    """Return what stands for the files that are given and the folders that are read."""
+    parts = (*files.given, "", *files.bounds)
+    digest = blake2b("\0".join(parts).encode(errors="surrogateescape"), digest_size=16)
+    return f"project {digest.hexdigest()}"
+
+
 def _surplus(entries: list[tuple[float, int, str]]) -> Iterator[str]:
     """The oldest entries, as many as are too many or too large together."""
     entries.sort(reverse=True)
@@ -403,7 +516,8 @@ def _seal(body: bytes, key: bytes) -> bytes:
 def conditions(roots: Sequence[str]) -> str:
     """What stands for everything but the files that a check depends on."""
     parts = (
-        *(sys.version, platform.platform(), np.__version__, os.getcwd(), str(sys.flags.optimize)),
+        *(sys.version, platform.platform(), version("numpy"), os.getcwd()),
+        str(sys.flags.optimize),
         *roots,
         *(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in _own_files()),
     )

@@ -1,4 +1,4 @@
-"""Checking whole projects: what was found before is read, what is new is shared out."""
+"""Files shared out over processes that check them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import IO, Any, Protocol
 
-from pscdsl._src.checker.check import CheckResult, check_file, deep_stack, summary
+from pscdsl._src.checker.check import check_file, deep_stack
 from pscdsl._src.checker.fixing import with_confirmed
 from pscdsl._src.checker.result_store import (
     Reads,
-    Store,
     Unreadable,
     plain,
     read,
     read_result,
     reads_of,
 )
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.text.source import shown_path
 from pscdsl.typing.codes.projects import CheckDied
@@ -351,7 +351,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-# The check of a project: known results from disk, the others in this process or in several.
+# Checking here or in several processes.
 
 
 MOST_JOBS = 4
@@ -360,51 +360,21 @@ _WORTHWHILE = 150_000
 """How many bytes of source take longer than the start of processes."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a project is checked."""
-
-    cache: str | None = None
-    """The folder of results from before; None to look at nothing and keep nothing."""
-    jobs: int | None = None
-    """How many processes; None for as many as are worth it."""
-    progress: Callable[[int, int], None] = lambda done, total: None
-    """Receives how many files are done, and of how many."""
-
-
-def check_project(files: Files, options: Options) -> CheckResult:
-    """Check the files that are given; the same is found in whatever way it is done."""
-    store = None if options.cache is None else Store(options.cache, files)
-    results: dict[str, CheckResult] = {}
-    if store is not None:
-        for path in files.given:
-            known = store.get(path, files)
-            if known is not None:
-                results[path] = known
-    missing = [path for path in files.given if path not in results]
-    for answer in _checked(files, missing, options):
-        results[answer.path] = answer.result
-        if store is not None and answer.reads is not None:
-            store.put(answer.path, answer.reads, answer.result)
-        options.progress(len(results), len(files.given))
-    if store is not None:
-        store.close()
-    return summary([results[path] for path in files.given])
-
-
-def _checked(files: Files, paths: Sequence[str], options: Options) -> Iterator[Answer]:
-    """The answers for all files, in any order."""
-    jobs = _jobs(files, paths) if options.jobs is None else min(options.jobs, len(paths))
+def checked(
+    files: Files, paths: Sequence[str], jobs: int | None, *, keep: bool
+) -> Iterator[Answer]:
+    """Yield the answers for all files, in any order; without `jobs`, as many as are worth it."""
+    jobs = _jobs(files, paths) if jobs is None else min(jobs, len(paths))
     left = dict.fromkeys(paths)
     if jobs > 1:
-        for answer in shared_out(files, paths, jobs, keep=options.cache is not None):
+        for answer in shared_out(files, paths, jobs, keep=keep):
             del left[answer.path]
             yield answer
     with deep_stack(), _rarely_collected():
         for number, path in enumerate(left, 1):
             result, project = check_file(files, path)
             result = with_confirmed(files, path, result)
-            reads = None if options.cache is None else reads_of(project, path)
+            reads = reads_of(project, path) if keep else None
             yield Answer(path, result, reads)
             del project
             if number % COLLECT_EVERY == 0:

@@ -21,19 +21,18 @@ from typing import TYPE_CHECKING
 from pscdsl._src.caching import store
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints, Triage, triage
-from pscdsl._src.checker.check import CheckResult, check_paths
 from pscdsl._src.checker.configuration import (
     Settings,
     find_settings,
     possible_files,
     read_settings,
 )
-from pscdsl._src.checker.fixing import Fixed, Wanted, fix_all
+from pscdsl._src.checker.project import Options, check_project
 from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.report.summary import fixable, ordered, sentence
 from pscdsl._src.checker.report.terminal import ProgressBar
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.checker.selection import Layer, Selection, is_known
-from pscdsl._src.checker.workers import Options, check_project
 from pscdsl._src.cli import Unusable, say, version, wants_colour
 from pscdsl._src.frontend.modules.files import Files, files_below, python_files
 from pscdsl._src.frontend.text.display import (
@@ -52,6 +51,7 @@ from pscdsl._src.support.paths import Folder, NotAFile, admitted, inside, resolv
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
 if TYPE_CHECKING:
+    from pscdsl._src.checker.fixing import Fixed, Wanted
     from pscdsl._src.cli.watching import Watched
 
 # What is checked: files and folders, or a text from standard input in the place of a file.
@@ -132,6 +132,9 @@ class FixOutcome:
 
 def fix(target: Target, wanted: Wanted, *, unsafe: bool, write: bool) -> FixOutcome:
     """Fix what is wanted; files that cannot be written stay as they are, and are named."""
+    from pscdsl._src.checker.check import check_paths
+    from pscdsl._src.checker.fixing import fix_all
+
     files = target.files()
     own = set(files.given)
     changing = [path for path in target.may_change() if path in own]

@@ -14,8 +14,9 @@ import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pscdsl._src.checker.check import CheckResult, deep_stack
+from pscdsl._src.checker.check import deep_stack
 from pscdsl._src.checker.fixing import check_each
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.discover.plain import (
     Use,
     compilers_of,

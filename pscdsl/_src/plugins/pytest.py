@@ -19,10 +19,11 @@ import pytest
 
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints, Triage, triage
-from pscdsl._src.checker.check import CheckResult, check_paths
+from pscdsl._src.checker.check import check_paths
 from pscdsl._src.checker.configuration import Settings, find_settings
 from pscdsl._src.checker.report.summary import sentence
 from pscdsl._src.checker.report.terminal import render_text
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.frontend.modules.files import SUFFIXES
 from pscdsl._src.frontend.text.display import Sources, split_cell
 from pscdsl._src.support.paths import inside_any, real, resolved

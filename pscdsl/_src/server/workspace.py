@@ -14,10 +14,11 @@ from functools import cached_property
 
 from pscdsl._src.checker import baseline
 from pscdsl._src.checker.baseline import Baseline, BaselineError, Fingerprints, triage
-from pscdsl._src.checker.check import CheckResult, Held, check_file, deep_stack, summary
+from pscdsl._src.checker.check import Held, check_file, deep_stack
 from pscdsl._src.checker.configuration import Settings, find_settings, possible_files
 from pscdsl._src.checker.fixing import fix_file, with_confirmed
 from pscdsl._src.checker.result_store import Reads, reads_of
+from pscdsl._src.checker.results import CheckResult, summary
 from pscdsl._src.checker.selection import Layer, Selection
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.modules.files import Files, files_below

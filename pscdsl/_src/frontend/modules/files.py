@@ -15,13 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pscdsl._src.frontend.captures.writes import Writes
 from pscdsl._src.frontend.text.display import NotANotebook, code_cells, decode
 from pscdsl._src.frontend.text.source import Source, from_bytes, read_bytes, searchable, shown_path
 from pscdsl._src.support.paths import Refused, inside, inside_any, real, resolved
 from pscdsl._src.support.tracebacks import FOLDER, LIBRARY
 from pscdsl.typing.diagnostics import Failure
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.captures.writes import Writes
 
 # Where modules are found: Python's own search, in the folders that a check may read.
 #
@@ -71,6 +74,10 @@ class Finder:
         if question not in self._answers:
             self._answers[question] = self._search(question)
         return self._answers[question]
+
+    def asked(self) -> frozenset[Question]:
+        """Return all that was looked for."""
+        return frozenset(self._answers)
 
     def _search(self, question: Question) -> Found | None:
         found: Found | None = None
@@ -323,6 +330,8 @@ class Files:
     @functools.cached_property
     def writes(self) -> Writes:
         """What these files write of each other."""
+        from pscdsl._src.frontend.captures.writes import Writes  # which known results do not need
+
         return Writes(self)
 
     def imported_by(self, path: str | None, name: str, level: int) -> Found | None:
