@@ -18,7 +18,8 @@ DOCUMENTS = sorted(
         *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
         *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "examples").glob("*.md"),
-        *(ROOT / "pscdsl").rglob("*.md"),
+        *(ROOT / "pscdsl" / "numpy").glob("*.md"),
+        *(ROOT / "typing" / "codes" / "explanations").glob("*.md"),
     )
 )
 BLOCK = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
