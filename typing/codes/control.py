@@ -15,7 +15,7 @@ COMBINING: Final = frozenset({"psc.associative_scan", "psc.map_reduce"})
 
 
 class CarryMismatch(Diagnostic, code="PSC504"):
-    """The carry that a loop's body returns differs from the one it gets."""
+    """The carry that a loop's body returns differs from the one it receives."""
 
     loop: str
     path: str
@@ -65,7 +65,7 @@ class BranchMismatch(Diagnostic, code="PSC505"):
 
 
 class ValuesDiffer(Diagnostic, code="PSC525"):
-    """A name is read that the paths of a condition leave with values of different types."""
+    """A name that is read after a condition has values of different types on its paths."""
 
     names: str
     """The name, as it is written."""
@@ -103,7 +103,7 @@ class ReturnsOnSomePaths(Diagnostic, code="PSC526"):
 
 
 class LoopChangesType(Diagnostic, code="PSC527"):
-    """A step of a loop leaves a name with another type than it begins with."""
+    """A step of a loop changes the type of a name."""
 
     name: str
     """The name, as it is written."""
@@ -126,7 +126,7 @@ class LoopChangesType(Diagnostic, code="PSC527"):
 
 
 class UnboundAfterLoop(Diagnostic, code="PSC528"):
-    """A name is read after a loop that may have no step, and only its body binds it."""
+    """A name that only a loop's body binds is read after the loop, which may have no step."""
 
     name: str
 
@@ -180,7 +180,7 @@ class BadBody(Diagnostic, code="PSC507"):
 
 
 class LoopLengthsDiffer(Diagnostic, code="PSC508"):
-    """The arrays that a loop runs over have different lengths, or none."""
+    """The arrays that a loop runs over have different lengths, or there are none."""
 
     combinator: str
     lengths: tuple[str, ...]
@@ -372,7 +372,7 @@ class TreesDiffer(Diagnostic, code="PSC509"):
 
 
 class TreeArgumentsDiffer(Diagnostic, code="PSC524"):
-    """Two arguments of one type variable are different trees."""
+    """Two arguments with the same type variable are different trees."""
 
     function: str
     variable: str

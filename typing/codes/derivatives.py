@@ -8,7 +8,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class UnboundedReverse(Diagnostic, code="PSC512"):
-    """Reverse mode through a loop with an unknown number of steps."""
+    """Reverse mode is applied to a loop with an unknown number of steps."""
 
     asked: str = ""
 
@@ -21,7 +21,7 @@ class UnboundedReverse(Diagnostic, code="PSC512"):
 
 
 class NotAScalar(Diagnostic, code="PSC510"):
-    """`psc.grad` of a function whose result is not one real number."""
+    """`psc.grad` is applied to a function whose result is not one real number."""
 
     transformation: str
     function: str
@@ -38,7 +38,7 @@ class NotAScalar(Diagnostic, code="PSC510"):
 
 
 class NoTangent(Diagnostic, code="PSC511"):
-    """A derivative with respect to an integer, a bool or a random key."""
+    """A derivative is taken with respect to an integer, a bool or a random key."""
 
     transformation: str
     argument: str
@@ -71,7 +71,7 @@ class TangentMismatch(Diagnostic, code="PSC513"):
 
 
 class BadArgnums(Diagnostic, code="PSC514"):
-    """`argnums` names a positional argument that is not there."""
+    """`argnums` names a positional argument that does not exist."""
 
     transformation: str
     argnums: str
@@ -112,7 +112,7 @@ class RuleMismatch(Diagnostic, code="PSC519"):
 
 
 class NotLinear(Diagnostic, code="PSC522"):
-    """A function that is transposed is not linear."""
+    """A function that is to be transposed is not linear."""
 
     primitive: str
 
@@ -146,7 +146,7 @@ class OwnRuleMismatch(Diagnostic, code="PSC517"):
 
 
 class RuleMissing(Diagnostic, code="PSC518"):
-    """A function is declared to have a derivative of its own, but has no rule."""
+    """A function is declared to have its own derivative, but has no rule."""
 
     function: str
     kind: str
@@ -164,7 +164,7 @@ class RuleMissing(Diagnostic, code="PSC518"):
 
 
 class CapturedByRule(Diagnostic, code="PSC521"):
-    """A function with a derivative of its own captures a value that is differentiated."""
+    """A function with its own derivative captures a value that is differentiated."""
 
     function: str
 
@@ -179,7 +179,7 @@ class CapturedByRule(Diagnostic, code="PSC521"):
 
 
 class NoForwardMode(Diagnostic, code="PSC520"):
-    """Forward mode through a function that has rules for reverse mode only."""
+    """Forward mode is applied to a function that has rules for reverse mode only."""
 
     function: str
     besides: str = ""

@@ -14,7 +14,7 @@ _DIGITS = 20
 
 
 class DtypesDiffer(Diagnostic, code="PSC401"):
-    """Two arrays of different dtypes meet."""
+    """Two arrays of different dtypes are combined."""
 
     left: ArrayType
     right: ArrayType
@@ -46,7 +46,7 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
 
 
 class ScalarDoesNotFit(Diagnostic, code="PSC402"):
-    """A scalar, or another operand without a dtype of its own, does not fit the array it meets."""
+    """A scalar or other operand without a dtype of its own does not fit the array it meets."""
 
     scalar: str
     dtype: DType
@@ -86,7 +86,7 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
 
 
 class DtypeNotAccepted(Diagnostic, code="PSC403"):
-    """A function was given a dtype on which it is not defined."""
+    """A function is applied to a dtype for which it is not defined."""
 
     function: str
     given: ArrayType
@@ -117,7 +117,7 @@ class NegativePowerOfInteger(Diagnostic, code="PSC410"):
 
 
 class NoSuchDType(Diagnostic, code="PSC411"):
-    """A value is used as a dtype and is not one, or has no counterpart here."""
+    """A value is used as a dtype, but is not one or has no counterpart here."""
 
     given: str
     instead: str = ""
@@ -131,7 +131,7 @@ class NoSuchDType(Diagnostic, code="PSC411"):
 
 
 class IntegersMakeAnArray(Diagnostic, code="PSC412"):
-    """Integers that NumPy turns into an array meet narrower or unsigned integers."""
+    """Integers that NumPy converts to an array meet narrower or unsigned integers."""
 
     function: str
     dtype: DType
@@ -152,7 +152,7 @@ class IntegersMakeAnArray(Diagnostic, code="PSC412"):
 
 
 class StoreChangesKind(Diagnostic, code="PSC413"):
-    """What is stored is of another kind than the array."""
+    """The stored value is of another kind than the array."""
 
     found: ArrayType
     stored: ArrayType
@@ -196,7 +196,7 @@ class CastDropsImaginaryPart(Diagnostic, code="PSC414"):
 
 
 class AccumulatorTooNarrow(Diagnostic, code="PSC420"):
-    """The `dtype` of a reduction cannot hold what is reduced."""
+    """The `dtype` of a reduction cannot represent the elements that are reduced."""
 
     function: str
     given: ArrayType

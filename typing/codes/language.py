@@ -18,7 +18,7 @@ class NotPython(Diagnostic, code="PSC100"):
 
 
 class Unsupported(Diagnostic, code="PSC101"):
-    """A construct of Python has no meaning in a kernel."""
+    """A Python construct has no meaning in a kernel."""
 
     what: str
     rewrite: str
@@ -31,7 +31,7 @@ class Unsupported(Diagnostic, code="PSC101"):
 
 
 class UnknownName(Diagnostic, code="PSC102"):
-    """A name is not defined, or not yet."""
+    """A name is not defined, or not defined yet."""
 
     name: str
     unassigned: bool
@@ -74,7 +74,7 @@ class NoSuchAttribute(Diagnostic, code="PSC103"):
 
 
 class BadAnnotation(Diagnostic, code="PSC104"):
-    """An annotation is not a type of arrays, or of trees of arrays."""
+    """An annotation is neither a type of arrays nor a type of trees of arrays."""
 
     text: str
     reason: str
@@ -112,7 +112,7 @@ class MissingAnnotation(Diagnostic, code="PSC105"):
 
 
 class NotStatic(Diagnostic, code="PSC109"):
-    """A value must be known at check time, and is not."""
+    """A value is not known at check time, but must be."""
 
     what: str
     rewrite: str = ""
@@ -125,7 +125,7 @@ class NotStatic(Diagnostic, code="PSC109"):
 
 
 class NotCallable(Diagnostic, code="PSC111"):
-    """A value is called and is not a function."""
+    """A value that is not a function is called."""
 
     found: str
     instead: str = ""
@@ -155,7 +155,7 @@ class BadArguments(Diagnostic, code="PSC120"):
 
 
 class BranchOnArray(Diagnostic, code="PSC121"):
-    """Python asks for one truth of an array that has axes, or for a truth while checking."""
+    """Python asks for the truth of an array with axes, or needs a truth value while checking."""
 
     construct: str
     found: str
@@ -172,7 +172,7 @@ class BranchOnArray(Diagnostic, code="PSC121"):
 
 
 class LoopOverArray(Diagnostic, code="PSC122"):
-    """The rows of an array are taken for items whose number is known."""
+    """The rows of an array are used where the number of items must be known."""
 
     found: str
 
@@ -186,7 +186,7 @@ class LoopOverArray(Diagnostic, code="PSC122"):
 
 
 class ArrayLeavesProgram(Diagnostic, code="PSC123"):
-    """An array is turned into a Python number or list."""
+    """An array is converted to a Python number or list."""
 
     function: str
     rewrite: str

@@ -18,7 +18,7 @@ class RecursiveKernel(Diagnostic, code="PSC106"):
 
 
 class UnboundedRecursion(Diagnostic, code="PSC107"):
-    """Functions call each other without an end known at check time."""
+    """Functions call each other, and no end of the recursion is known at check time."""
 
     function: str
 
@@ -78,7 +78,7 @@ class NoSuchItem(Diagnostic, code="PSC112"):
 
 
 class WrongUnpacking(Diagnostic, code="PSC113"):
-    """An unpacking does not fit its value."""
+    """An unpacking does not match its value."""
 
     expected: int
     found: str

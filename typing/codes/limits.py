@@ -19,7 +19,7 @@ class NotSupported(Diagnostic, code="PSC900"):
 
 
 class NoRule(Diagnostic, code="PSC901"):
-    """A primitive has no rule for the transformation that was asked for."""
+    """A primitive has no rule for the requested transformation."""
 
     primitive: str
     rule: str
@@ -47,7 +47,7 @@ class MissingOnTarget(Diagnostic, code="PSC953"):
 
 
 class IllTypedEquation(Diagnostic, code="PSC902"):
-    """A primitive was given operands that its type rule refuses."""
+    """A primitive gets operands that its type rule refuses."""
 
     primitive: str
     reason: str
@@ -75,7 +75,7 @@ class KernelNotChecked(Diagnostic, code="PSC903", severity=Severity.NOTE):
 
 
 class NoSource(Diagnostic, code="PSC904"):
-    """The source of a function cannot be found, so that it cannot be checked."""
+    """The source of a function cannot be found, so it cannot be checked."""
 
     function: str
     remedy: str = "define it in a file"
@@ -88,7 +88,7 @@ class NoSource(Diagnostic, code="PSC904"):
 
 
 class UnknownFunction(Diagnostic, code="PSC910"):
-    """A function is called that the checker cannot read."""
+    """A kernel calls a function that the checker cannot read."""
 
     function: str
     here: str = ""
@@ -111,7 +111,7 @@ class UnknownFunction(Diagnostic, code="PSC910"):
 
 
 class InternalError(Diagnostic, code="PSC999"):
-    """The compiler failed; this is a bug of pscdsl, not of the program."""
+    """The compiler failed; this is a bug in pscdsl, not in the program."""
 
     what: str
 
@@ -145,7 +145,7 @@ class TooLargeToCompile(Diagnostic, code="PSC952"):
 
 
 class TooManyFindings(Diagnostic, code="PSC951"):
-    """A kernel has so many findings that the rest is not checked."""
+    """A kernel has so many findings that the rest of it is not checked."""
 
     limit: int
 
@@ -157,7 +157,7 @@ class TooManyFindings(Diagnostic, code="PSC951"):
 
 
 class UnknownValue(Diagnostic, code="PSC911"):
-    """A value is used that the checker cannot read."""
+    """A kernel uses a value that the checker cannot read."""
 
     name: str
     here: str = ""
@@ -190,7 +190,7 @@ class ChoicesSampled(Diagnostic, code="PSC905", severity=Severity.NOTE):
 
 
 class CapturedStateChanged(Diagnostic, code="PSC917"):
-    """What a kernel captured is not what it was when the kernel was first used."""
+    """A captured value has changed since the kernel was first used."""
 
     name: str
     function: str
@@ -206,7 +206,7 @@ class CapturedStateChanged(Diagnostic, code="PSC917"):
 
 
 class CaptureTooLarge(Diagnostic, code="PSC954"):
-    """A kernel captures something that can be written, and is too large to be compared."""
+    """A kernel captures a mutable object that is too large to be compared."""
 
     name: str
     what: str
@@ -251,7 +251,7 @@ class SeveralFunctions(Diagnostic, code="PSC908"):
 
 
 class VouchedResultUnknown(Diagnostic, code="PSC913"):
-    """A function that `psc.pure` declares pure does not say what it returns."""
+    """A function declared pure by `psc.pure` does not declare what it returns."""
 
     function: str
     size: str = ""
@@ -266,7 +266,7 @@ class VouchedResultUnknown(Diagnostic, code="PSC913"):
 
 
 class VouchedNeedsValues(Diagnostic, code="PSC914"):
-    """A function that `psc.pure` declares pure gets an array or a size that is not known yet."""
+    """A function declared pure by `psc.pure` gets an array or a size that is not known yet."""
 
     function: str
     found: str
@@ -279,7 +279,7 @@ class VouchedNeedsValues(Diagnostic, code="PSC914"):
 
 
 class VouchedResultDiffers(Diagnostic, code="PSC915"):
-    """A function that `psc.pure` declares pure does not return what it declares."""
+    """A function declared pure by `psc.pure` does not return what it declares."""
 
     function: str
     problem: str
@@ -289,7 +289,7 @@ class VouchedResultDiffers(Diagnostic, code="PSC915"):
 
 
 class RevealedType(Diagnostic, code="PSC918", severity=Severity.NOTE):
-    """The type of an expression that `reveal_type` asks for."""
+    """`reveal_type` shows the type of an expression."""
 
     types: tuple[str, ...]
     """The type, or those for the choices of what the signature leaves open."""
@@ -299,7 +299,7 @@ class RevealedType(Diagnostic, code="PSC918", severity=Severity.NOTE):
 
 
 class Vouched(Diagnostic, code="PSC916", severity=Severity.NOTE):
-    """A kernel calls a function that `psc.pure` declares pure."""
+    """A kernel calls a function that is declared pure by `psc.pure`."""
 
     function: str
 

@@ -7,7 +7,7 @@ from pscdsl.typing.dims import Size
 
 
 class ColumnMeetsRow(Diagnostic, code="PSC714", severity=Severity.WARNING):
-    """A column of n and a row of n broadcast to n times n elements that are reduced."""
+    """A column of n and a row of n broadcast to n times n elements, which are then reduced."""
 
     column: str
     row: str
@@ -29,7 +29,7 @@ class ColumnMeetsRow(Diagnostic, code="PSC714", severity=Severity.WARNING):
 
 
 class RepeatedIndexCombined(Diagnostic, code="PSC715", severity=Severity.WARNING):
-    """`a[i] += x` where `i` may hold an index twice: the element is changed once."""
+    """`a[i] += x` changes an element only once, even if `i` holds its index twice."""
 
     function: str
     texts: tuple[str, str, str]
@@ -47,7 +47,7 @@ class RepeatedIndexCombined(Diagnostic, code="PSC715", severity=Severity.WARNING
 
 
 class LogOfSoftmax(Diagnostic, code="PSC705"):
-    """The logarithm of a softmax: -inf where the probability is too small for its dtype."""
+    """The logarithm of a softmax is -inf where the probability is too small for its dtype."""
 
     def message(self) -> str:
         return "the logarithm of a softmax is -inf where the probability underflows"
@@ -60,7 +60,7 @@ class LogOfSoftmax(Diagnostic, code="PSC705"):
 
 
 class LogOfSumOfExponentials(Diagnostic, code="PSC706"):
-    """The logarithm of a sum of exponentials, of which one can overflow."""
+    """In the logarithm of a sum of exponentials, an exponential can overflow."""
 
     rewrite: str
 
@@ -72,7 +72,7 @@ class LogOfSumOfExponentials(Diagnostic, code="PSC706"):
 
 
 class SoftmaxOverflows(Diagnostic, code="PSC707"):
-    """A softmax that is computed from exponentials which can overflow."""
+    """In a softmax, an exponential can overflow."""
 
     operand: str
 
@@ -88,7 +88,7 @@ class SoftmaxOverflows(Diagnostic, code="PSC707"):
 
 
 class LogOfOnePlus(Diagnostic, code="PSC708"):
-    """`log(1 + x)`, which is 0 for every small `x`."""
+    """`log(1 + x)` is 0 for every small `x`."""
 
     operand: str
     negated: bool
@@ -104,7 +104,7 @@ class LogOfOnePlus(Diagnostic, code="PSC708"):
 
 
 class ExpMinusOne(Diagnostic, code="PSC709"):
-    """`exp(x) - 1`, which is 0 for every small `x`."""
+    """`exp(x) - 1` is 0 for every small `x`."""
 
     operand: str
     factor: str
@@ -121,7 +121,7 @@ class ExpMinusOne(Diagnostic, code="PSC709"):
 
 
 class LogOfSigmoid(Diagnostic, code="PSC710"):
-    """The logarithm of a sigmoid: -inf where the sigmoid is too small for its dtype."""
+    """The logarithm of a sigmoid is -inf where the sigmoid is too small for its dtype."""
 
     def message(self) -> str:
         return "the logarithm of a sigmoid is -inf where the sigmoid underflows"
@@ -131,7 +131,7 @@ class LogOfSigmoid(Diagnostic, code="PSC710"):
 
 
 class MomentsCancel(Diagnostic, code="PSC711"):
-    """A variance as the difference of two large numbers."""
+    """A variance is computed as the difference of two large numbers."""
 
     operand: str
 
@@ -144,7 +144,7 @@ class MomentsCancel(Diagnostic, code="PSC711"):
 
 
 class ComputedFloatsCompared(Diagnostic, code="PSC712"):
-    """`==` or `!=` between floats that are computed, and rounded, in different ways."""
+    """`==` or `!=` compares floats that are computed, and rounded, in different ways."""
 
     left: str
     right: str
@@ -162,7 +162,7 @@ class ComputedFloatsCompared(Diagnostic, code="PSC712"):
 
 
 class EpsilonIsLost(Diagnostic, code="PSC713"):
-    """A bound meant to stay away from 0 or 1 that is 0 or 1 in its dtype."""
+    """A bound that should stay away from 0 or 1 is 0 or 1 in its dtype."""
 
     value: str
     rounded: str
@@ -209,7 +209,7 @@ class NanInGradient(Diagnostic, code="PSC704"):
 
 
 class IndexLeavesAxis(Diagnostic, code="PSC702"):
-    """A computed index leaves its axis, and is clamped."""
+    """A computed index lies outside its axis, and is clamped."""
 
     index: str
     """The index as it is written, or empty."""
@@ -243,7 +243,7 @@ class IndexLeavesAxis(Diagnostic, code="PSC702"):
 
 
 class StartLeavesAxis(Diagnostic, code="PSC703"):
-    """A slice of fixed size starts where it does not fit, and is moved."""
+    """A slice of fixed size starts where it does not fit, and is shifted."""
 
     start: str
     bound: Size

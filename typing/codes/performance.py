@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
 class LargeUnroll(Diagnostic, code="PSC801"):
-    """A Python loop that writes a very large program."""
+    """A Python loop produces a very large program."""
 
     steps: int
     equations: int
@@ -22,7 +22,7 @@ class LargeUnroll(Diagnostic, code="PSC801"):
 
 
 class LargeConstant(Diagnostic, code="PSC802"):
-    """A large array that is written into the program."""
+    """A large array is embedded in the program."""
 
     type: str
     size: int
@@ -36,7 +36,7 @@ class LargeConstant(Diagnostic, code="PSC802"):
 
 
 class UnaskedDouble(Diagnostic, code="PSC803"):
-    """A result in double precision that nothing in the kernel requests."""
+    """A result has double precision, and nothing in the kernel requests it."""
 
     result: str
     origin: str
@@ -98,7 +98,7 @@ class AllBranchesRun(Diagnostic, code="PSC805"):
 
 
 class BudgetExceeded(Diagnostic, code="PSC807", severity=Severity.ERROR):
-    """A kernel that costs more than its budget."""
+    """A kernel costs more than its budget."""
 
     subject: str
     """The kernel, or its gradient."""
@@ -130,7 +130,7 @@ class BudgetExceeded(Diagnostic, code="PSC807", severity=Severity.ERROR):
 
 
 class DonatedInVain(Diagnostic, code="PSC806"):
-    """A donated parameter whose memory no result can take."""
+    """No result can take the memory of a donated parameter."""
 
     parameter: str
     type: str
@@ -147,7 +147,7 @@ class DonatedInVain(Diagnostic, code="PSC806"):
 
 
 class WritesNothing(Diagnostic, code="PSC808"):
-    """A parameter is declared in `writes`, and the kernel never writes to it."""
+    """A parameter is listed in `writes`, but the kernel never writes to it."""
 
     parameter: str
     stored: bool = False
@@ -174,7 +174,7 @@ class WritesNothing(Diagnostic, code="PSC808"):
 
 
 class ValueUnused(Diagnostic, code="PSC809"):
-    """A statement computes a value, and nothing is done with it."""
+    """A statement computes a value that is never used."""
 
     text: str
     """The expression, or the name that a function binds last."""

@@ -8,7 +8,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Severity
 
 
 class InvalidNotebook(Diagnostic, code="PSC930"):
-    """A notebook is not one that can be read."""
+    """A notebook cannot be read."""
 
     reason: str
 
@@ -20,7 +20,7 @@ class InvalidNotebook(Diagnostic, code="PSC930"):
 
 
 class BoundInSeveralPlaces(Diagnostic, code="PSC931"):
-    """A name is bound in several places of its module, and which of them counts is not known."""
+    """A name is bound in several places of its module, and it is not known which one counts."""
 
     name: str
     within: str = "module"
@@ -82,7 +82,7 @@ class OnlyForTypeCheckers(Diagnostic, code="PSC935"):
 
 
 class ImportsTooDeep(Diagnostic, code="PSC936"):
-    """Names are imported from one module into another over too many steps."""
+    """An imported name leads through too many modules."""
 
     name: str
     limit: int
@@ -114,7 +114,7 @@ class UnknownSetting(Diagnostic, code="PSC923"):
 
 
 class WrongSetting(Diagnostic, code="PSC924"):
-    """A setting has a value that it cannot have."""
+    """A setting has an invalid value."""
 
     name: str
     problem: str
@@ -140,7 +140,7 @@ class UnreadableSettings(Diagnostic, code="PSC925"):
 
 
 class UnusedSuppression(Diagnostic, code="PSC920", severity=Severity.WARNING):
-    """A comment silences a finding that is not there."""
+    """A comment suppresses a finding that is not there."""
 
     codes: tuple[str, ...]
     """Those that are not found; empty for a comment without codes."""
@@ -158,7 +158,7 @@ class UnusedSuppression(Diagnostic, code="PSC920", severity=Severity.WARNING):
 
 
 class UnknownSuppressedCode(Diagnostic, code="PSC921", severity=Severity.WARNING):
-    """A comment silences a code that does not exist."""
+    """A comment suppresses a code that does not exist."""
 
     unknown: str
     nearest: str = ""
@@ -202,7 +202,7 @@ class BudgetNotProven(Diagnostic, code="PSC906"):
 
 
 class MalformedBudget(Diagnostic, code="PSC926"):
-    """A budget that cannot be read, or that belongs to no kernel."""
+    """A budget cannot be read, or belongs to no kernel."""
 
     reason: str
     instead: str = ""
@@ -218,7 +218,7 @@ class MalformedBudget(Diagnostic, code="PSC926"):
 
 
 class ObjectParameter(Diagnostic, code="PSC945"):
-    """A parameter is an object or a dict, and what is in it is not known."""
+    """A parameter is an object or a dict, and its contents are not known."""
 
     name: str
     how: str
@@ -255,7 +255,7 @@ class OpenParameters(Diagnostic, code="PSC946"):
 
 
 class SearchEnded(Diagnostic, code="PSC947"):
-    """No signature was found within the trials or the time that a function is given."""
+    """No signature was found within the trials or the time allowed for a function."""
 
     function: str
     trials: int

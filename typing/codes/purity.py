@@ -6,7 +6,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 class SideEffect(Diagnostic, code="PSC201"):
-    """A function changes the world outside: it prints, logs, or writes a file."""
+    """A function has a side effect: it prints, logs, or writes a file."""
 
     function: str
     rewrite: str
@@ -19,7 +19,7 @@ class SideEffect(Diagnostic, code="PSC201"):
 
 
 class HiddenInput(Diagnostic, code="PSC202"):
-    """A result would depend on something that is not an argument: the clock, the environment."""
+    """A result would depend on a hidden input, such as the clock or the environment."""
 
     function: str
     what: str
@@ -33,7 +33,7 @@ class HiddenInput(Diagnostic, code="PSC202"):
 
 
 class RandomState(Diagnostic, code="PSC203"):
-    """Random numbers are drawn from a hidden, global state."""
+    """Random numbers are drawn from a hidden global state."""
 
     function: str
     instead: str = ""
@@ -48,7 +48,7 @@ class RandomState(Diagnostic, code="PSC203"):
 
 
 class OuterWrite(Diagnostic, code="PSC204"):
-    """A name outside of the function is written."""
+    """A function assigns to a name outside of it."""
 
     name: str
 
@@ -60,7 +60,7 @@ class OuterWrite(Diagnostic, code="PSC204"):
 
 
 class Mutation(Diagnostic, code="PSC205"):
-    """Something is changed in place that others hold."""
+    """A function modifies in place an object that other code may hold."""
 
     what: str
     rewrite: str
@@ -90,7 +90,7 @@ class Mutation(Diagnostic, code="PSC205"):
 
 
 class StaleView(Diagnostic, code="PSC210"):
-    """What may be a view is read after a store into the array that it may show."""
+    """An array that may be a view is read after a store into the array that it may show."""
 
     by: str
     """What made it: `np.reshape`."""
@@ -109,7 +109,7 @@ class StaleView(Diagnostic, code="PSC210"):
 
 
 class MutableCapture(Diagnostic, code="PSC206"):
-    """A kernel reads a value from outside that is written or bound anew."""
+    """A kernel captures a value that is modified or rebound."""
 
     name: str
     by: str

@@ -136,7 +136,7 @@ def _fit(left: Shape, right: Shape) -> bool:
 
 
 class OutgrownUpdate(Diagnostic, code="PSC322"):
-    """`+=` gives an array another shape or dtype."""
+    """`+=` would give an array another shape or dtype."""
 
     name: str
     """The array as it is written; empty if a call stores its result into it."""
@@ -311,7 +311,7 @@ class NotDivisible(Diagnostic, code="PSC318"):
 
 
 class NotOfSizeOne(Diagnostic, code="PSC319"):
-    """An axis that is removed has a size other than 1."""
+    """An axis that is to be removed has a size other than 1."""
 
     function: str
     given: ArrayType
@@ -323,7 +323,7 @@ class NotOfSizeOne(Diagnostic, code="PSC319"):
 
 
 class UnprovenSize(Diagnostic, code="PSC320"):
-    """A size or a bound is not proven to be within the range that it must have."""
+    """A size or a bound is not proved to lie within the range that it must have."""
 
     what: str
     claim: Fact
@@ -373,7 +373,7 @@ def _tidy(fact: Fact) -> Fact:
 
 
 class IndexOutOfRange(Diagnostic, code="PSC314"):
-    """An index is out of range, or not proven to be in range for every size."""
+    """An index is out of range, or not proved to be in range for every size."""
 
     index: str
     size: Size
@@ -406,7 +406,7 @@ class IndexOutOfRange(Diagnostic, code="PSC314"):
 
 
 class TooManyIndices(Diagnostic, code="PSC315"):
-    """An array was indexed with more indices than it has axes."""
+    """An array is indexed with more indices than it has axes."""
 
     given: ArrayType
     count: int
@@ -417,7 +417,7 @@ class TooManyIndices(Diagnostic, code="PSC315"):
 
 
 class NotAnIndex(Diagnostic, code="PSC321"):
-    """A value is used as an index and is not one."""
+    """A value that is not an index is used as one."""
 
     what: str
 

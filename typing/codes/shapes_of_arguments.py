@@ -61,7 +61,7 @@ class EmptyReduction(Diagnostic, code="PSC330"):
 
 
 class BadSubscripts(Diagnostic, code="PSC331"):
-    """The subscripts of an `einsum` do not make sense or do not fit its operands."""
+    """The subscripts of an `einsum` are malformed or do not fit its operands."""
 
     subscripts: str
     problem: str
@@ -110,7 +110,7 @@ class TooFewElements(Diagnostic, code="PSC333"):
 
 
 class LongerUnknown(Diagnostic, code="PSC334"):
-    """The result depends on which of two arrays is longer, and that is not known."""
+    """The result depends on which of two arrays is longer, which is not known."""
 
     function: str
     left: Size
