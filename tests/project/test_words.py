@@ -33,8 +33,8 @@ SOURCES = [
 BASELINE = {
     "told": 2,
     "kept": 6,
-    "by itself": 2,
-    "at once": 36,
+    "by itself": 1,
+    "at once": 33,
 }
 """How often docstrings have each word: lower a number when you have removed some."""
 
