@@ -249,8 +249,9 @@ def _with_the_wheel(python: Path, scratch: Path) -> None:
         "pytest",
         "-q",
         "tests/project/test_readme.py",
+        "tests/typing/test_codes.py",
         "-k",
-        "the_blocks",
+        "the_blocks or every_file",
         folder=copy,
     )
 

@@ -1,7 +1,7 @@
 """Diagnostics as data: a kind of diagnostic is a class, an occurrence is an instance.
 
-The class docstring is the explanation (title, meaning, `## Example`, `## Fix`), the fields are
-the facts, the methods word them.  Rendering is done elsewhere.
+The class docstring is the title, the fields are the facts, the methods word them.  What a title
+means, with an example and its fix, stands in `codes/explanations/`.  Rendering is done elsewhere.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import wraps
-from inspect import cleandoc, get_annotations
+from inspect import get_annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, dataclass_transform
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _SIZED = re.compile(r"`(?:assert |range\(|\.reshape\(|np\.broadcast_to\()[^`]*`")
 """Code that a help proposes in which names are sizes."""
 _REGISTRY: dict[str, type[Diagnostic]] = {}
+EXPLANATIONS = Path(__file__).with_name("codes") / "explanations"
+"""A file for each code, read when somebody asks what the code means."""
 _LONE = re.compile(r"(?<=`assert )\(([^()]*)\) ([<>=]=|[<>]) ")
 """A size in parentheses that nothing is done with but to compare it."""
 UNWRITABLE = "\N{WORD JOINER}"
@@ -309,13 +312,15 @@ class Diagnostic(_Facts):
 
     @classmethod
     def explanation(cls) -> str:
-        """The long text that `pscdsl explain` prints; empty under `python -OO`."""
-        return cleandoc(cls.__doc__ or "")
+        """The text that `pscdsl explain` prints: the title, and what the file of the code says."""
+        text = (EXPLANATIONS / f"{cls.code}.md").read_text(encoding="utf-8")
+        _, _, meaning = text.partition("\n\n")  # below the heading
+        return f"{cls.title()}.\n\n{meaning.rstrip()}"
 
     @classmethod
     def title(cls) -> str:
-        """The first line of the explanation."""
-        return cls.explanation().split("\n", 1)[0].rstrip(".")
+        """The class docstring without its final stop; under `python -OO`, the slug."""
+        return (cls.__doc__ or cls.slug()).rstrip(".")
 
 
 class Failure(Exception):

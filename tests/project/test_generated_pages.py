@@ -51,7 +51,7 @@ def codes() -> str:
     text = ""
     for digit, title in FAMILIES.items():
         kinds = [kind for kind in all_kinds() if kind.code[3] == digit]
-        rows = [(k.code, k.slug(), k.severity.value, k.title() or "") for k in kinds]
+        rows = [(k.code, k.slug(), k.severity.value, k.title()) for k in kinds]
         family = table(("code", "name", "severity", "what"), rows)
         text += f"\n## PSC{digit}xx: {title}\n\n{family}"
     return text

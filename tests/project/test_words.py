@@ -18,7 +18,8 @@ DOCUMENTS = sorted(
         *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
         *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "examples").glob("*.md"),
-        *(ROOT / "pscdsl").rglob("*.md"),
+        *(ROOT / "pscdsl" / "numpy").glob("*.md"),
+        *(ROOT / "typing" / "codes" / "explanations").glob("*.md"),
     )
 )
 BLOCK = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
@@ -32,8 +33,8 @@ SOURCES = [
 BASELINE = {
     "told": 2,
     "kept": 6,
-    "by itself": 2,
-    "at once": 36,
+    "by itself": 1,
+    "at once": 33,
 }
 """How often docstrings have each word: lower a number when you have removed some."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl.typing.codes.performance import BudgetExceeded
-from pscdsl.typing.diagnostics import Diagnostic, Severity
+from pscdsl.typing.diagnostics import EXPLANATIONS, Diagnostic, Severity
 
 KINDS = all_kinds()
 BY_CODE = pytest.mark.parametrize("kind", KINDS, ids=[kind.code for kind in KINDS])
@@ -28,12 +30,39 @@ def example(kind: type[Diagnostic]) -> str:
     return _section(kind, "Example")
 
 
+def test_every_code_has_a_file_and_every_file_a_code() -> None:
+    assert sorted(path.name for path in EXPLANATIONS.iterdir()) == [f"{k.code}.md" for k in KINDS]
+
+
 @BY_CODE
-def test_the_explanation_has_a_title_and_says_more(kind: type[Diagnostic]) -> None:
-    title, _, rest = kind.explanation().partition("\n")
+def test_the_class_has_the_title_and_the_file_says_more(kind: type[Diagnostic]) -> None:
+    title = kind.__doc__ or ""
     assert title.endswith("."), "a title is one sentence"
-    assert rest.strip(), "an explanation is more than a title"
+    assert "\n" not in title, "the file says more"
+    heading, _, meaning = (EXPLANATIONS / f"{kind.code}.md").read_text("utf-8").partition("\n\n")
+    assert heading == f"# {kind.code}: {kind.slug()}"
+    assert meaning.strip(), "an explanation is more than a title"
+    assert kind.explanation() == f"{title}\n\n{meaning.rstrip()}"
     assert re.fullmatch(r"PSC[1-9]\d\d", kind.code)
+
+
+def test_explanations_are_read_when_somebody_asks() -> None:
+    code = (
+        "import sys\n"
+        "sys.addaudithook(lambda event, args: event == 'open' and print(args[0]))\n"
+        "from pscdsl._src.checker.selection import all_kinds\n"
+        "next(kind for kind in all_kinds() if kind.code == 'PSC300').explanation()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    opened = [line for line in ran.stdout.splitlines() if line.endswith(".md")]
+    assert opened == [str(EXPLANATIONS / "PSC300.md")]
+
+
+def test_explanations_do_not_need_docstrings() -> None:
+    command = [sys.executable, "-OO", "-m", "pscdsl", "explain", "PSC300"]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert ran.stdout.startswith("# PSC300: shapes-do-not-broadcast.\n\n")
+    assert "## Fix" in ran.stdout
 
 
 @BY_CODE

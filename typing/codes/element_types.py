@@ -14,39 +14,7 @@ _DIGITS = 20
 
 
 class DtypesDiffer(Diagnostic, code="PSC401"):
-    """Two arrays of different dtypes meet.
-
-    Floats of two precisions never promote each other, because a silent promotion changes accuracy
-    and speed far from where it happens.  Integers, truth values, and floats beside complex numbers
-    of their precision take the dtype of what they meet, if NumPy's result has that dtype: `i32`
-    beside `f32` is `f64` in NumPy, and is refused.  Python scalars and creation functions without a
-    dtype adapt to what they meet anywhere in the kernel; what a loop or a branch carries adapts to
-    one dtype.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def f(x: f32["n"], y: f64["n"]) -> f64["n"]:
-        return x + y
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def f(x: f32["n"], y: f64["n"]) -> f64["n"]:
-        return x.astype(f64) + y
-    ```
-    """
+    """Two arrays of different dtypes are combined."""
 
     left: ArrayType
     right: ArrayType
@@ -56,11 +24,9 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
     """The floating-point dtype of the kernel, by its signature."""
 
     def message(self) -> str:
-        """The two dtypes."""
         return f"arrays of different dtypes meet: {self.left} and {self.right}"
 
     def help(self) -> str:
-        """The cast."""
         if self.open:
             return (
                 "one of them was made without a dtype, and meets arrays of several: write the "
@@ -80,36 +46,7 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
 
 
 class ScalarDoesNotFit(Diagnostic, code="PSC402"):
-    """A scalar, or another operand without a dtype of its own, does not fit the array it meets.
-
-    A Python scalar takes the dtype of the array, but never loses what it says: an integer stays
-    within the range of the dtype, and where an array is only changed, as by `psc.update`, a float
-    does not become an integer.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import i8, i32
-
-
-    @psc.kernel
-    def f(x: i8["n"]) -> i32["n"]:
-        return x + 300
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import i8, i32
-
-
-    @psc.kernel
-    def f(x: i8["n"]) -> i32["n"]:
-        return x.astype(i32) + 300
-    ```
-    """
+    """A scalar or other operand without a dtype of its own does not fit the array it meets."""
 
     scalar: str
     dtype: DType
@@ -118,11 +55,9 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
     """The floating-point dtype of the kernel, by its signature."""
 
     def message(self) -> str:
-        """What does not fit where."""
         return f"{self.scalar} does not fit into an array of dtype {self.dtype}"
 
     def help(self) -> str | None:
-        """The cast."""
         if self.remedy:
             return self.remedy
         if self.dtype is KEY:
@@ -151,41 +86,13 @@ class ScalarDoesNotFit(Diagnostic, code="PSC402"):
 
 
 class DtypeNotAccepted(Diagnostic, code="PSC403"):
-    """A function was given a dtype on which it is not defined.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n"]:
-        return np.bitwise_and(x, x)
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import i32
-
-
-    @psc.kernel
-    def f(x: i32["n"]) -> i32["n"]:
-        return np.bitwise_and(x, x)
-    ```
-    """
+    """A function is applied to a dtype for which it is not defined."""
 
     function: str
     given: ArrayType
     accepts: str
 
     def message(self) -> str:
-        """What was given and what is accepted."""
         return f"`{self.function}` is defined on {self.accepts} arrays, not on {self.given}"
 
 
@@ -193,35 +100,7 @@ class DtypeNotAccepted(Diagnostic, code="PSC403"):
 
 
 class NegativePowerOfInteger(Diagnostic, code="PSC410"):
-    """An integer array is raised to a negative power.
-
-    The result would not be an integer.  An exponent that is computed by the program is not
-    checked: there, a negative power of an integer is the quotient rounded towards zero.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, i32
-
-
-    @psc.kernel
-    def f(x: i32["n"]) -> f32["n"]:
-        return x**-1
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, i32
-
-
-    @psc.kernel
-    def f(x: i32["n"]) -> f32["n"]:
-        return x.astype(f32) ** -1
-    ```
-    """
+    """An integer array is raised to a negative power."""
 
     base: ArrayType
     exponent: int
@@ -229,103 +108,38 @@ class NegativePowerOfInteger(Diagnostic, code="PSC410"):
     """The floating-point dtype of the kernel, by its signature."""
 
     def message(self) -> str:
-        """Base and exponent."""
         return f"{self.base} is raised to the negative power {self.exponent}"
 
     def help(self) -> str:
-        """The cast."""
         if self.precision is None:
             return "cast the array to floats first, for instance with `.astype(float)`"
         return f"cast the array first, with `.astype(psc.{self.precision})`"
 
 
 class NoSuchDType(Diagnostic, code="PSC411"):
-    """A value is used as a dtype and is not one, or has no counterpart here.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n"]:
-        return np.zeros(x.shape, dtype="S4")
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n"]:
-        return np.zeros(x.shape, dtype="float32")
-    ```
-    """
+    """A value is used as a dtype, but is not one or has no counterpart here."""
 
     given: str
     instead: str = ""
 
     def message(self) -> str:
-        """What was given."""
         return f"{self.given} is not a dtype of arrays here"
 
     def help(self) -> str:
-        """What to write for it, or the dtypes that there are."""
         known = "the dtypes are bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128"
         return self.instead or known
 
 
 class IntegersMakeAnArray(Diagnostic, code="PSC412"):
-    """Integers that NumPy turns into an array meet narrower or unsigned integers.
-
-    In arithmetic a Python number takes the dtype of the array that it meets.  A list does not, and
-    neither does a number where a function makes an array of it first, as `np.append`, `np.diff` and
-    `np.kron` do.  NumPy makes i64 of these integers, and of the result, and arrays of different
-    dtypes do not meet without a cast.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import u8
-
-
-    @psc.kernel
-    def f(x: u8["n"]) -> u8["n"]:
-        return np.diff(x, prepend=0)
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import u8
-
-
-    @psc.kernel
-    def f(x: u8["n"]) -> u8["n"]:
-        return np.diff(x, prepend=np.uint8(0))
-    ```
-    """
+    """Integers that NumPy converts to an array meet narrower or unsigned integers."""
 
     function: str
     dtype: DType
 
     def message(self) -> str:
-        """Which function, and which dtypes."""
         return f"`{self.function}` makes an i64 array of integers, which meets {self.dtype}"
 
     def help(self) -> str:
-        """The number in the dtype of the array, or the array in i64."""
         made = self.scalar()
         return (
             f"write `np.{made}(…)` of a number, `np.array(…, dtype=np.{made})` of a list, "
@@ -338,42 +152,7 @@ class IntegersMakeAnArray(Diagnostic, code="PSC412"):
 
 
 class StoreChangesKind(Diagnostic, code="PSC413"):
-    """What is stored is of another kind than the array.
-
-    An array keeps its dtype.  A store casts within a kind and to a higher one: `f64` into `f32`,
-    integers into floats.  A float stored into integers would lose its fraction, and is undefined in
-    NumPy where it is too large; a complex number would lose its imaginary part.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32, i32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> i32["n"]:
-        y = np.zeros(x.shape[0], np.int32)
-        y[0] = x[0]
-        return y
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32, i32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> i32["n"]:
-        y = np.zeros(x.shape[0], np.int32)
-        y[0] = x[0].astype(np.int32)
-        return y
-    ```
-    """
+    """The stored value is of another kind than the array."""
 
     found: ArrayType
     stored: ArrayType
@@ -383,11 +162,9 @@ class StoreChangesKind(Diagnostic, code="PSC413"):
     """The floating-point dtype of the kernel, by its signature."""
 
     def message(self) -> str:
-        """What is stored into what."""
         return f"{self.found} is stored into an array of dtype {self.stored.dtype}"
 
     def help(self) -> str | None:
-        """The dtype, or the cast."""
         if self.open:
             return "give the array its dtype where it is made, with `dtype=`"
         if KEY in (self.found.dtype, self.stored.dtype):
@@ -401,47 +178,15 @@ class StoreChangesKind(Diagnostic, code="PSC413"):
 
 
 class CastDropsImaginaryPart(Diagnostic, code="PSC414"):
-    """A cast of complex numbers to real ones drops their imaginary parts.
-
-    NumPy warns of it (`ComplexWarning`) and goes on with the real parts.  They are `z.real`, which
-    says so; the absolute values are `np.abs(z)`.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import c64, f32
-
-
-    @psc.kernel
-    def f(z: c64["n"]) -> f32["n"]:
-        return z.astype(np.float32)
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import c64, f32
-
-
-    @psc.kernel
-    def f(z: c64["n"]) -> f32["n"]:
-        return z.real
-    ```
-    """
+    """A cast of complex numbers to real ones drops their imaginary parts."""
 
     given: ArrayType
     wanted: DType
 
     def message(self) -> str:
-        """What is cast to what."""
         return f"{self.given} is cast to {self.wanted}, which drops its imaginary parts"
 
     def help(self) -> str | None:
-        """The real part."""
         real = self.given.dtype.real
         cast = "" if self.wanted is real else f".astype(psc.{self.wanted})"
         return f"to go on with the real parts, write `.real{cast}`"
@@ -451,49 +196,16 @@ class CastDropsImaginaryPart(Diagnostic, code="PSC414"):
 
 
 class AccumulatorTooNarrow(Diagnostic, code="PSC420"):
-    """The `dtype` of a reduction cannot hold what is reduced.
-
-    Each element is converted before it is added, so a sum of fractions in an integer dtype, or of
-    complex numbers in a real one, drops a part of every element.  Convert the array or the result,
-    and it is plain which of the two is meant.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32, i32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> i32:
-        return np.sum(x, dtype=i32)
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32, i32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> i32:
-        return np.sum(x).astype(i32)
-    ```
-    """
+    """The `dtype` of a reduction cannot represent the elements that are reduced."""
 
     function: str
     given: ArrayType
     dtype: DType
 
     def message(self) -> str:
-        """What does not fit where."""
         return f"{self.function}: elements of {self.given} do not fit into {self.dtype}"
 
     def help(self) -> str:
-        """The two ways to write it."""
         return (
             f"convert the result with `.astype(psc.{self.dtype})`, or the array, "
             "if every element is to be cut"
@@ -516,45 +228,7 @@ def _number(declared: str) -> str:
 
 
 class ArgumentDtype(Diagnostic, code="PSC404"):
-    """An argument's dtype does not fit the signature of the kernel that is called.
-
-    Arrays are never converted silently, not even to a wider dtype: a cast costs memory and may
-    change what is computed.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def double(x: f32["n"]) -> f32["n"]:
-        return 2 * x
-
-
-    @psc.kernel
-    def f(x: f64["n"]) -> f32["n"]:
-        return double(x)
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def double(x: f32["n"]) -> f32["n"]:
-        return 2 * x
-
-
-    @psc.kernel
-    def f(x: f64["n"]) -> f32["n"]:
-        return double(x.astype(f32))
-    ```
-    """
+    """An argument's dtype does not fit the signature of the kernel that is called."""
 
     function: str
     argument: str
@@ -564,14 +238,12 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
     """The other argument with which it fits in the other order."""
 
     def message(self) -> str:
-        """Which argument, and both types."""
         return (
             f"argument `{self.argument}` of `{self.function}` is {self.given}, "
             f"but {self.declared} is declared"
         )
 
     def help(self) -> str:
-        """The cast; a key has none."""
         if self.swapped:
             return f"`{self.argument}` and `{self.swapped}` fit in the other order"
         if self.declared.startswith(KEY.name):
@@ -585,34 +257,7 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
 
 
 class ReturnDtype(Diagnostic, code="PSC405"):
-    """The result of a kernel does not have the declared dtype.
-
-    Python scalars adapt to the declared dtype; arrays do not.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f64["n"]:
-        return x * 2
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, f64
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f64["n"]:
-        return (x * 2).astype(f64)
-    ```
-    """
+    """The result of a kernel does not have the declared dtype."""
 
     function: str
     path: str
@@ -620,12 +265,10 @@ class ReturnDtype(Diagnostic, code="PSC405"):
     found: ArrayType
 
     def message(self) -> str:
-        """Both types."""
         part = f"result{self.path} of " if self.path else ""
         return f"{part}`{self.function}` returns {self.found}, but {self.declared} is declared"
 
     def help(self) -> str:
-        """The cast."""
         if self.found.dtype.is_complex and not self.declared.dtype.is_complex:
             return f"`.real` is its real part, `abs(…)` its magnitude; or declare {self.found}"
         return f"`.astype(psc.{self.declared.dtype})`, or declare {self.found}"

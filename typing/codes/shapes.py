@@ -27,35 +27,7 @@ def disagreement(facts: Assumptions, left: Size, right: Size) -> str:
 
 
 class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
-    """The shapes of the operands of an elementwise operation do not broadcast together.
-
-    As in NumPy, shapes are aligned at the last axis; two sizes fit if they are equal or if one
-    of them is 1.  They must fit for every size that the signature admits.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"], y: f32["n"]) -> f32["n d"]:
-        return x + y
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"], y: f32["n"]) -> f32["n d"]:
-        return x + y[:, None]
-    ```
-    """
+    """The shapes of the operands of an elementwise operation do not broadcast together."""
 
     shapes: tuple[Shape, ...]
     axis: int
@@ -87,16 +59,13 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         return cls(shapes=tuple(shapes), axis=axis, why=why, enough=enough)
 
     def message(self) -> str:
-        """The shapes."""
         shapes = " and ".join(f"[{show_shape(shape)}]" for shape in self.shapes)
         return f"shapes {shapes} do not broadcast together"
 
     def label(self) -> str:
-        """Where they differ."""
         return f"axis {self.axis}: {self.why}"
 
     def help(self) -> str | None:
-        """The usual mistake."""
         if self.enough is not None:
             return f"add `assert {self.enough}`"
         if self.instead:
@@ -167,39 +136,7 @@ def _fit(left: Shape, right: Shape) -> bool:
 
 
 class OutgrownUpdate(Diagnostic, code="PSC322"):
-    """`+=` gives an array another shape or dtype.
-
-    NumPy writes the result of `y += x` into the array `y`, and refuses where it has no room there:
-    an array neither grows nor changes its dtype.  What a kernel accepts runs under plain NumPy too.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"], y: f32["d"]) -> f32["n d"]:
-        z = 2 * y
-        z += x
-        return z
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"], y: f32["d"]) -> f32["n d"]:
-        z = 2 * y
-        z = z + x
-        return z
-    ```
-    """
+    """`+=` would give an array another shape or dtype."""
 
     name: str
     """The array as it is written; empty if a call stores its result into it."""
@@ -210,17 +147,14 @@ class OutgrownUpdate(Diagnostic, code="PSC322"):
     why: str
 
     def message(self) -> str:
-        """Both types."""
         if not self.name:
             return f"`{self.sign}` gives {self.found}, but it writes to an array of {self.left}"
         return f"`{self.name} {self.sign}=` gives {self.found}, but `{self.name}` is {self.left}"
 
     def label(self) -> str:
-        """What differs."""
         return self.why
 
     def help(self) -> str:
-        """What to write instead."""
         if not self.name:
             rest = ", or bind what the call without `out` gives" if "out=" in self.sign else ""
             return f"write to an array of {self.found}{rest}"
@@ -236,161 +170,44 @@ def axes(count: int) -> str:
 
 
 class AxisOutOfRange(Diagnostic, code="PSC310"):
-    """An array does not have the named axis.
-
-    Axes are counted from 0; negative ones count from the end.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"]) -> f32["n"]:
-        return np.sum(x, axis=2)
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"]) -> f32["n"]:
-        return np.sum(x, axis=1)
-    ```
-    """
+    """An array does not have the named axis."""
 
     function: str
     axis: int
     rank: int
 
     def message(self) -> str:
-        """The axis and how many there are."""
         return f"`{self.function}`: axis {self.axis} of an array with {axes(self.rank)}"
 
     def help(self) -> str | None:
-        """Which axes there are."""
         if not self.rank:
             return "a scalar has no axes"
         return f"the axes are 0 to {self.rank - 1}, or -{self.rank} to -1 from the end"
 
 
 class RepeatedAxis(Diagnostic, code="PSC311"):
-    """The same axis is named twice.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"]) -> f32:
-        return np.sum(x, axis=(0, -2))
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"]) -> f32:
-        return np.sum(x, axis=(0, 1))
-    ```
-    """
+    """The same axis is named twice."""
 
     function: str
     axis: int
 
     def message(self) -> str:
-        """The axis."""
         return f"`{self.function}`: axis {self.axis} is named twice"
 
 
 class WrongNumberOfAxes(Diagnostic, code="PSC312"):
-    """An argument has, or lists, the wrong number of axes.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"]) -> f32["d n"]:
-        return np.transpose(x, (1,))
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"]) -> f32["d n"]:
-        return np.transpose(x, (1, 0))
-    ```
-    """
+    """An argument has, or lists, the wrong number of axes."""
 
     function: str
     given: ArrayType
     wanted: str
 
     def message(self) -> str:
-        """What is wanted and what was given."""
         return f"`{self.function}` takes {self.wanted}, not {self.given}"
 
 
 class ImpossibleReshape(Diagnostic, code="PSC313"):
-    """An array is reshaped to a shape with another number of elements.
-
-    The numbers must agree for every size that the signature admits; a size written as -1 must
-    follow from the others without a remainder.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n//2 2"]:
-        return x.reshape(-1, 2)
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["2*n"]) -> f32["n 2"]:
-        return x.reshape(-1, 2)
-    ```
-    """
+    """An array is reshaped to a shape with another number of elements."""
 
     given: ArrayType
     wanted: Shape
@@ -401,52 +218,19 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
     """What would make the numbers of elements agree."""
 
     def message(self) -> str:
-        """Both shapes."""
         return f"{self.given} cannot be reshaped to [{show_shape(self.wanted)}]"
 
     def label(self) -> str:
-        """Where the numbers of elements differ."""
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add, or the range to go through."""
         if self.steps:
             return f"`{self.steps}` stays on the axis"
         return None if self.missing is None else f"add `assert {self.missing}`"
 
 
 class PiecesDoNotFit(Diagnostic, code="PSC316"):
-    """Arrays with unequal shapes are joined.
-
-    Arrays that are concatenated have the same sizes on all other axes; arrays that are stacked
-    have the same sizes on all axes.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"], y: f32["m"]) -> f32["n+1 d"]:
-        return np.concatenate([x, y[None, :]])
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"], y: f32["d"]) -> f32["n+1 d"]:
-        return np.concatenate([x, y[None, :]])
-    ```
-    """
+    """Arrays with unequal shapes are joined."""
 
     function: str
     shapes: tuple[Shape, ...]
@@ -469,52 +253,18 @@ class PiecesDoNotFit(Diagnostic, code="PSC316"):
         return cls(function=function, shapes=tuple(shapes), why=why, enough=enough)
 
     def message(self) -> str:
-        """The shapes."""
         shapes = " and ".join(f"[{show_shape(shape)}]" for shape in self.shapes)
         return f"`{self.function}`: shapes {shapes} do not fit together"
 
     def label(self) -> str:
-        """Where they differ."""
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add."""
         return None if self.enough is None else f"add `assert {self.enough}`"
 
 
 class DataDependentShape(Diagnostic, code="PSC317"):
-    """The shape of a result would depend on the values in an array.
-
-    Shapes are known before the program runs, as functions of the sizes of its arguments.  What
-    is selected by a mask keeps its place instead: `np.where` puts a neutral value elsewhere.
-    Functions of single elements and sums of `x[mask]` do not need to know how many there are.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import i32
-
-
-    @psc.kernel
-    def f(k: i32["n"]) -> i32:
-        return np.max(k[k > 0])
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import i32
-
-
-    @psc.kernel
-    def f(k: i32["n"]) -> i32:
-        return np.max(np.where(k > 0, k, np.iinfo(k.dtype).min))
-    ```
-    """
+    """The shape of a result would depend on the values in an array."""
 
     what: str
     instead: str = ""
@@ -525,51 +275,17 @@ class DataDependentShape(Diagnostic, code="PSC317"):
     """Where a mask has another size than the array, in words."""
 
     def message(self) -> str:
-        """What the shape would depend on."""
         return f"the shape of {self.what} depends on {self.by}"
 
     def label(self) -> str:
-        """Where the mask does not fit, either."""
         return f"the mask has another shape: {self.why}" if self.why else ""
 
     def help(self) -> str | None:
-        """What keeps the shape."""
         return f"`{self.written}`" if self.written else self.instead or None
 
 
 class NotDivisible(Diagnostic, code="PSC318"):
-    """An axis cannot be split into equal parts for every size.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n//2"]:
-        a, b = np.split(x, 2)
-        return a + b
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n//2"]:
-        n = x.shape[0]
-        assert n % 2 == 0
-        a, b = np.split(x, 2)
-        return a + b
-    ```
-    """
+    """An axis cannot be split into equal parts for every size."""
 
     function: str
     size: Size
@@ -583,95 +299,31 @@ class NotDivisible(Diagnostic, code="PSC318"):
         return cls(function=function, size=size, parts=parts, why=why)
 
     def message(self) -> str:
-        """The size and the number of parts."""
         return f"`{self.function}`: size {self.size} is not divisible into {self.parts} equal parts"
 
     def label(self) -> str:
-        """Sizes that show it."""
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add."""
         if isinstance(self.size, int) and isinstance(self.parts, int):
             return "`np.array_split` makes parts of unequal size"
         return f"add `assert {Fact('==', self.size % self.parts, 0)}`"
 
 
 class NotOfSizeOne(Diagnostic, code="PSC319"):
-    """An axis that is removed has a size other than 1.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n d"]) -> f32["n"]:
-        return np.squeeze(x, axis=1)
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n 1"]) -> f32["n"]:
-        return np.squeeze(x, axis=1)
-    ```
-    """
+    """An axis that is to be removed has a size other than 1."""
 
     function: str
     given: ArrayType
     axis: int
 
     def message(self) -> str:
-        """The axis and its size."""
         size = self.given.shape[self.axis]
         return f"`{self.function}`: axis {self.axis} of {self.given} has size {size}, not 1"
 
 
 class UnprovenSize(Diagnostic, code="PSC320"):
-    """A size or a bound is not proven to be within the range that it must have.
-
-    A size must not be negative.  The bound of a slice may be negative, and then counts from the
-    end; but which of the two it is must be the same for every size.
-
-    ## Example
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n-2"]:
-        n = x.shape[0]
-        return np.zeros(n - 2)
-    ```
-
-    ## Fix
-
-    ```py
-    import numpy as np
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32["n-2"]:
-        n = x.shape[0]
-        assert n >= 2
-        return np.zeros(n - 2)
-    ```
-    """
+    """A size or a bound is not proved to lie within the range that it must have."""
 
     what: str
     claim: Fact
@@ -684,15 +336,12 @@ class UnprovenSize(Diagnostic, code="PSC320"):
         return cls(what=what, claim=claim, why=why)
 
     def message(self) -> str:
-        """What is not proven."""
         return f"{self.what}: {tidy(self.claim)} is not proven for every size"
 
     def label(self) -> str:
-        """Sizes that show it."""
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add."""
         if isinstance(self.claim.left, int) and isinstance(self.claim.right, int):
             return None
         return f"add `assert {tidy(self.claim)}`"
@@ -724,37 +373,7 @@ def _tidy(fact: Fact) -> Fact:
 
 
 class IndexOutOfRange(Diagnostic, code="PSC314"):
-    """An index is out of range, or not proven to be in range for every size.
-
-    An index that is known while checking must lie within its axis for every size that the
-    signature admits.  An index that is computed by the program is clamped when it runs.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return x[3]
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        n = x.shape[0]
-        assert n >= 4
-        return x[3]
-    ```
-    """
+    """An index is out of range, or not proved to be in range for every size."""
 
     index: str
     size: Size
@@ -775,95 +394,37 @@ class IndexOutOfRange(Diagnostic, code="PSC314"):
         return cls(index=str(index), size=size, axis=axis, why=why, missing=missing)
 
     def message(self) -> str:
-        """The index and the size."""
         return f"index {self.index} is not within axis {self.axis} of size {self.size}"
 
     def label(self) -> str:
-        """Sizes that show it."""
         return self.why
 
     def help(self) -> str | None:
-        """The assertion to add, or the range to go through."""
         if self.steps:
             return f"`{self.steps}` stays on the axis"
         return None if self.missing is None else f"add `assert {self.missing}`"
 
 
 class TooManyIndices(Diagnostic, code="PSC315"):
-    """An array was indexed with more indices than it has axes.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return x[0, 0]
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"]) -> f32:
-        return x[0]
-    ```
-    """
+    """An array is indexed with more indices than it has axes."""
 
     given: ArrayType
     count: int
 
     def message(self) -> str:
-        """How many, and of what."""
         indices = "an index" if self.count == 1 else f"{self.count} indices"
         return f"{indices} for an array with {axes(self.given.rank)}, {self.given}"
 
 
 class NotAnIndex(Diagnostic, code="PSC321"):
-    """A value is used as an index and is not one.
-
-    An index is an integer, a slice, `...`, `None`, or an array of integers.
-
-    ## Example
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32
-
-
-    @psc.kernel
-    def f(x: f32["n"], i: f32) -> f32:
-        return x[i]
-    ```
-
-    ## Fix
-
-    ```py
-    import pscdsl as psc
-    from pscdsl import f32, i32
-
-
-    @psc.kernel
-    def f(x: f32["n"], i: i32) -> f32:
-        return x[i]
-    ```
-    """
+    """A value that is not an index is used as one."""
 
     what: str
 
     def message(self) -> str:
-        """What it is."""
         return f"{self.what} is not an index"
 
     def help(self) -> str | None:
-        """What makes one of it."""
         if not self.what.startswith("an array of dtype f"):
             return None
         return "`int(…)` truncates a number to an index, and `.astype(int)` the numbers of an array"

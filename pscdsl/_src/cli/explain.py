@@ -15,11 +15,9 @@ def run(arguments: argparse.Namespace) -> int:
     kinds = all_kinds()
     if arguments.code is None:
         for kind in kinds:
-            print(f"{kind.code}  {kind.severity.value:<7}  {_title(kind)}")
+            print(f"{kind.code}  {kind.severity.value:<7}  {kind.title()}")
         return 0
     kind = _find(arguments.code, kinds)
-    if not kind.explanation():
-        raise Unusable("explanations are not available under `python -OO`")
     document = f"# {kind.code}: {kind.explanation()}\n"
     if wants_colour(arguments):
         from rich import console, markdown  # which are large
@@ -39,7 +37,3 @@ def _find(text: str, kinds: tuple[type[Diagnostic], ...]) -> type[Diagnostic]:
         if kind.slug() == text.lower():
             return kind
     raise Unusable(f"no such code: {text} (`pscdsl explain` lists them)")
-
-
-def _title(kind: type[Diagnostic]) -> str:
-    return kind.title() or kind.slug()

@@ -278,24 +278,21 @@ def document(
 
 def rule(kind: type[Diagnostic]) -> Object:
     """What a class of diagnostics says of itself."""
-    title = kind.title() or kind.slug()
-    made: Object = {
+    title, explanation = kind.title(), kind.explanation()
+    _, _, rest = explanation.partition("\n")
+    meaning = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
+    return {
         "id": kind.code,
         "name": kind.__name__,
         "shortDescription": {"text": title},
+        "fullDescription": {"text": meaning or title},
+        "help": {"text": explanation, "markdown": f"# {kind.code}: {explanation}"},
         "defaultConfiguration": {"level": kind.severity.value},
         "properties": {
             "tags": [_FAMILIES.get(kind.code[3], "limits")],
             "problem.severity": _PROBLEM[kind.severity],
         },
     }
-    explanation = kind.explanation()
-    if explanation:  # there is none under `python -OO`
-        _, _, rest = explanation.partition("\n")
-        meaning = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
-        made["fullDescription"] = {"text": meaning or title}
-        made["help"] = {"text": explanation, "markdown": f"# {kind.code}: {explanation}"}
-    return made
 
 
 class _Places:
