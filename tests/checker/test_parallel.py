@@ -149,6 +149,18 @@ VARIANTS: dict[str, tuple[str | None, ...]] = {
         "def touched(x):\n    x.append(3)\n",
         "from lib import double\nfrom other import h as touched\n",
     ),
+    "shown.py": (
+        "import other as tab\n",
+        "import lib as tab\n",
+        "from lib import SCALES\n",
+        "from pkg.ops import *\n",
+    ),
+    "writer.py": (
+        "import shown\n",
+        "from shown import tab\ntab.SCALES[0] = 3\n",
+        "from shown import SCALES as s\ndef f():\n    s.append(1)\n",
+        HEAD + "import shown\n" + kernel("x").replace("kernel", "kernel(writes='x')"),
+    ),
     "unrelated.py": ("", "SCALE = 1\n", HEAD + kernel("x + x", "alone")),
 }
 EDITS = st.lists(
@@ -239,6 +251,22 @@ def test_a_file_that_was_written_just_now_is_read_again(project: Path, tmp_path:
     cache = tmp_path / "cache"
     check(project, cache)
     assert len(entries(cache)) == 3  # one a file, and no snapshot
+
+
+def test_what_another_module_shows_as_a_name_is_followed(tmp_path: Path) -> None:
+    """`tab` means another module after the edit, though no file that names `SCALES` changes."""
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    files = {
+        "lib.py": "SCALES = [1.0]\n",
+        "other.py": "SCALES = [1.0]\n",
+        "shown.py": "import other as tab\n",
+        "writer.py": "from shown import tab\n\ntab.SCALES[0] = 3.0\n",
+        "main.py": HEAD + "import lib\n" + kernel("x * lib.SCALES[0]"),
+    }
+    write(project, files)
+    assert not check(project, cache).diagnostics
+    write(project, {"shown.py": "import lib as tab\n"})
+    assert [each.code for each in check(project, cache).diagnostics] == ["PSC206"]
 
 
 PASSED = {

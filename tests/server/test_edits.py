@@ -136,7 +136,7 @@ def test_the_same_is_found_after_edits_as_at_first(path: str) -> None:
         assert workspace.findings() == fresh.findings(), (old, new)
         known, wanted = (
             {name for name, _ in each.reads.contents}
-            | {name for name, _, _ in each.reads.searches}
+            | {name for name, _ in each.reads.searches}
             | {str(question) for question, _ in each.reads.answers}
             for each in (found, expected)
         )

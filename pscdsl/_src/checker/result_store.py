@@ -12,7 +12,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from hashlib import blake2b
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 from pscdsl._src.caching.store import user_key
 from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.checker.selection import all_kinds
-from pscdsl._src.frontend.modules.files import Files, Found, Question
+from pscdsl._src.frontend.modules.files import FileFacts, Files, Found, Question
 from pscdsl._src.support.paths import Folder, real
 from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl.typing.diagnostics import Diagnostic, find
@@ -230,27 +230,16 @@ class Reads:
     """The files whose text mattered, and what stands for their content."""
     answers: tuple[tuple[Question, Found | None], ...]
     """The modules that were looked for and what was found, also where nothing was."""
-    searches: tuple[tuple[str, str, str], ...]
-    """What was asked of all files, and what stands for the answers: one that is found without
-    parsing, and may change without need, and the answer itself; see `Files.answer_to`."""
+    searches: tuple[tuple[str, str], ...]
+    """The questions about all files, and what stands for their answers; see `Files.answer_to`."""
 
     def hold(self, files: Files) -> bool:
         """Whether the check would learn the same today."""
         return (
             all(files.digest(path) == digest for path, digest in self.contents)
             and all(files.finder.find(question) == found for question, found in self.answers)
-            and all(
-                files.quick_answer_to(name) == quick or files.answer_to(name) == digest
-                for name, quick, digest in self.searches
-            )
+            and all(files.answer_to(question) == digest for question, digest in self.searches)
         )
-
-    def renewed(self, files: Files) -> Reads:
-        """The same, so that it is found to hold without parsing."""
-        searches = (
-            (name, files.quick_answer_to(name), answer) for name, _, answer in self.searches
-        )
-        return replace(self, searches=tuple(searches))
 
 
 def reads_of(project: Project, path: str) -> Reads:
@@ -261,11 +250,11 @@ def reads_of(project: Project, path: str) -> Reads:
     answers = {question: files.finder.find(question) for question in questions}
     found = (answer.file for answer in answers.values() if answer is not None)
     paths = sorted({path, *project.by_path, *(file for file in found if file is not None)})
-    names = sorted({name for module in modules for name in module.searched})
+    questions_about_all = sorted({each for module in modules for each in module.searched})
     return Reads(
         tuple((each, files.digest(each)) for each in paths),
         tuple(sorted(answers.items(), key=lambda item: (item[0].name, item[0].folders))),
-        tuple((name, files.quick_answer_to(name), files.answer_to(name)) for name in names),
+        tuple((question, files.answer_to(question)) for question in questions_about_all),
     )
 
 
@@ -279,12 +268,24 @@ class Snapshot:
     """The folders in which modules were looked for, and their names."""
     found: str
     """What stands for the modules that were found."""
+    facts: tuple[tuple[str, FileFacts], ...]
+    """What is known of the files."""
+    with_kernels: bool
+    """Whether calls of kernels were looked at for what they write."""
 
-    def holds(self, files: Files) -> bool:
-        """Return whether no file has been written, and no other module would be found."""
-        return all(_state(path) == state for path, state in self.states) and (
-            self.found == _found(files, self.searched)
-        )
+    def holding(self, files: Files) -> frozenset[str] | None:
+        """Return the files that have not been written; None if another module would be found."""
+        if self.found != _found(files, self.searched):
+            return None
+        return frozenset(path for path, state in self.states if _state(path) == state)
+
+    def facts_for(self, unchanged: frozenset[str]) -> dict[str, FileFacts]:
+        """Return what still holds of the files if these are unchanged."""
+        return {
+            path: facts
+            for path, facts in self.facts
+            if path in unchanged and unchanged.issuperset(facts.consulted)
+        }
 
 
 _SETTLED = 2.0
@@ -305,7 +306,11 @@ def _snapshot(files: Files, reads: Sequence[Reads], started: float) -> Snapshot 
     for question in sorted(questions | files.finder.asked(), key=lambda each: each.name):
         names.setdefault(question.folders, []).append(question.name)
     searched = tuple((folders, tuple(each)) for folders, each in sorted(names.items()))
-    return Snapshot(tuple(states), searched, _found(files, searched))
+    known = ((path, files.facts_of(path)) for path in files.all())
+    facts = tuple((path, each) for path, each in known if each is not None)
+    return Snapshot(
+        tuple(states), searched, _found(files, searched), facts, bool(files.marked("writes"))
+    )
 
 
 def _state(path: str) -> tuple[int, ...] | None:
@@ -371,10 +376,7 @@ class Store:
             result = read_result(found[1])
         except (Unreadable, RecursionError):
             return None
-        renewed = reads.renewed(files)
-        if renewed != reads:
-            self._write(path, renewed, result)
-        return renewed, result
+        return reads, result
 
     def put(self, path: str, reads: Reads, result: CheckResult) -> bool:
         """Keep the result of a file, and return whether it is certain."""
@@ -384,14 +386,24 @@ class Store:
         return certain
 
     def whole(self, files: Files) -> CheckResult | None:
-        """Return the result of the project, if no file has been written since."""
-        found = self._read(_project(files))
+        """Return the result of the project, if no file has been written since.
+
+        Otherwise, what is known of the unchanged files is given to `files`.
+        """
+        entry = self._read(_project(files))
         try:
-            if found is None or not read(Snapshot, found[0]).holds(files):
+            snapshot: Snapshot | None = None if entry is None else read(Snapshot, entry[0])
+            unchanged = None if snapshot is None else snapshot.holding(files)
+            if entry is None or snapshot is None or unchanged is None:
                 return None
-            return read_result(found[1])
+            if len(unchanged) == len(snapshot.states):
+                return read_result(entry[1])
+            files.facts = snapshot.facts_for(unchanged)
+            if bool(files.marked("writes")) != snapshot.with_kernels:
+                files.facts = {}
         except (Unreadable, RecursionError):
-            return None
+            pass
+        return None
 
     def put_whole(
         self, files: Files, reads: Sequence[Reads], started: float, result: CheckResult

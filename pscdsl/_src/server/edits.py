@@ -77,11 +77,12 @@ class _KeptSources(Sources):
     def __init__(self, files: Files, before: Sources, edited: frozenset[str]) -> None:
         super().__init__(files)
         self._names = {k: v for k, v in before._names.items() if k not in edited}
+        self.asked = {k: v for k, v in before.asked.items() if k not in edited}
 
 
 def _same_kernels(base: Files, made: Files) -> bool:
     """Whether calls of kernels are looked at in both, or in none."""
-    return bool(base.mentioning("writes")) == bool(made.mentioning("writes"))
+    return bool(base.marked("writes")) == bool(made.marked("writes"))
 
 
 def _same_outline(base: Files, made: Files, path: str) -> bool:
@@ -124,7 +125,7 @@ def unaffected(before: Checked, files: Files) -> dict[str, Held]:
     others = tuple(each for each in before.reads.contents if each[0] != before.path)
     if not replace(before.reads, contents=others).hold(files):
         return {}
-    libraries = (q.partition(" ") for q, _, _ in before.reads.searches)
+    libraries = (question.partition(" ") for question, _ in before.reads.searches)
     if any(kind == "patches" and files.writes.patches(name) for kind, _, name in libraries):
         return {}  # which of it counts depends on all attributes that a file has
     read = {path for path, _ in others}

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pscdsl._src.frontend.modules.files import Found
 from pscdsl._src.frontend.modules.known import known_module
 from pscdsl._src.frontend.text.bindings import ScopeNode, parameters, uses
 from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
 from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
-    from pscdsl._src.frontend.modules.files import Files, Found
+    from pscdsl._src.frontend.modules.files import Files
 
 LIBRARY: Final = ""
 """The place of names of libraries, and of Python's own, which are whole: `numpy.sin`."""
@@ -84,6 +85,8 @@ class Sources:
         """Modules that are given as text, by the paths by which findings name them."""
         self._names: dict[str, Names | None] = {}
         self._paths = {each.place: each.path for each in files.texts}
+        self.asked: dict[str | Found, set[Found]] = {}
+        """The modules that names of a file, or of a package, were looked up in."""
 
     def names(self, place: str) -> Names | None:
         """The names of a file; None if it is not Python."""
@@ -103,6 +106,8 @@ class Sources:
         """The module that an import names, of the project or of a library."""
         known = None if level else known_module(name)
         found = None if known is not None else self._found(asker, name, level)
+        if found is not None:
+            self.asked.setdefault(asker, set()).add(found)
         own = name if known is None else known.name
         return Ref(LIBRARY, own, module=None if found is None else _text(found))
 
@@ -122,7 +127,24 @@ class Sources:
         """A module in a package."""
         found = None if ref.module is None else ref.module.found
         inner = None if found is None else self.files.inside(found, name)
+        if found is not None and inner is not None:
+            self.asked.setdefault(found, set()).add(inner)
         return () if inner is None else (Ref(LIBRARY, f"{ref.name}.{name}", module=_text(inner)),)
+
+    def consulted(self, place: str) -> tuple[str, ...]:
+        """Return the files that say what the names in a file stand for, directly or not."""
+        seen: set[str | Found] = {place}
+        waiting: list[str | Found] = [place]
+        files: set[str] = set()
+        while waiting:
+            asker = waiting.pop()
+            more: set[str | Found] = {*self.asked.get(asker, ())}
+            if isinstance(asker, Found) and asker.file is not None:
+                files.add(asker.file)
+                more.add(shown_path(asker.file))
+            waiting.extend(more - seen)
+            seen |= more
+        return tuple(sorted(files))
 
 
 def _text(found: Found) -> ModuleText:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -173,6 +174,7 @@ class Writes:
         self._added = dict(added or {})
         self.sources = Sources(files, self._added)
         self._indices: dict[str, _Index] = {}
+        self._digests: dict[str, list[tuple[str, str]]] = {}
         self._named: dict[str, dict[Place, list[Write]]] = {}
         self._patches: dict[str, list[Write]] = {}
         self.known: dict[object, Any] = {}
@@ -182,7 +184,7 @@ class Writes:
         """The writes of a variable."""
         if name not in self._named:
             found = self._named[name] = dict[Place, list[Write]]()
-            for each in self._indices_of(self._files.mentioning(name)):
+            for each in self._indices_of(self._files.writing(f"writes {name}")):
                 for write in each.writes.get(name, ()):
                     found.setdefault(write.place, []).append(write)
         return self._named[name].get(place, [])
@@ -197,7 +199,7 @@ class Writes:
         if library not in self._patches:
             self._patches[library] = [
                 write
-                for each in self._indices_of(self._files.patching(library))
+                for each in self._indices_of(self._files.writing(f"patches {library}"))
                 for name, found in each.writes.items()
                 if name.startswith(f"{library}.")
                 for write in found
@@ -205,17 +207,20 @@ class Writes:
             ]
         return self._patches[library]
 
-    def found(self, question: str) -> Iterator[str]:
-        """What stands for each write that a question asks for; see `Files.answer_to`."""
-        kind, _, name = question.partition(" ")
-        if kind == "writes":
-            self.of(LIBRARY, name)
-            found: Iterable[Write] = (w for each in self._named[name].values() for w in each)
-        else:
-            found = self.patches(name)
-        for write in found:
-            if isinstance(write.place, str):
-                yield repr((write.place, write.name, write.action, write.span, write.text))
+    def digests(self, path: str) -> list[tuple[str, str]]:
+        """Return the names of what a file writes, and a digest of the writes of each."""
+        place = shown_path(path)
+        if place not in self._digests:
+            self._digests[place] = [
+                (name, _digest(each for each in found if isinstance(each.place, str)))
+                for name, found in sorted(self._index(place).writes.items())
+            ]
+        return self._digests[place]
+
+    def consulted(self, path: str) -> tuple[str, ...] | None:
+        """Return the files that say what the names in a file stand for; None if it was not read."""
+        place = shown_path(path)
+        return self.sources.consulted(place) if place in self._indices else None
 
     def _indices_of(self, paths: Iterable[str]) -> Iterator[_Index]:
         places = dict.fromkeys((*self._added, *map(shown_path, paths)))
@@ -225,6 +230,12 @@ class Writes:
         if place not in self._indices:
             self._indices[place] = _Index(self.sources.names(place))
         return self._indices[place]
+
+
+def _digest(writes: Iterable[Write]) -> str:
+    texts = [repr((each.place, each.name, each.action, each.span, each.text)) for each in writes]
+    text = "\0".join(sorted(texts)).encode(errors="surrogateescape")
+    return blake2b(text, digest_size=16).hexdigest()
 
 
 class _Index:
@@ -240,7 +251,7 @@ class _Index:
         index = names.uses
         inner = (each for each in self._parents if isinstance(each, FunctionNode))
         self._around: set[ast.AST | None] = {index.function_of(each) for each in inner}
-        self._by_kernels = bool(names.sources.files.mentioning("writes"))
+        self._by_kernels = bool(names.sources.files.marked("writes"))
         for node in self._parents:
             if isinstance(node, ast.Call):
                 self._call(node)

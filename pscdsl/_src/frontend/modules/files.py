@@ -7,7 +7,6 @@ needed.
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import re
 import stat
@@ -175,7 +174,6 @@ _MOST_FILES = 5_000
 WORD = re.compile(r"[^\W\d]\w*")
 _PATCHERS = frozenset("setattr delattr patch __dict__ vars".split())
 _STORE = re.compile(r"(?<!\bself)(?<!\bcls)\.[^\W\d]\w*\s*+(?:[^\w\s=!<>()]{1,2})?=(?!=)|\bdel\b")
-LANGUAGE = "pscdsl"
 _PATCHES = "="
 """What stands among the words of a file that may store attributes of what it imports."""
 
@@ -219,6 +217,25 @@ class FileText:
         return os.path.basename(self.path) == "__init__.py"
 
 
+MARKS = ("pscdsl", "writes")
+"""Words that matter wherever they occur: the language, and the option of kernels that write."""
+LANGUAGE = MARKS[0]
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What an earlier check found of a file that has not been written since."""
+
+    imports: tuple[str, ...]
+    """The files that it imports."""
+    marks: tuple[str, ...]
+    """Those of `MARKS` that occur in it."""
+    written: tuple[tuple[str, str], ...]
+    """The names of what it writes, and a digest of the writes of each."""
+    consulted: tuple[str, ...]
+    """The files that say what its names stand for, directly or not."""
+
+
 class Files:
     """The files of a check by their real paths."""
 
@@ -240,8 +257,8 @@ class Files:
         self._digests: dict[str, str] = {}
         self._all: tuple[str, ...] | None = None
         self._answers: dict[str, str] = {}
-        self._quick: dict[str, str] = {}
-        self._leading: dict[str, set[str]] = {}
+        self.facts: Mapping[str, FileFacts] = {}
+        """What is known of files without reading them, by path."""
         self._imports: dict[str, tuple[str, ...]] = {}
         self._words_of: dict[str, frozenset[str]] = {}
         self._texts: dict[str, str] = {}
@@ -354,43 +371,62 @@ class Files:
         """A module in a package."""
         return self.finder.find(Question(package.folders, name)) if package.folders else None
 
-    def patching(self, library: str) -> list[str]:
-        """The files that may store an attribute of a library."""
-        patching = set(self.mentioning(_PATCHES))
-        return [path for path in self.mentioning(library) if path in patching]
+    def writing(self, question: str) -> list[str]:
+        """Return the files that may hold the writes that a question asks for; see `answer_to`."""
+        kind, _, name = question.partition(" ")
+        marks = (name, _PATCHES) if kind == "patches" else (name,)
+        if not self.facts:
+            found = self.mentioning(name)
+            return [path for path in found if self._words_of[path].issuperset(marks)]
+        return [
+            path
+            for path in self.all()
+            if (
+                any(asks(question, written) for written, _ in self.facts[path].written)
+                if path in self.facts
+                else self._words_in(path).issuperset(marks)
+            )
+        ]
 
     def mentioning(self, name: str) -> tuple[str, ...]:
         """The files in which a name occurs, in order: only these can write what it stands for."""
         return tuple(self._words.get(name, ()))
 
-    def leads_to(self, path: str, word: str) -> bool:
-        """Whether a word occurs in a file, or in one that it imports, directly or not."""
-        if word not in self._leading:
-            self._leading[word] = self._leading_to(word)
-        return path in self._leading[word]
+    def marked(self, mark: str) -> list[str]:
+        """Return the files in which one of `MARKS` occurs."""
+        return [
+            path
+            for path in self.all()
+            if mark in (self.facts[path].marks if path in self.facts else self._words_in(path))
+        ]
 
-    def _leading_to(self, word: str) -> set[str]:
+    @functools.cached_property
+    def leading(self) -> frozenset[str]:
+        """The files that may name kernels: they, or what they import, name the language."""
         importing: dict[str, list[str]] = {}
         for path in self.all():
             for other in self._imported_by(path):
                 importing.setdefault(other, []).append(path)
-        found = set(self.mentioning(word))
+        found = set(self.marked(LANGUAGE))
         waiting = [*found]
         while waiting:
             more = set(importing.get(waiting.pop(), ())) - found
             found |= more
             waiting.extend(more)
-        return found
+        return frozenset(found)
+
+    def _words_in(self, path: str) -> frozenset[str]:
+        words = self._words_of.get(path)
+        if words is None:
+            words = self._words_of[path] = _words(self.searched(path))
+        return words
 
     @functools.cached_property
     def _words(self) -> dict[str, list[str]]:
         """The files in which each word occurs."""
         found: dict[str, list[str]] = {}
         for path in self.all():
-            words = self._words_of.get(path)
-            if words is None:
-                words = self._words_of[path] = _words(self.searched(path))
-            for word in words:
+            for word in self._words_in(path):
                 found.setdefault(word, []).append(path)
         return found
 
@@ -400,22 +436,37 @@ class Files:
         `writes NAME` asks what writes variables of this name, `patches LIBRARY` what stores
         attributes of a library, `leads PATH` whether a file, or what it imports, may name kernels.
         """
+        if question.startswith("leads "):
+            return str(question.removeprefix("leads ") in self.leading)
         if question not in self._answers:
-            leads = question.startswith("leads ")
-            found = [] if leads else sorted(self.writes.found(question))
-            self._answers[question] = self.quick_answer_to(question) if leads else _digest(found)
+            self._answers[question] = _digest(
+                part
+                for path in self.writing(question)
+                for name, digest in self._written(path)
+                if asks(question, name)
+                for part in (path, name, digest)
+            )
         return self._answers[question]
 
-    def quick_answer_to(self, question: str) -> str:
-        """What changes if the answer does, and sometimes else; no file is parsed for it."""
-        if question not in self._quick:
-            kind, _, name = question.partition(" ")
-            if kind == "leads":
-                return str(self.leads_to(name, LANGUAGE))
-            paths = self.mentioning(name) if kind == "writes" else self.patching(name)
-            known = ((path, self.digest(path), *self._imported_by(path)) for path in paths)
-            self._quick[question] = _digest(itertools.chain.from_iterable(known))
-        return self._quick[question]
+    def _written(self, path: str) -> Iterable[tuple[str, str]]:
+        facts = self.facts.get(path)
+        return self.writes.digests(path) if facts is None else facts.written
+
+    def facts_of(self, path: str) -> FileFacts | None:
+        """Return what is known of a file; None if nothing has asked yet what it writes."""
+        if path in self.facts:
+            return self.facts[path]
+        consulted = self.writes.consulted(path) if "writes" in vars(self) else None
+        if consulted is None:
+            return None
+        words = self._words_in(path)
+        written = tuple(
+            (name, digest)
+            for name, digest in self.writes.digests(path)
+            if name in words or words.issuperset((name.partition(".")[0], _PATCHES))
+        )
+        marks = tuple(mark for mark in MARKS if mark in words)
+        return FileFacts(self._imported_by(path), marks, written, consulted)
 
     def all(self) -> tuple[str, ...]:
         """The files given and those that they import, directly or not, as far as they are known.
@@ -441,7 +492,9 @@ class Files:
         """The files that one imports, as far as they are known."""
         imported = self._imports.get(path)
         if imported is None:
-            imported = self._imports[path] = tuple(dict.fromkeys(self._imported(path)))
+            facts = self.facts.get(path)
+            found = dict.fromkeys(self._imported(path)) if facts is None else facts.imports
+            imported = self._imports[path] = tuple(found)
         return imported
 
     def searched(self, path: str) -> str:
@@ -483,6 +536,12 @@ class Files:
             found = self.finder.find(absolute(".".join(parts[:count]), folders))
             if found is not None and found.file is not None:
                 yield found.file
+
+
+def asks(question: str, name: str) -> bool:
+    """Return whether a question about all files asks for the writes of a name."""
+    kind, _, asked = question.partition(" ")
+    return name.startswith(f"{asked}.") if kind == "patches" else name == asked
 
 
 def _words(text: str) -> frozenset[str]:

@@ -153,7 +153,7 @@ class StaticModule:
         if LANGUAGE in self.text or self.path is None:
             return LANGUAGE in self.text
         self.searched.add(f"leads {self.path}")
-        return self.project.files.leads_to(self.path, LANGUAGE)
+        return self.path in self.project.files.leading
 
     def exports(self) -> Iterable[str]:
         """The names that `from module import *` takes from this one."""
