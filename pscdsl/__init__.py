@@ -33,7 +33,8 @@ def _listed(text: str) -> Iterator[tuple[str, str]]:
 
 
 _HOMES = dict(_listed((get_data(__name__, "__init__.pyi") or b"").decode()))
-__all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+# A star takes no module that hides one of Python's, or that few programs use.
+__all__ = sorted(_HOMES.keys() - {"arrays", "stdlib", "typing"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 class _Package(ModuleType):

@@ -4,10 +4,13 @@ To type checkers this is the package; the package itself reads it, and loads wha
 """
 
 from pscdsl import (
+    arrays as arrays,
     numpy as numpy,
     random as random,
     special as special,
+    stdlib as stdlib,
     tree as tree,
+    typing as typing,
 )
 from pscdsl.arrays import (
     Array as Array,

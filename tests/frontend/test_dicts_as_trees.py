@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl.typing.python_containers import is_dict, is_sequence
+from tests.support.projects import module_of
 
 pytestmark = pytest.mark.quick_code
 
@@ -264,12 +264,7 @@ def listed(xs: list[f64["n"]]) -> f64:
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     path: Path = tmp_path_factory.mktemp("dicts") / "dict_programs.py"
     path.write_text(PROGRAMS)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    module = module_of(path)
     yield module
     del sys.modules[path.stem]
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.support.projects import module_of
 
 pytestmark = pytest.mark.quick_code
 X = np.array([1, 2.5, 0.25], np.float32)
@@ -97,12 +98,7 @@ def function_{number}(x, y):
     return {each}
 """
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = made
-    spec.loader.exec_module(made)
+    made = module_of(path)
     yield made
     del sys.modules[path.stem]
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +19,7 @@ from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.display import Sources
+from tests.support.projects import module_of
 
 HEAD = """\
 import numpy as np
@@ -244,12 +243,7 @@ again = psc.kernel(psc.grad(made))
 """
     path = tmp_path / "made_of_helpers.py"
     path.write_text(HEAD + lines, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    module = module_of(path)
     loaded, read = module, Project(files=Files([str(path)])).at(str(path))
     for name, static in find_kernels(read, []):
         choices = static.signature.choices() or []

@@ -5,7 +5,6 @@ The programs are texts, because older versions of Python do not read them.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
-from tests.support.projects import check
+from tests.support.projects import check, module_of
 
 pytestmark = pytest.mark.quick_code
 X = np.array([1, 2.5, 0.25], np.float32)
@@ -109,13 +108,7 @@ def loaded(folder: Path, text: str) -> ModuleType:
     """The module of a text."""
     path = folder / "program.py"
     path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("newer_program", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return module_of(path, "newer_program")
 
 
 def codes(folder: Path, files: dict[str, str]) -> list[str]:

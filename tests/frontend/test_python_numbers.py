@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32, f64, i64
 from pscdsl._src.xla.runtime.devices import to_numpy
+from tests.support.projects import module_of
 
 pytestmark = pytest.mark.quick_code
 X = np.array([1, 2.7, 0.3], np.float32)
@@ -92,12 +92,7 @@ def function_{number}(x, y, a, b, k, flag):
     return {each}
 """
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = made
-    spec.loader.exec_module(made)
+    made = module_of(path)
     yield made
     del sys.modules[path.stem]
 

@@ -22,6 +22,7 @@ from pscdsl._src.kernels.kernel import Kernel
 from pscdsl.typing.diagnostics import Diagnostic, Severity
 from pscdsl.typing.signatures import Choice
 from tests.support.literate import Program, programs
+from tests.support.projects import module_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*(ROOT / "stdlib").glob("*.py"), *(ROOT / "examples").glob("*.py")])
@@ -32,13 +33,7 @@ def load(path: Path) -> ModuleType:
     if path.parent.name == "stdlib":
         return importlib.import_module(f"pscdsl.stdlib.{path.stem}")
     name = path.stem
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return module_of(path, name)
 
 
 def definitions(path: Path) -> Iterator[tuple[str, Definition]]:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
+from tests.support.projects import module_of
 
 MODULE = """
 from dataclasses import dataclass
@@ -102,13 +101,7 @@ def loaded(folder: Path, expression: str) -> Any:
     """The module with an expression in its kernel."""
     path = folder / "told_apart.py"
     path.write_text(MODULE.replace("EXPRESSION", expression))
-    spec = importlib.util.spec_from_file_location("told_apart", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["told_apart"] = module
-    spec.loader.exec_module(module)
-    return module
+    return module_of(path, "told_apart")
 
 
 X = np.ones(1, np.float32)

@@ -21,6 +21,7 @@ from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import Opaque, follow, from_text, recorded, to_text
 from pscdsl._src.ir.program import evaluate
 from tests.identity.pairs import HELPER, MODULE, WHICH, Pair, Program, pair
+from tests.support.projects import module_of
 
 TIME = 1_700_000_000
 """When every file was last written, as far as files say."""
@@ -56,11 +57,7 @@ def loaded(folder: Path, program: Program) -> types.ModuleType:
     sys.modules[WHICH] = which
     modules: list[types.ModuleType] = []
     for name in (HELPER, MODULE):
-        spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = module_of(folder / f"{name}.py", name)
         modules.append(module)
     helper, module = modules
     for path, value in program.pokes:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 
 from pscdsl._src.calls.errors import CheckError
 from pscdsl._src.checker.check import check_source
+from tests.support.projects import module_of
 
 pytestmark = pytest.mark.quick_code
 
@@ -107,11 +107,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         text += f"    n = x.shape[0]\n    return x * ({each})\n"
     path: Path = tmp_path_factory.mktemp("math") / "kernels_of_math.py"
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of(path)
     yield module
     del sys.modules[path.stem]
 

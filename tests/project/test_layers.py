@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+import pscdsl as psc
+from pscdsl import f32
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pscdsl"
@@ -121,8 +125,22 @@ def test_users_see_what_is_theirs() -> None:
     code += "k = psc.kernel(lambda x: x + 1); psc.grad(lambda x: x)\n"
     code += "import pscdsl.stdlib.linear\n"
     code += "shown = {n for n in dir(psc) if not n.startswith('__')}\n"
-    code += "assert shown == set(psc.__all__), shown ^ set(psc.__all__)"
+    code += "modules = {'arrays', 'stdlib', 'typing'}\n"
+    code += "assert shown == {*psc.__all__, *modules}, shown ^ {*psc.__all__, *modules}\n"
+    code += "assert all(getattr(psc, n).__name__ == f'pscdsl.{n}' for n in modules)"
     assert _loaded(code)
+
+
+def test_a_kernel_shows_what_the_reference_documents() -> None:
+    page = (ROOT / "docs" / "reference" / "api" / "kernels.md").read_text(encoding="utf-8")
+    members = page.partition("pscdsl.Kernel\n")[2].partition("\n\n")[0]
+    documented = re.findall(r"^ +- (\w+)$", members, re.M)
+
+    @psc.kernel
+    def kernel(x: f32) -> f32:
+        return x
+
+    assert sorted(documented) == [name for name in dir(kernel) if not name.startswith("_")]
 
 
 def test_only_the_backend_imports_jaxlib() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
+import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pscdsl._src.checker.check import check_paths
 from pscdsl._src.checker.results import CheckResult
@@ -24,6 +28,22 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def module_of(path: Path, name: str | None = None) -> types.ModuleType:
+    """Load a file as a module, which `sys.modules` has from then on."""
+    spec = importlib.util.spec_from_file_location(name or path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def loaded(path: Path, text: str) -> Any:
+    """Write a module and load it."""
+    path.write_text(text, encoding="utf-8")
+    return module_of(path)
 
 
 def check(folder: Path, files: Mapping[str, str], *given: str) -> CheckResult:

@@ -50,6 +50,11 @@ Budget: TypeAlias = str | Sequence[str]
 """Bounds on what a kernel costs, in one text or in several."""
 
 _SIZE_BITS = 63
+PUBLIC = (
+    "name signature writes functional check ir lower lower_for compile with_options cache_info "
+    "export to_jax"
+).split()
+"""The attributes of a kernel that are for users."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -224,6 +229,10 @@ class Kernel(Called[P, R]):
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+    def __dir__(self) -> list[str]:
+        """Return what is for users, as the reference documents it."""
+        return sorted({*PUBLIC, *dir(object)})
 
     def __copy__(self) -> Kernel[P, R]:
         """The kernel itself, as with functions."""

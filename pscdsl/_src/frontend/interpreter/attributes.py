@@ -7,6 +7,7 @@ import copy
 import functools
 from collections.abc import Callable
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 from pscdsl._src.frontend import purity
@@ -25,6 +26,7 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.interpreter.python_numbers import is_number
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
+from pscdsl._src.frontend.modules.files import LIBRARY_NAME
 from pscdsl._src.frontend.modules.known import known_attribute
 from pscdsl._src.frontend.purity import by_python, is_closed, is_set, require_closed
 from pscdsl._src.frontend.values import (
@@ -47,6 +49,7 @@ from pscdsl._src.frontend.values import (
 from pscdsl._src.ir.builder import Builder, Value, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.support.tracebacks import LIBRARY
 from pscdsl.numpy import methods
 from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
@@ -61,6 +64,15 @@ CONSTANT_METHODS = tuple(
 )
 
 
+def _library_module(frame: Frame, name: str) -> Any:
+    """Return `psc.stdlib.name`; a Failure if the library has no such module."""
+    modules = sorted(path.stem for path in Path(LIBRARY).glob("[!_]*.py"))
+    if name not in modules:
+        owner = f"module `{LIBRARY_NAME}`"
+        raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=tuple(modules)))
+    return frame.scope.library_module(name)
+
+
 def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     """What `value.name` is; a Failure if it has no meaning."""
     if is_constant(value) and frame.program is not None:
@@ -73,6 +85,8 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     if is_traced(value):
         return _of_array(frame, node, value, name)
     if isinstance(value, KnownModule):
+        if value.name == LIBRARY_NAME:
+            return _library_module(frame, name)
         return known_attribute(value, name)
     if isinstance(value, RecordValue):
         return value.cls.attribute(frame.here(node), value, name)

@@ -73,6 +73,7 @@ from pscdsl._src.frontend.interpreter.stores import (
     CombinedAt,
     is_mask,
 )
+from pscdsl._src.frontend.modules.files import LIBRARY_NAME
 from pscdsl._src.frontend.purity import external_value, formatted, is_closed, may_not_exist
 from pscdsl._src.frontend.text.bindings import bound_value, first_number, says_none
 from pscdsl._src.frontend.text.source import with_defaults
@@ -374,7 +375,7 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
     if isinstance(owner, Poison):
         *others, last = frame.session.findings or (None,)
         if isinstance(last, NoSuchAttribute) and last.span == frame.span(value):
-            if last.owner.startswith("module "):
+            if last.owner.startswith("module ") and LIBRARY_NAME not in last.owner:
                 frame.session.findings[len(others)] = _meant_by(last, attr)
         return POISON
     if isinstance(owner, masks.Selected):

@@ -281,6 +281,9 @@ class Scope(Protocol):
         """The module's name."""
         ...
 
+    def library_module(self, name: str) -> Any:
+        """Return a module of the standard library."""
+
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
         """What a name stands for where `user` reads it; KeyError if there is no such name."""
         ...

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _PACKAGE = os.path.realpath(FOLDER) + os.sep
-_OURS = "pscdsl.stdlib"
+LIBRARY_NAME = "pscdsl.stdlib"
 _EXTENSIONS = (".so", ".pyd")
 
 
@@ -146,7 +146,7 @@ def module_name(path: str) -> tuple[str, str]:
     folder, base = os.path.split(resolved(path))
     stem = os.path.splitext(base)[0]
     if folder == LIBRARY:
-        return f"{_OURS}.{stem}", folder
+        return f"{LIBRARY_NAME}.{stem}", folder
     parts = [] if stem == "__init__" else [stem]
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder, name = os.path.split(folder)
@@ -158,7 +158,7 @@ def module_name(path: str) -> tuple[str, str]:
 
 def absolute(name: str, folders: Sequence[str]) -> Question:
     """The search for a module by its full name; our own library's lie in a place of their own."""
-    head, _, rest = name.partition(f"{_OURS}.")
+    head, _, rest = name.partition(f"{LIBRARY_NAME}.")
     return Question((LIBRARY,), rest) if rest and not head else Question(tuple(folders), name)
 
 

@@ -196,6 +196,7 @@ KNOWN_MODULES = frozenset(
         "pscdsl.numpy",
         "pscdsl.random",
         "pscdsl.special",
+        "pscdsl.stdlib",
         "pscdsl.tree",
         "pyrsistent",
         "pyrsistent.typing",

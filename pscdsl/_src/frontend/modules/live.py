@@ -24,6 +24,7 @@ from pscdsl._src.frontend.interpreter.equality import compares_as_itself
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.python_library import Cached
 from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.modules.files import LIBRARY_NAME
 from pscdsl._src.frontend.modules.known import (
     KNOWN_MODULES,
     LOADING,
@@ -96,6 +97,10 @@ class LoadedModule:
     def module(self) -> str:
         """The module's name."""
         return str(self.namespace.get("__name__", "__main__"))
+
+    def library_module(self, name: str) -> Any:
+        """Return a module of the standard library."""
+        return abstract(importlib.import_module(f"{LIBRARY_NAME}.{name}"), name, self.trace)
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
         """A name of this module or of Python itself, for any reader."""

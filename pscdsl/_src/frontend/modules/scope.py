@@ -23,6 +23,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.writing import WritingKernel, as_called, definition_in
 from pscdsl._src.frontend.modules.files import (
     LANGUAGE,
+    LIBRARY_NAME,
     Files,
     Found,
     Question,
@@ -133,7 +134,7 @@ class StaticModule:
     def _star(self, node: ast.ImportFrom) -> Iterable[str]:
         """The names that `from … import *` binds."""
         known = None if node.level else known_module(node.module or "")
-        if known is not None:
+        if known is not None and known.name != LIBRARY_NAME:
             return star_names(node.module or "")
         try:
             module = imported_module(self, node)
@@ -232,6 +233,10 @@ class StaticModule:
     def place(self) -> str:
         """The path by which findings name it."""
         return self.source.path
+
+    def library_module(self, name: str) -> Any:
+        """Return a module of the standard library."""
+        return module_value(self, f"{LIBRARY_NAME}.{name}")
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
         """A name of this module or of Python itself, as a function that reads it finds it."""
@@ -369,6 +374,8 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
         name = alias.name if alias.asname else alias.name.split(".")[0]
         return module_value(scope, name)
     base = node.module or ""
+    if base == LIBRARY_NAME:
+        return module_value(scope, f"{base}.{alias.name}")
     known = None if node.level else known_module(base)
     if known is not None:
         try:
@@ -389,8 +396,6 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
             if any(each.code == "PSC932" or each.code == "PSC103" for each in found):
                 return External(f"{module.module}.{alias.name}", found)
             raise
-    if base == "pscdsl.stdlib":
-        return module_value(scope, f"{base}.{alias.name}")
     return External(f"{'.' * node.level}{base}.{alias.name}", library=True)
 
 
