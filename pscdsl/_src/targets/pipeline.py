@@ -22,7 +22,7 @@ from pscdsl._src.xla.emit.emit import ModuleEmitter, alone, emit_module
 from pscdsl._src.xla.emit.facts import effort_of
 from pscdsl.typing.assumptions import Assumptions
 
-# Modules for any device: primitives' own rules, and what was measured to gain everywhere.
+# Modules for any device: the primitives' own rules, and forms that gain everywhere.
 
 
 PORTABLE: Final = Target(
@@ -51,7 +51,7 @@ def specialise(function: Function, sizes: Mapping[str, int]) -> Function:
 
 
 Check: TypeAlias = Callable[[str, Block], None]
-"""Gets the name of a step, and what it has made."""
+"""A function that gets the name of a step and its result."""
 
 
 # All steps, in order.
@@ -100,7 +100,7 @@ class Pipeline:
         return body
 
     def _effort_of(self, equation: Equation, sizes: Sequence[float]) -> Effort | None:
-        """See `Context`: found by what is emitted for the equation, in a module aside."""
+        """Return the effort of an equation, measured by emitting it into a separate module."""
         aside = self._aside
         if aside is None:
             aside = self._aside = ModuleEmitter(self)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
 
 
-# What only rewritten programs have: parts for the compiler, which compute nothing else.
+# Primitives of rewritten programs only: hints for the compiler, which compute nothing else.
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def call_apart(
 # A target, as tables that can be read, and typed programs rewritten by its tables.
 
 
-# A target: what is done with typed programs for a device, as tables that can be read.
+# A target: tables of how typed programs are treated for a device.
 
 
 Row = TypeVar("Row", Rewrite, Translation)
@@ -95,26 +95,26 @@ Row = TypeVar("Row", Rewrite, Translation)
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Rewrites, translations and passes for a device; of a row the first that applies is used.
+    """Rewrites, translations and passes for a device; in a row, the first that applies is used.
 
-    What no table has is emitted by the primitive's own rule, which is right on every device.
+    A primitive without an entry is emitted by its own rule, which is correct on every device.
     """
 
     name: str
     rewrites: Mapping[Key, tuple[Rewrite, ...]] = field(
         default_factory=dict[Key, tuple[Rewrite, ...]]
     )
-    """What replaces equations by programs, before anything is emitted."""
+    """The rules that replace equations by programs before anything is emitted."""
     translations: Mapping[Key, tuple[Translation, ...]] = field(
         default_factory=dict[Key, tuple[Translation, ...]]
     )
-    """How equations are emitted."""
+    """The rules that emit equations."""
     passes: tuple[Pass, ...] = ()
-    """What replaces whole blocks, in order, before their equations are rewritten."""
+    """The passes over whole blocks, in order, before their equations are rewritten."""
     options: tuple[Form, ...] = ()
     """The forms that are options of the compiler."""
     routines: Routines = ON_CPU
-    """How it calls the routines of linear algebra that StableHLO lacks."""
+    """The calls of the routines of linear algebra that StableHLO lacks."""
     missing: Mapping[Key, str] = field(default_factory=dict[Key, str])
     """The primitives that it cannot compute, and what to do instead."""
 
@@ -137,7 +137,7 @@ class Target:
         yield from self.options
 
     def without(self, names: frozenset[str]) -> Target:
-        """The same without some forms."""
+        """Return the target without some forms."""
         if not names:
             return self
         return replace(
@@ -168,9 +168,9 @@ Define = Callable[[P, "Sequence[Value]"], "Sequence[Value]"]
 def rewritten(
     target: Target, block: Block, here: Context, check: Callable[[str, Block], None]
 ) -> Block:
-    """A block after the target's passes, with its equations rewritten, and the blocks in them.
+    """Return a block after the target's passes, with its equations and inner blocks rewritten.
 
-    `check` gets the name of each pass and what it has made.
+    `check` gets the name of each pass and its result.
     """
     for pass_ in target.passes:
         changed = pass_.rule(block, here)
@@ -234,7 +234,7 @@ def _instead(
 def _inserted(
     equations: list[Equation], program: Block, inputs: Sequence[Atom], place: Equation
 ) -> list[Atom]:
-    """Append the equations of a program of these operands, with names of their own; its results."""
+    """Append a program's equations on `inputs`, with fresh variables; return its results."""
     names: dict[Atom, Atom] = dict(zip(program.params, inputs, strict=True))
     for equation in program.equations:
         outputs = tuple([Var(var.type, var.hint) for var in equation.outputs])
@@ -262,7 +262,7 @@ def _inside(
 
 @lru_cache(maxsize=16)
 def _without_passes(target: Target) -> Target:
-    """The target without passes: what is in a function of its own is not divided again."""
+    """Return the target without passes: a block in a separate function is not divided again."""
     return replace(target, passes=())
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 @Rewrite
 def last_update(scatter: Scatter, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """What sets elements, by the last update of each: the one with the highest number.
+    """Replace a scatter that sets elements by one that uses the last update of each.
 
-    The maximum of numbers is the same in any order.
+    The last update is the one with the highest number; a maximum does not depend on the order.
     """
     if scatter.combine != "set" or scatter.unique:
         return None

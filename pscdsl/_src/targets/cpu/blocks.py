@@ -17,7 +17,7 @@ from pscdsl._src.targets.rewriting import Apart
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import evaluate, numbers
 
-# What is computed element by element, one equation after the other, on arrays of one shape.
+# Equations that compute element by element, one after the other, on arrays of one shape.
 
 
 _OUTSIDE: Final = 1 << 30
@@ -35,7 +35,7 @@ class Step:
         self.effort = effort
         """About how many operations an element takes."""
         self.depth = depth
-        """How many of these, and of all before, wait for one another."""
+        """The length of the longest chain of dependent operations that ends with this one."""
         self.end = 0
         """The place in the run of the last one that uses the result."""
 
@@ -45,18 +45,18 @@ Run: TypeAlias = list[Step]
 
 
 class Runs:
-    """Finds those of a block, for arrays of at least so many elements."""
+    """Finds the runs of a block, for arrays of at least `fewest` elements."""
 
     def __init__(self, here: Context, block: Block, fewest: int) -> None:
         self.found: list[Run] = []
         self.free: dict[Atom, Equation] = {}
-        """By what large arrays are made that need not be in memory."""
+        """Large arrays that need not be in memory, with the equations that make them."""
         self._here = here
         self._fewest = fewest
         self._steps: dict[Atom, tuple[Step, Run]] = {}
         self._growing: dict[tuple[int, ...], Run] = {}
         self._sizes: dict[Atom, float] = {}
-        """How large elements are at most, where that is seen."""
+        """Upper bounds of the absolute values of elements, where they are known."""
         for equation in block.equations:
             if not self._is_step(equation):
                 if isinstance(equation.primitive, Broadcast | Iota):
@@ -67,13 +67,13 @@ class Runs:
             self._leave(atom)
 
     def bytes(self, atom: Atom) -> int:
-        """What an element takes, of an array that is read or written; none of small arrays."""
+        """Return the bytes of an element that is read or written; 0 for small arrays."""
         if atom in self.free or prod(numbers(atom.type.shape)) < self._fewest:
             return 0
         return max(1, atom.type.dtype.bits // 8)
 
     def _size(self, atom: Atom) -> float:
-        """How large elements are at most, where that is seen; of NaN nothing is."""
+        """Return an upper bound of the absolute values of elements that are not NaN."""
         if isinstance(atom, Literal):
             return abs(atom.value)
         return self._sizes.get(atom, inf)
@@ -120,7 +120,7 @@ class Runs:
 def taken(
     equations: Sequence[Equation], free: Mapping[Atom, Equation]
 ) -> tuple[list[Var], list[Equation]]:
-    """What equations use that is made elsewhere, and what they make for themselves."""
+    """Return the variables that equations use from elsewhere, and the makers they repeat."""
     results = {output for each in equations for output in each.outputs}
     inputs: dict[Var, None] = {}
     own: dict[Var, Equation] = {}
@@ -142,7 +142,7 @@ def taken(
     return list(inputs), list(own.values())
 
 
-# Long computations of elements in stages, with what goes from one to the next in memory.
+# Long computations of elements in stages, with the value between two stages in memory.
 #
 # XLA on CPUs fuses all that is computed element by element into one loop. Where each operation
 # waits for the one before, a processor has to work on several elements at a time; but it looks only
@@ -164,22 +164,23 @@ STAGE_OPERATIONS: Final = 4
 LEAST: Final = 160
 """Fewer operations are left in one loop."""
 WORK: Final = 1 << 26
-"""The same of those for all elements: several loops are mostly compiled in more time than one."""
+"""The least number of these operations for all elements: several loops mostly take longer to
+compile than one."""
 WAITING: Final = 0.6
 """The part of the operations that wait for one another; with fewer, one element keeps a processor
 busy."""
 FEWEST: Final = 1 << 16
 """Elements; with fewer, to start a loop takes as much."""
 FEWEST_IN_LOOPS: Final = 1 << 19
-"""The same within a loop.  XLA cannot call a function whose operations have several threads in a
-loop that is native: one that moves so many elements is none, by any bound (`loops.LARGEST`)."""
+"""The least number of elements within a loop. XLA cannot call a multi-threaded function from a
+native loop, and a loop that moves this many elements is never native (`loops.LARGEST`)."""
 WIDTH: Final = 4
 """Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
 
 
 @STAGES.block_pass
 def with_stages(block: Block, here: Context) -> Block:
-    """The block with each stage as one equation; itself if there is none."""
+    """Return the block with each stage as one equation; the block itself if there is no stage."""
     if len(block.equations) < 2:
         return block
     runs = Runs(here, block, FEWEST_IN_LOOPS if here.in_loop else FEWEST)
@@ -226,7 +227,7 @@ def _primitives(stage: Run) -> list[Primitive]:
 
 
 class _Cuts:
-    """Where stages of a run may end."""
+    """Finds the places at which stages of a run may end."""
 
     def __init__(self, runs: Runs, run: Run) -> None:
         self._run = run
@@ -239,14 +240,14 @@ class _Cuts:
                     self._last[value] = place
         self._bytes = {value: runs.bytes(value) for value in (*self._places, *self._last)}
         self._like: Primitive | None = None
-        """What the stage before ended with."""
+        """The primitive that the previous stage ended with."""
 
     def end(self, start: int, left: int) -> int | None:
-        """Where the stage that starts here ends, of so many operations; None if it is the last one.
+        """Return the end of the stage that starts here; None if it is the last stage.
 
-        Nothing behind it uses what is computed before, but for its last result, and what it reads
-        is read again as little as can be.  Best that result is of a function that bounds it, as
-        expensive ones mostly are.  Stages that end alike may be the same.
+        The equations after it use only its last result, and read as little as possible again. The
+        best last result is that of a bounded function, as most expensive functions are. Stages that
+        end alike may be the same. `left` is the number of operations from here on.
         """
         taken = moved = enough = 0
         latest = 0  # the last use of what is before
@@ -299,13 +300,13 @@ SMALL_GROUPS = Form(
 MOST: Final = 8
 """Parts that XLA runs one after the other."""
 SMALL: Final = 512
-"""Bytes of the largest array of a program whose parts it runs so, however many they are."""
+"""The bytes of the largest array of a program whose parts XLA always runs one after the other."""
 ELEMENTS: Final = 1 << 17
-"""Of all results; on two processors up to three times as many gain."""
+"""The most elements of all results; on two processors up to three times as many gain."""
 GROUP_OPERATIONS: Final = 1 << 20
-"""Of the whole program; those that compute more gain by threads."""
+"""The most operations of the whole program; larger ones gain by threads."""
 CALLS: Final = (Call, Checkpoint, CustomJvp, CustomVjp)
-"""Of what holds blocks, what computes them once."""
+"""The primitives that hold a block and compute it once."""
 
 
 @SMALL_GROUPS.block_pass
@@ -327,7 +328,7 @@ def grouped(block: Block, parts: Parts) -> Block:
 
 
 def _is_small(block: Block) -> bool:
-    """Whether threads cost more than they gain, and XLA would use them."""
+    """Return whether threads cost more than they gain, and XLA would use them."""
     if sum([prod(numbers(atom.type.shape)) for atom in block.results]) > ELEMENTS:
         return False
     atoms = [
@@ -343,7 +344,7 @@ def _is_small(block: Block) -> bool:
 
 
 def _has_loops(block: Block) -> bool:
-    """Whether there are loops, which may take any time, or branches."""
+    """Return whether the block contains loops, which may take any time, or branches."""
     return any(map(_is_loop, dict.fromkeys([equation.primitive for equation in block.equations])))
 
 
@@ -366,7 +367,7 @@ class _Part:
         self.level = level
         self.equations: list[Equation] = []
         self.outputs: dict[Var, None] = {}
-        """What is used elsewhere."""
+        """The variables that other parts use."""
 
     @property
     def weight(self) -> int:
@@ -382,7 +383,7 @@ class Parts:
 
     def __init__(self, block: Block) -> None:
         self._free: dict[Atom, Equation] = {}
-        """By what arrays are made that need not be in memory."""
+        """Arrays that need not be in memory, with the equations that make them."""
         self._home: dict[Var, _Part] = {}
         """The part that an array or a scalar comes from."""
         self._levels: dict[Var, int] = {}
@@ -404,7 +405,7 @@ class Parts:
 
     @property
     def gain(self) -> bool:
-        """Whether groups have few parts each, of which the program has many."""
+        """Return whether the program has many parts, and none is too large for a group."""
         weights = [part.weight for part in self._parts]
         return sum(weights) > MOST >= max(weights, default=0)
 
@@ -424,7 +425,7 @@ class Parts:
         return calls
 
     def _is_around(self, each: Equation) -> bool:
-        """Whether an equation is of scalars, or makes an array of them that nobody stores."""
+        """Return whether an equation computes scalars or fills an array that need not be stored."""
         scalars = not any([atom.type.rank for atom in each.inputs])
         if scalars and isinstance(each.primitive, Broadcast | Iota | Constant):
             self._free.update(dict.fromkeys(each.outputs, each))

@@ -22,18 +22,18 @@ from pscdsl.typing.dtypes import F16, F32, F64, I32, I64
 _SHIFT = 1.5 * 2.0**52
 """Added to an integer below 2^51 in size, it moves that to the lowest bits."""
 FEWEST = 1 << 14
-"""From so many elements on it pays: a program with few operations, as XLA counts them, is run at
-once, by the thread that calls it, and a function of the C library counts as none."""
+"""The least number of elements that pays. A program that XLA counts as a few operations runs in the
+calling thread, and XLA counts a function of the C library as none."""
 FEWEST_IN_LOOPS = 32
 
 
 def pays(hlo: TargetHlo, given: ArrayType) -> bool:
-    """Whether an array is large enough for it."""
+    """Return whether an array is large enough for the form."""
     return prod(hlo.shape(given.shape)) >= (FEWEST_IN_LOOPS if hlo.in_loop else FEWEST)
 
 
 class Doubles:
-    """Arithmetic of 64 bits on arrays of one shape, with that of 32 bits beside it."""
+    """Arithmetic of 64 bits and of 32 bits on arrays of one shape."""
 
     def __init__(self, hlo: Hlo, given: ArrayType) -> None:
         self.hlo = hlo
@@ -95,7 +95,7 @@ def series(x: Number, coefficients: Sequence[float]) -> Number:
 def inverse_of_real(
     primitive: Fft, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The inverse transform to real numbers along several axes at once."""
+    """Emit the inverse transform to real numbers along several axes as one operation."""
     if primitive.kind != "irfft" or primitive.axes == 1:
         return None
     lengths = hlo.shape(outputs[0].shape)[-primitive.axes :]
@@ -144,7 +144,8 @@ _SINE_OF_RADIANS: Final = (
     -0.00019835422099025583,
     2.6912728779140537e-06,
 )
-"""The same for x up to 1.02 instead of t; relative errors are below 8e-11."""
+"""Coefficients of the same series for x up to 1.02 instead of t; relative errors are below
+8e-11."""
 _NEAR: Final = 1.02
 """Up to this a sine needs fewer terms."""
 _SMALL: Final = 2.0**-12
@@ -152,7 +153,7 @@ _SMALL: Final = 2.0**-12
 _DIRECT: Final = 1.6
 """Up to this a number is no more than half a half turn, or hardly."""
 _SIMPLE: Final = 2.0**23
-"""Up to this two words do: what is left of the second is too small."""
+"""The largest number for which two words suffice: the rest of the second is negligible."""
 Reduced: TypeAlias = tuple[Emitted, Emitted | None]
 Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted | None], Number]
 
@@ -184,9 +185,9 @@ _SIMPLE_WORDS: Final = _split(_ONE_OVER_PI, (29, 82))
 
 
 def _reduced(d: Doubles, x: Emitted, most: float, ahead: float) -> Reduced:
-    """What is left of a number, in half turns and so many ahead, and how many are not.
+    """Return a number's distance from a whole half turn, plus `ahead`, and the half turns left out.
 
-    They are None if all numbers are so small that none are.
+    The count is None if all numbers are so small that no half turn is left out.
     """
     wide = d.wide(x)
     if most <= _DIRECT:
@@ -245,7 +246,7 @@ def _series(angle: Emitted, coefficients: Sequence[float] = _SINE) -> Number:
 
 
 def _wave(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
-    """The sine of an angle after so many half turns."""
+    """Return the sine of an angle after `count` half turns."""
     if count is None:
         return d.narrow(_series(angle))
     sign = d.shifted(d.low_bits(count), "shift_left", 63)
@@ -255,7 +256,7 @@ def _wave(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
 
 
 def _slope(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
-    """The tangent of an angle, whatever half turns come before it."""
+    """Return the tangent of an angle, which does not depend on the half turns before it."""
     across = 0.5 - d.double.absolute(angle)
     return d.narrow(_series(angle)) / d.narrow(_series(across))
 
@@ -278,7 +279,7 @@ POWERS = Form(
     "-2.5 by products and a square root instead of logarithms: 0.1 of the time, in f64 too.",
 )
 MOST_FACTORS: Final = 8
-"""Up to so many, and a root, exponents that are whole or have a half are products."""
+"""The most factors, besides a root, of an exponent that is whole or half-integral."""
 
 # Fitted by interpolation at Chebyshev's points: log2(1 + f) / f for 1 + f from sqrt(1/2) to
 # sqrt(2), and 2^f for f from -1/2 to 1/2.
@@ -339,7 +340,7 @@ def powers(
 
 
 def power(hlo: Hlo, x: H, y: H, given: ArrayType) -> H:
-    """X to the power y, of this type, whose dtype has at most 32 bits; as in IEEE 754."""
+    """Return x to the power y in a dtype of at most 32 bits, as IEEE 754 defines it."""
     d = Doubles(hlo, given)
     m = d.single
     base, exponent = (emitted(hlo.convert(each, m.type), m) for each in (x, y))
@@ -382,7 +383,7 @@ def _exponential(d: Doubles, x: Number) -> Emitted:
 
 
 def is_product(exponent: float) -> bool:
-    """Whether it is whole or has a half, and is no larger than `MOST_FACTORS`."""
+    """Return whether twice the exponent is whole, and the exponent at most `MOST_FACTORS`."""
     return abs(exponent) < MOST_FACTORS + 1 and 2 * exponent == int(2 * exponent)
 
 
@@ -411,7 +412,7 @@ def by_products(hlo: Hlo, x: H, exponent: float, given: ArrayType) -> H:
 
 
 def _product(hlo: Hlo, x: H, count: int, factor: H | None) -> H | None:
-    """A number multiplied with itself and with a factor; None of no factors at all."""
+    """Return `factor * x ** count` by multiplications; None if there is no factor at all."""
     while count:
         if count % 2:
             factor = x if factor is None else hlo.binary("multiply", factor, x)
@@ -460,7 +461,7 @@ _DOUBLE: Final = (
 
 
 def factor(base: float) -> float | None:
-    """What an exponent is multiplied by, without rounding, for it to be one of two; else None."""
+    """Return the factor that turns an exponent of `base` into one of 2; None if it is not exact."""
     mantissa, exponent = frexp(base)
     if mantissa != 0.5 or exponent == 1:  # no power of two, or 1
         return None
@@ -514,7 +515,7 @@ def _same_bits(x: Number, to: OverOperations) -> Emitted:
     return Emitted(to, to.hlo.op("bitcast_convert", (x.handle,), (to.type,))[0])
 
 
-# log(1 + x) in single precision: the sum's exponent, and a polynomial of what is left.
+# log(1 + x) in single precision: the sum's exponent, and a polynomial of the rest.
 #
 # The sum is rounded; what is lost by that is added to what is left, which is exactly x near 0.  XLA
 # computes two polynomials, and both of its results everywhere.
@@ -527,7 +528,7 @@ LOG1P_BY_POLYNOMIAL = Form(
     "of 1.5 instead of 2.5 units in the last place.",
 )
 LEAST: Final = 1 << 15
-"""From so many elements on, outside of loops: with fewer, XLA's is run by the calling thread."""
+"""The least number of elements, outside of loops: the calling thread runs XLA's code of fewer."""
 _REST: Final = (
     0.3333333134651184,
     -0.2500081956386566,
@@ -541,7 +542,7 @@ _REST: Final = (
 """(log(1 + d) - d + d^2/2) / d^3 from sqrt(1/2) - 1 to sqrt(2) - 1: fitted, the largest error of
 the logarithm being least."""
 _ROOT_OF_HALF: Final = 0x3F3504F3
-"""The bits of sqrt(1/2): what has these as its lowest exponent is below sqrt(2)."""
+"""The bits of sqrt(1/2): a number with these as its lowest exponent is below sqrt(2)."""
 _BIAS: Final = 127
 _MOST: Final = 64
 """Beyond this power of two nothing is lost that would count."""

@@ -45,13 +45,13 @@ SMALL_MATRICES = Form(
     "0.15 to 0.3 of the time, of 8x8 in 0.4; one of 4x4 in a loop in 0.1, of 8x8 in 0.2.",
 )
 LARGEST = 4
-"""The largest matrices that are written out; there are operations for each element, ..."""
+"""The largest matrices that are written out; the code grows with the number of elements."""
 LARGEST_IN_LOOPS = 6
-"""... and the largest one in each step of a loop, unless its rows are exchanged; ..."""
+"""The largest matrix in each step of a loop, unless its rows are exchanged."""
 LARGEST_OF_ONE_COLUMN = 8
-"""... and there with one right-hand side."""
+"""The largest one there with one right-hand side."""
 MANY = 512
-"""So many matrices are worth it outside of loops."""
+"""The number of matrices from which writing them out pays outside of loops."""
 FEW_COLUMNS = 4
 """With more right-hand sides than these LAPACK does well."""
 
@@ -64,9 +64,9 @@ def is_small(
     pivots: bool = False,
     largest: int = LARGEST_OF_ONE_COLUMN,
 ) -> bool:
-    """Whether matrices are better written out; `columns` is how many right-hand sides there are.
+    """Return whether it is better to write out matrices, with `columns` right-hand sides.
 
-    With one of these in a loop a matrix may be as large as the `largest`.
+    `largest` bounds a matrix in a loop if it has one right-hand side.
     """
     *batch, size, _ = numbers(a.shape)
     count = prod(batch)
@@ -91,7 +91,7 @@ def written_out_cholesky(
 def portable_cholesky(
     primitive: Cholesky, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The same where devices differ in what larger ones take."""
+    """Write out a small factorisation, for targets that differ in how they treat larger ones."""
     fits = is_small(here, outputs[0], largest=LARGEST_IN_LOOPS)
     return defined(cholesky, primitive, inputs) if fits else None
 
@@ -109,7 +109,7 @@ def written_out_solve(
 def portable_solve(
     primitive: TriangularSolve, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The same where devices differ in what larger ones take."""
+    """Write out the solution of a small system, for targets that differ in larger ones."""
     *_, columns = numbers(inputs[1].shape)
     fits = is_small(here, inputs[0], columns, largest=LARGEST_IN_LOOPS)
     return defined(substitution, primitive, inputs) if fits else None
@@ -201,7 +201,7 @@ def _count(a: Value) -> int:
 
 
 def _less(x: Value, products: Sequence[tuple[Value, Value]]) -> Value:
-    """What is left after subtracting products."""
+    """Return `x` minus the sum of the products."""
     for left, right in products:
         x = e.subtract(x, e.multiply(left, right))
     return x
@@ -267,7 +267,7 @@ ONE_COLUMN = Form(
 SMALLEST = 512
 """Copies of smaller matrices cost little."""
 BLOCKS = 16
-"""How many blocks are on the diagonal."""
+"""The number of blocks on the diagonal."""
 
 
 @ONE_COLUMN.rewrite
@@ -311,7 +311,7 @@ def _products(
     rows: tuple[int, int],
     columns: tuple[int, int],
 ) -> Value:
-    """What the known part of the solution adds to the rows; XLA sums it up where `a` lies."""
+    """Return the part of the rows that the known unknowns account for; XLA sums it in place."""
     if solve.transposed:
         rows, columns = columns, rows
     part = Slice((rows[0], columns[0]), (rows[1], columns[1]), (1, 1))(a)
@@ -360,7 +360,7 @@ def trsm(
     )
 
 
-# Many small matrices side by side: each operation is done for all of them at once.
+# Many small matrices side by side: each operation is done for all of them together.
 
 
 # Many small matrices side by side: each operation is done for a few of them at once.
@@ -381,9 +381,9 @@ def in_lanes(
     results: Sequence[ArrayType],
     lanes: int,
 ) -> Sequence[Value]:
-    """The results of a function of arrays whose last axis are so many elements of a batch.
+    """Apply a function of arrays whose last axis holds `lanes` elements of a batch.
 
-    Fewer are compiled faster, more may run faster.  The first `rank` axes of operands and results
+    Fewer lanes compile faster, more may run faster. The first `rank` axes of operands and results
     are those of the batch.
     """
     batch = _numbers(operands[0].type)[:rank]
@@ -415,7 +415,7 @@ def repeated(
     carry: Sequence[Value],
     step: Callable[[Value, Sequence[Value]], Sequence[Value]],
 ) -> Sequence[Value]:
-    """What becomes of a carry in so many steps, which get their number too."""
+    """Return the carry after `count` steps; `step` also gets the step's number."""
     program = carry[0].builder.program
     state = [program.current.literal(0, I32), *carry]
     with program.inside() as inner:
@@ -429,7 +429,7 @@ def repeated(
 
 
 def part(x: Value, axis: int, start: Value, size: int = 1) -> Value:
-    """What lies along an axis from a computed place on."""
+    """Return `size` elements along an axis, from a computed start."""
     sizes = (*x.shape[:axis], size, *x.shape[axis + 1 :])
     return DynamicSlice(sizes)(x, *_places(x, axis, start))
 
@@ -461,7 +461,7 @@ def _numbers(of: ArrayType) -> tuple[int, ...]:
     return tuple([size for size in of.shape if isinstance(size, int)])
 
 
-# Factorisations of many small real matrices, and systems with them, for a vector of them at once.
+# Factorisations of many small real matrices, and systems with them, for a vector of them together.
 #
 # Here the elements of a batch are the last axis: `a[row, column]` is a vector.
 
@@ -469,7 +469,7 @@ def _numbers(of: ArrayType) -> tuple[int, ...]:
 BITS = {F32: I32, F64: I64}
 """Integers of the same width."""
 LANES_OF_FACTORS, LANES_OF_TRIANGLES, LANES_OF_PIVOTS = 16, 24, 32
-"""How many matrices are taken at once."""
+"""The number of matrices that are treated together."""
 LEAST, LEAST_WITH_PIVOTS, LARGEST_IN_LANES = 5, 4, 8
 """The sizes of matrices; smaller ones are written out element by element."""
 MOST_COLUMNS = 8
@@ -477,9 +477,9 @@ MOST_COLUMNS = 8
 
 
 def fits(here: Context, a: ArrayType, columns: int = 1, *, pivots: bool = False) -> bool:
-    """Whether matrices are better taken side by side; `columns` are the right-hand sides.
+    """Return whether it is better to treat matrices side by side, with `columns` right-hand sides.
 
-    In loops that includes a single one: a loop that calls LAPACK is no native function.
+    In a loop this includes a single matrix: a loop that calls LAPACK is no native function.
     """
     *batch, size, _ = numbers(a.shape)
     count = prod(batch)
@@ -628,7 +628,7 @@ def _substituted(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) 
 def _eliminated(a: Value) -> Sequence[Value]:
     size, here = _order(a), a.builder
     lanes = a.shape[-1]
-    # The number of each row stands behind it: both are exchanged at once.
+    # The number of each row is appended to it, so that one exchange moves both.
     numbers = broadcast_to(_column(m.cast(places(a, 0), a.dtype), 0), (size, 1, lanes))
     pivots = here.full(0, (size, lanes), I32)
 
@@ -671,7 +671,7 @@ def _exchanged(x: Value, order: Value, *, back: bool) -> Value:
 
 
 def _picked(where: Value, x: Value) -> Value:
-    """What there is of the first axis where a mask holds, once; as bits, for zeros have signs."""
+    """Return the slice of the first axis at which a mask holds, bit by bit: zeros have signs."""
     bits = Bitcast(BITS[x.dtype])(x)
     found = Reduce("sum", (0,))(_where(where, bits, 0))
     return Bitcast(x.dtype)(found)

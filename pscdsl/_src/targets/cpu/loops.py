@@ -53,16 +53,16 @@ class Loop:
     others: int
     """By all else, as if nothing was fused."""
     written: int
-    """What it moves at least, however much is fused: the products, and what it makes."""
+    """The bytes that a step moves at least, even if XLA fuses all it can: products and results."""
 
     @property
     def bound(self) -> int:
-        """A bound that it stays below: XLA also counts what the loop itself needs."""
+        """Return an upper bound of XLA's count, which includes the loop's own overhead."""
         return (self.matrices + self.others) * 9 // 8 + (1 << 12)
 
     @property
     def gains(self) -> bool:
-        """Whether it is faster as a native function, although it is not small."""
+        """Return whether the loop is faster as a native function, although it is not small."""
         return LOOP_BYTES < self.bound <= LARGEST and self.others <= LOOP_BYTES
 
 
@@ -124,7 +124,7 @@ def _bytes_moved(block: Block) -> tuple[Size, Size]:
 
 
 def _is_of_matrix(equation: Equation) -> bool:
-    """Whether it is a product of a matrix and a vector, or of two vectors."""
+    """Return whether an equation is a product of a matrix and a vector, or of two vectors."""
     ranks = [atom.type.rank for atom in equation.inputs]
     product = equation.primitive
     return isinstance(product, DotGeneral) and bool(product.contract[0]) and sum(ranks) <= 3
@@ -140,20 +140,20 @@ def _is_of_matrix(equation: Equation) -> bool:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The body of a loop that captures more, and what makes it of what was captured."""
+    """The body of a loop that captures prepared arrays, and the equations that prepare them."""
 
     body: Block
     captured: Sequence[Var]
-    """The parameters for what was captured; they are the first, and keep their places."""
+    """The parameters for the original captures; they come first, in the same order."""
     before: Sequence[Equation]
     """Their inputs are among the captured parameters, or are made before."""
     added: Sequence[Var]
-    """What is captured as well, after them."""
+    """The further variables that it captures, after these."""
 
     def around(self, loop: Primitive, inputs: Types, outputs: Types, first: int) -> Block:
-        """The program that prepares the arrays and runs the loop with this body.
+        """Return the program that prepares the arrays and runs the loop with this body.
 
-        It takes what the loop took; `first` is the place of what the body captured.
+        It has the operands of `loop`; `first` is the index of the first one that the body captured.
         """
         params = [Var(type_) for type_ in inputs]
         held = params[first : first + len(self.captured)]
@@ -209,26 +209,27 @@ TURNED_FACTORS = Form(
     "of large products of f64 is: 500x500 of 600 terms in 0.55 of the time.",
 )
 SMALL_MATRIX = 1 << 14
-"""So many elements at most."""
+"""The most elements of a small matrix."""
 FEWEST_ROWS = 16
-"""Of a matrix of 8x8, turning it costs 1.1 of the time; of 24x8 it gains 0.7."""
+"""The least number of rows: turning costs a matrix of 8x8 1.1 of the time, and gains 0.7 for
+24x8."""
 FEW_TERMS = 32
-"""Sums of so many terms XLA unrolls where it would else loop over them slowly."""
+"""The most terms of a sum that XLA unrolls where it would loop over more slowly."""
 FEWEST_COLUMNS = 32
-"""Of each factor, for f64 outside of loops; ..."""
+"""The least number of columns of each factor, for f64 outside of loops."""
 LEAST_OF_F64 = 1 << 12
-"""... so many elements has the first one at least, ..."""
+"""The least number of elements of the first factor there."""
 TALLEST = 16
-"""... and at most so many times as many rows as the wider one has columns: turning takes long."""
+"""The largest ratio there of the terms to the rows or columns: turning a tall factor takes long."""
 MANY_STEPS = 100
-"""So many steps make up for the time in which a matrix is turned for vectors."""
+"""The number of steps that makes up for turning a matrix that multiplies vectors."""
 
 
 @TURNED_FACTORS.rewrite
 def turned_before_scan(
     primitive: Scan, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A scan whose body multiplies with matrices that are turned before it."""
+    """Turn matrices before a scan whose body multiplies with them."""
     steps = 0 if primitive.counted else primitive.length
     many = isinstance(steps, int) and steps >= MANY_STEPS
     turned = with_turned_factors(primitive.body, primitive.captured, many_steps=many)
@@ -244,7 +245,7 @@ def turned_before_scan(
 def turned_before_while(
     primitive: While, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A loop with a condition whose body multiplies with matrices that are turned before it."""
+    """Turn matrices before a while loop whose body multiplies with them."""
     turned = with_turned_factors(primitive.body, primitive.body_captured, many_steps=False)
     if turned is None:
         return None
@@ -257,14 +258,14 @@ def turned_before_while(
 def first_factor_turned(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A product whose first factor is turned: in every step of a loop, or a large one in f64."""
+    """Turn the first factor of a product in a loop, or of a large one in f64."""
     pays = here.in_loop or is_large_in_f64(inputs, outputs)
     turned = pays and unfit_first(primitive, inputs)
     return defined(first_turned, primitive, inputs) if turned else None
 
 
 def is_large_in_f64(inputs: Types, outputs: Types) -> bool:
-    """Whether products of f64 are large enough to turn a factor outside of loops.
+    """Return whether products of f64 are large enough to turn a factor outside of loops.
 
     XLA's kernels for f64 read the first factor by rows: 600x500 by 600x500, summed over the rows
     of both, takes 5.8 ms, or 3.3 with the first factor turned.  Those for f32 do not mind.
@@ -286,7 +287,7 @@ def first_turned(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
 
 
 def with_turned_factors(body: Block, captured: int, *, many_steps: bool) -> Prepared | None:
-    """A loop's body whose first parameters it captures, and what has to be turned before."""
+    """Return a loop's body that captures turned matrices, with the equations that turn them."""
     held = set(body.params[:captured])
     turned: dict[tuple[Var, Axes], Equation] = {}
     equations = list(body.equations)
@@ -316,7 +317,7 @@ def with_turned_factors(body: Block, captured: int, *, many_steps: bool) -> Prep
 
 
 def is_long(dot: DotGeneral, inputs: Types) -> bool:
-    """Whether a contraction is a product of matrices with more than a few terms in each sum."""
+    """Return whether a contraction is a product of matrices with more than a few terms a sum."""
     left, right = inputs
     count = len(dot.contract[0])
     if dot.batched[0] or left.rank == count or right.rank == count:
@@ -340,10 +341,10 @@ def small_matrix(dot: DotGeneral, inputs: Types) -> int | None:
 
 
 def unfit_first(dot: DotGeneral, inputs: Types) -> bool:
-    """Whether XLA multiplies element by element, in a loop that becomes one native function.
+    """Return whether XLA multiplies element by element in a loop that becomes one native function.
 
     It does if sums of many terms are not over the last axes of the first factor: 64x64 by 64x16
-    takes 58 us, 3.6 if the factor is turned before.
+    takes 58 us, and 3.6 us if the factor is turned before.
     """
     rank, count = inputs[0].rank, len(dot.contract[0])
     return dot.contract[0] != tuple(range(rank - count, rank)) and is_long(dot, inputs)
@@ -355,7 +356,7 @@ SYMMETRIC_FACTORS = Form(
     "product, with the sum of the two made before it: 0.5 to 0.6 of the time.",
 )
 MOST_BYTES: Final = 1 << 21
-"""Of the matrix: turning one that is not cached takes as long as many products with it."""
+"""The most bytes of the matrix: turning one that is not cached takes as long as many products."""
 
 
 @dataclass(frozen=True)
@@ -368,7 +369,7 @@ class _Product:
     scale: Atom | None
 
     def completes(self, other: _Product) -> bool:
-        """Whether the two are products with a matrix and with its transpose, and nothing else."""
+        """Return whether they are products of one vector with a matrix and with its transpose."""
         return (
             self.vector is other.vector
             and self.matrix is other.matrix
@@ -381,7 +382,7 @@ class _Product:
 def symmetric_in_scan(
     primitive: Scan, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A scan whose body multiplies with sums of matrices and their transposes."""
+    """Capture sums of matrices and their transposes in a scan whose body multiplies with both."""
     symmetric = with_symmetric_factors(primitive.body, primitive.captured)
     if symmetric is None:
         return None
@@ -395,7 +396,7 @@ def symmetric_in_scan(
 def symmetric_in_while(
     primitive: While, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A loop with a condition whose body multiplies with such sums."""
+    """Capture sums of matrices and their transposes in a while loop that multiplies with both."""
     symmetric = with_symmetric_factors(primitive.body, primitive.body_captured)
     if symmetric is None:
         return None
@@ -405,7 +406,7 @@ def symmetric_in_while(
 
 
 def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
-    """A loop's body whose first parameters it captures, and the sums to be made before."""
+    """Return a loop's body that captures such sums, with the equations that compute them."""
     held = set(body.params[:captured])
     made = {output: equation for equation in body.equations for output in equation.outputs}
     sums: dict[Var, list[Equation]] = {}
@@ -491,7 +492,7 @@ def _replaced(each: Equation, found: _Product, both: Var) -> list[Equation]:
     ]
 
 
-# Sums over the steps of a loop that are made at once after it.
+# Sums over the steps of a loop that are computed together after it.
 #
 # A loop that is run backwards adds a product to the gradient of a matrix in each step: of what the
 # forward loop has saved, and of what it computes itself.  It is faster to stack the latter, and to
@@ -504,11 +505,11 @@ SUMS_AFTERWARDS = Form(
     "product is made after it: 0.6 to 0.8 of the time of a recurrent network's gradient.",
 )
 LEAST_STEP = 256
-"""How many multiplications a step's product has at least, for its sum to be made afterwards."""
+"""The least number of multiplications in a step's product whose sum is computed afterwards."""
 LEAST_ALL = 1 << 15
-"""How many all steps have together."""
+"""The least number in all steps together."""
 FREE_BYTES = 1 << 20
-"""What is stacked for it in any case; more only if the loop has as much of arrays anyhow."""
+"""The bytes that may be stacked in any case; more only if the loop's arrays take as many."""
 
 _MOVES = (Broadcast, Convert, Reshape, Reverse, Transpose)
 
@@ -521,7 +522,7 @@ class Term:
     factors: tuple[Atom, Atom]
     output: Var
     moves: tuple[Equation, ...]
-    """What is done with the product before it is added, the first first; each is linear."""
+    """The linear operations on the product before it is added, in order."""
 
 
 @dataclass(frozen=True)
@@ -530,19 +531,19 @@ class Afterwards:
 
     scan: Scan
     carries: tuple[bool, ...]
-    """Which carries it still has."""
+    """For each carry of the old loop, whether the new one keeps it."""
     arrays: tuple[bool, ...]
     sums: dict[int, list[Term]]
     """By the places of the carries that they are added to."""
     slices: dict[Atom, int]
-    """Factors that are slices of the old loop's arrays, and of which."""
+    """Factors that are slices of the old loop's arrays, with the arrays' numbers."""
     stacks: dict[Atom, int]
     """Factors that the new loop stacks, and where."""
     extra: int
-    """How many stacks it has beside those of the old loop; they are the last."""
+    """The number of additional stacks; they come last."""
 
     def program(self, old: Scan, inputs: Types) -> Block:
-        """What computes the results of the old loop."""
+        """Return a block that computes the results of the old loop."""
         scan, made = self.scan, _Equations()
         params = [Var(type_) for type_ in inputs]
         captured, carry, arrays = old.roles(params)
@@ -588,7 +589,7 @@ class _Equations:
 
 @SUMS_AFTERWARDS.rewrite
 def sums_afterwards(primitive: Scan, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """A loop and the sums after it; not of a counted one, of which not all rows are there."""
+    """Replace a loop by a new one and the sums after it; not a counted loop, which lacks rows."""
     if not primitive.unordered_sums or primitive.counted:
         return None
     found = afterwards(primitive)
@@ -640,7 +641,7 @@ def afterwards(scan: Scan) -> Afterwards | None:
 
 
 class _Finder:
-    """Finds the terms of a loop's sums that are worth it, and what has to be stacked for them."""
+    """Finds the terms of a loop's sums that are worth moving, and the factors to stack for them."""
 
     def __init__(self, scan: Scan) -> None:
         body = scan.body
@@ -662,7 +663,7 @@ class _Finder:
         self.bytes = max(FREE_BYTES, sum(map(self._bytes, passed)))
 
     def terms(self, place: int) -> tuple[list[Term], list[Atom]]:
-        """The products of which a carry becomes the sum afterwards, and what else it sums up."""
+        """Return the products of a carry's sum to compute afterwards, and the other summands."""
         param, result = self.held[place], self.scan.body.results[place]
         parts = self._parts(result)
         if self.uses[result] > 1 or self.uses[param] > 1 or param not in parts:
@@ -678,7 +679,7 @@ class _Finder:
         return terms, others
 
     def _parts(self, total: Atom) -> list[Atom]:
-        """What is added up to a total."""
+        """Return the summands of a total."""
         parts: list[Atom] = []
         due = [total]
         while due:
@@ -721,7 +722,7 @@ class _Finder:
             return None
         factors, equations = list(each.inputs), dict[tuple[Atom, Axes], Equation]()
         if dot.batched == ((), ()):
-            # What is summed up comes first, so that with the steps it is one axis.
+            # The contracted axes come first, so that they form one axis with the steps.
             for place, (x, axes) in enumerate(zip(each.inputs, dot.contract, strict=True)):
                 order = (*axes, *without(range(x.type.rank), axes))
                 if order != tuple(range(x.type.rank)):
@@ -744,7 +745,7 @@ class _Finder:
         return prod(numbers(atom.type.shape))
 
     def _bytes(self, atom: Atom) -> int:
-        """What a stack of it takes."""
+        """Return the bytes of a stack of an atom."""
         return self._count(atom) * self.steps * atom.type.dtype.bits // 8
 
 
@@ -754,7 +755,7 @@ def _turned(x: Atom, order: Axes) -> Equation:
 
 
 def _is_linear(equation: Equation) -> bool:
-    """Whether an equation of one operand, and of numbers, is linear in that."""
+    """Return whether an equation with one variable operand is linear in it."""
     primitive = equation.primitive
     if isinstance(primitive, Convert):
         return equation.inputs[0].type.dtype.kind is primitive.dtype.kind
@@ -787,7 +788,7 @@ def _contracted(made: _Equations, term: Term, factors: Sequence[Atom], scan: Sca
 
 
 def _moved(made: _Equations, term: Term, total: Atom) -> Atom:
-    """What the sum of products is in the carry."""
+    """Apply the moves of a term to the sum of its products."""
     for each in term.moves:
         inputs = [x if isinstance(x, Literal) else total for x in each.inputs]
         (total,) = made.add(each.primitive, inputs, [each.outputs[0].type])
@@ -795,7 +796,7 @@ def _moved(made: _Equations, term: Term, total: Atom) -> Atom:
 
 
 MOST_EQUATIONS = 1000
-"""How many equations a block has at most that takes the place of one with calls."""
+"""The most equations of a block that replaces one with calls."""
 
 
 def inlined(block: Block) -> Block:
@@ -810,7 +811,7 @@ def inlined(block: Block) -> Block:
 
 
 def _size(block: Block, most: int) -> int:
-    """How many equations a block has without calls, or a number above the most."""
+    """Return the number of equations of a block after inlining, or one above `most`."""
     total = 0
     for equation in block.equations:
         primitive = equation.primitive

@@ -37,7 +37,7 @@ VECTOR_WIDTH: Final = "xla_cpu_prefer_vector_width"
 EXPENSIVE: Final = frozenset(
     "divide exponential exponential_minus_one log log_plus_one logistic rsqrt sqrt tanh".split()
 )
-"""Functions that take more than a few operations of the processor, but for `chlo.erf`."""
+"""Functions that take more than a few operations of the processor, except `chlo.erf`."""
 QUOTIENTS: Final = frozenset({"stablehlo.logistic", "stablehlo.tanh"})
 """Those that are a quotient and an exponential or polynomials: they count twice."""
 PLAIN: Final = frozenset(
@@ -53,13 +53,13 @@ VALIDATED: Final = frozenset(
         *["chlo.erf", "builtin.module", "func.func", "func.return", "func.call"],
     ]
 )
-"""What may occur, with real numbers; nothing that calls the C library."""
+"""The operations that may occur, with real numbers; none of them calls the C library."""
 LEAST_EXPENSIVE: Final = 2
-"""So many of the expensive ones: one alone waits for the memory."""
+"""The least number of expensive operations: a program with one waits for the memory."""
 PRODUCTS: Final = 8
-"""So many multiplications, as polynomials have them, are as expensive."""
+"""The number of multiplications, as in polynomials, that count as an expensive operation."""
 FEWEST: Final = 1 << 14
-"""From so many elements of a parameter or a result on."""
+"""The least number of elements of the largest parameter or result."""
 
 
 def wide_options(module: Any) -> Mapping[str, Any]:
@@ -71,7 +71,7 @@ def wide_options(module: Any) -> Mapping[str, Any]:
 
 @boot.once
 def has_wide_vectors() -> bool:
-    """Whether this processor has vectors of 512 bits, and nobody has chosen others."""
+    """Return whether this processor has vectors of 512 bits, and XLA_FLAGS chooses no others."""
     if "vector_width" in (flags := os.environ.get("XLA_FLAGS", "")) or "max_isa" in flags:
         return False
     try:
@@ -83,7 +83,7 @@ def has_wide_vectors() -> bool:
 
 
 def expensive(module: Any) -> int | None:
-    """How many operations are expensive; None if one occurs that is not validated."""
+    """Count the expensive operations; None if one occurs that is not validated."""
     found = products = 0
     allowed = True
 
@@ -103,7 +103,7 @@ def expensive(module: Any) -> int | None:
 
 
 def fits_wide(module: Any) -> bool:
-    """Whether a module consists of validated operations, enough of them expensive."""
+    """Return whether a module consists of validated operations, enough of them expensive."""
     if (expensive(module) or 0) < LEAST_EXPENSIVE:
         return False
     inputs, outputs = c.boundary(module)
@@ -132,7 +132,7 @@ NARROW_VALIDATED: Final = VALIDATED | frozenset(
     for name in "concatenate dot_general dynamic_slice dynamic_update_slice "
     "gather pad reduce reverse scatter slice transpose while".split()
 )
-"""What may occur, with real numbers."""
+"""The operations that may occur, with real numbers."""
 
 
 def narrow_options(module: Any) -> Mapping[str, Any]:
@@ -144,7 +144,7 @@ def narrow_options(module: Any) -> Mapping[str, Any]:
 
 
 def fits_narrow(module: Any) -> bool:
-    """Whether all that the innermost loops of a module carry is of such lengths."""
+    """Return whether all arrays that the innermost loops of a module carry have such lengths."""
     if not c.is_real(module):
         return False
     outer: list[Any] = []
@@ -169,9 +169,9 @@ def fits_narrow(module: Any) -> bool:
 
 
 def _lengths(loop: Any) -> list[float]:
-    """How many vectors long the last axes are of the arrays that a loop carries.
+    """Return the lengths of the last axes that a loop carries, in vectors.
 
-    Of other numbers than f32 and f64 they are 0, which is no length that fits.
+    The length is 0 for dtypes other than f32 and f64, which never fits.
     """
     found: list[float] = []
     for result in loop.results:
@@ -201,7 +201,7 @@ FUSION_EMITTERS: Final = "xla_cpu_use_fusion_emitters"
 ELEMENTWISE: Final = VALIDATED | frozenset(
     f"stablehlo.{name}" for name in "cbrt clamp cosine power remainder sine tan".split()
 )
-"""What may occur, with real numbers of up to 32 bits."""
+"""The operations that may occur, with real numbers of up to 32 bits."""
 
 
 def plain_loop_options(module: Any) -> Mapping[str, Any]:
@@ -214,7 +214,7 @@ def plain_loop_options(module: Any) -> Mapping[str, Any]:
 
 
 def fits_plain_loops(module: Any) -> bool:
-    """Whether a module computes one array by elementwise operations, not in stages, nor deep."""
+    """Return whether a module computes one array elementwise, without stages or deep nesting."""
     _, outputs = c.boundary(module)
     if len(outputs) != 1 or not c.is_real(module):
         return False

@@ -43,29 +43,29 @@ FLOAT_PRODUCTS = Form(
     "sums to be exact: 512x512 of i8 in 0.1 of the time, of i16 in 0.3.",
 )
 FEW = 6
-"""Sums of so many terms are written out for many matrices at once, ..."""
+"""The most terms of sums that are written out for many matrices together."""
 FEW_IN_LOOPS = 16
-"""... and for one matrix in each step of a loop."""
+"""The most terms of sums that are written out for one matrix in each step of a loop."""
 LEAST_WORK = 256
 """One product with less work in a loop XLA writes out itself."""
 LEAST_WORK_OF_MANY = 1 << 14
-"""The same for many products in a loop."""
+"""The least work of many products in a loop."""
 MOST_RESULTS = 1 << 12
 """One result of a loop's step is no larger."""
 LANES = 8
-"""Columns are added up so many at a time, or in loops it takes too long."""
+"""The number of columns that are added up together; otherwise loops take too long."""
 
 
 @dataclass(frozen=True)
 class Extents:
-    """How many products of matrices with how many rows, terms and columns a contraction is."""
+    """The number of products of matrices in a contraction, and their rows, terms and columns."""
 
     count: int
     rows: int
     terms: int
     columns: int
     turned: bool
-    """Whether a column's terms are neighbours in memory, not a row's."""
+    """Whether a column's terms, not a row's, are neighbours in memory."""
 
 
 def extents(dot: DotGeneral, inputs: Types) -> Extents:
@@ -84,7 +84,7 @@ def extents(dot: DotGeneral, inputs: Types) -> Extents:
 
 
 def is_small(here: Extents, in_loop: bool, dtype: DType) -> bool:
-    """Whether the sums are better written out."""
+    """Return whether it is better to write out the sums."""
     sides, work = (here.rows, here.columns), here.rows * here.terms * here.columns
     if here.count * work == 0:
         return False
@@ -134,7 +134,7 @@ def product_of_vectors(
 def integers_by_floats(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """Products of integers as those of floats in which they are exact."""
+    """Multiply integers as floats in which the sums are exact."""
     wide = exact_float(extents(primitive, inputs), inputs[0].dtype, outputs[0].dtype)
     if wide is None:
         return None
@@ -223,7 +223,7 @@ def _through(
 
 
 def _size(of: ArrayType, start: int, stop: int) -> int:
-    """How many elements there are along some axes."""
+    """Return the number of elements along some axes, counting those of known size."""
     return prod([size for size in of.shape[start:stop] if isinstance(size, int)])
 
 
@@ -241,11 +241,11 @@ MOST_PARTS_OF_TALL = 32
 FEWEST_PARTS = 4
 LEAST_BYTES = 3 << 20
 TALL = 4
-"""How many times as many rows as columns a tall matrix has, ..."""
+"""The least ratio of rows to columns of a tall matrix."""
 ROWS_OF_TALL = 1 << 12
-"""... and at least so many rows."""
+"""The least number of rows of a tall matrix."""
 WIDE = 4
-"""With so many times as many columns as rows it takes longer."""
+"""The ratio of columns to rows from which the parts take longer."""
 FEWEST_COLUMNS = 16
 
 
@@ -302,13 +302,13 @@ SHIFTED_PRODUCTS = Form(
     "shifted images: 0.03 to 0.5 of the time; 3x3 on each of 64 channels 0.04.",
 )
 MOST_CHANNELS = 4
-"""From so many channels of its operand an output of shifted products is made at most."""
+"""The most channels of the operand that an output of shifted products may need."""
 MOST_TERMS = 49
 """The products that are added up for an output, at most; there are operations for each."""
 LEAST_PRODUCTS_IN_ALL = 1 << 18
-"""Fewer products than these in all are not worth it, where channels do not stand for themselves."""
+"""The least number of products in all, unless each channel is convolved by itself."""
 LEAST_ROW = 16
-"""Neither are shorter rows: they are what is added at once."""
+"""The least length of a row: rows are added as a whole."""
 MANY_OUTPUTS = 16
 """From more outputs on, XLA's library makes good use of many terms, and of 16-bit floats."""
 MANY_TERMS = 32
@@ -324,7 +324,7 @@ def few_channels(
 
 
 def are_shifted_products(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bool:
-    """Whether a convolution of these sizes is faster as such a sum."""
+    """Return whether a convolution of these sizes is faster as such a sum."""
     if convolution.batch_groups != 1 or 0 in output.shape:
         return False
     outputs, taken, *window = numbers(kernel.shape)
@@ -374,7 +374,7 @@ def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Seq
 
 
 def _spread(convolution: Convolution, x: Value) -> Value:
-    """The operand with what stands around and between its elements."""
+    """Return the operand with its padding around and between elements."""
     low, high = ((0, 0, *(pair[i] for pair in convolution.padding)) for i in (0, 1))
     between = (0, 0, *(step - 1 for step in convolution.left_dilation))
     if not any((*low, *high, *between)):
@@ -394,7 +394,7 @@ LEAST_OUTPUTS = 8
 LEAST_WORK_OF_WINDOWS = 1 << 18
 """Loops that do less become one native function, without libraries."""
 MOST_AXES = 3
-"""Of space: the libraries know no more."""
+"""The most spatial axes: the libraries support no more."""
 
 
 @CHANNELS_LAST.translation
@@ -425,7 +425,7 @@ def channels_last(
 
 
 def _gains(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bool:
-    """Whether channels are better moved to the end."""
+    """Return whether it is better to move the channels to the end."""
     if accumulator(output.dtype) is not F32 or 0 in output.shape:
         return False
     if convolution.batch_groups != 1 or not 3 <= kernel.rank <= 2 + MOST_AXES:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
 
 
-# Elements that lie next to each other, combined slice by slice before one by one.
+# Elements next to each other, combined slice by slice first, then one by one.
 
 
 Axes: TypeAlias = tuple[int, ...]
@@ -61,27 +61,27 @@ FOLDED_REDUCTIONS = Form(
 WIDTH: Final = 256
 """Bits of the elements that are left in loops: as wide as vectors are."""
 MOST_ROWS: Final = 16
-"""Of more rows XLA combines elements side by side."""
+"""The most rows: XLA combines the elements of more rows side by side."""
 MOST_ELEMENTS: Final = 1 << 14
 """Loops with larger arrays are not native, and reductions in them not slow."""
 MOST_SLICES: Final = 8
-"""So many at once; ..."""
+"""The most slices that are combined in one operation, in loops."""
 FEWER_SLICES: Final = 4
-"""... outside of loops so many: by more, XLA reads what is computed at powers of 2 apart, which
-took 3 to 5 times as long as one element after another."""
+"""The most slices outside of loops: with more, XLA reads computed elements at distances of powers
+of 2, which took 3 to 5 times as long as one element after another."""
 LEFT: Final = 16
-"""So many elements are left outside of loops."""
+"""The number of elements that are left outside of loops."""
 LONG_ROW: Final = 33
-"""From so many neighbours on it pays, ..."""
+"""The least number of neighbours in a row that pays outside of loops."""
 MANY: Final = 48 << 10
-"""... in an array of so many elements."""
+"""The least number of elements of the whole array there."""
 _BYTE: Final = 255
 _IDEMPOTENT: Final = frozenset(("and", "or", "maximum", "minimum"))
 """Operations by which an element may be combined twice."""
 
 
 def is_folded(here: Context | TargetHlo, count: int, dtype: DType) -> bool:
-    """Whether so many neighbours are combined by slices, in a loop."""
+    """Return whether `count` neighbours are combined by slices in a loop."""
     return (
         here.in_loop
         and (dtype.is_float or dtype.is_integer)
@@ -122,10 +122,10 @@ def fewer_for_largest(
 def folded(
     hlo: TargetHlo, kind: Reduction, x: H, axes: Axes, given: ArrayType
 ) -> tuple[H, Axes, ArrayType]:
-    """Fewer elements, the axes along which to combine them, and their type.
+    """Return an array with fewer elements, the axes along which to combine them, and its type.
 
-    Without the axes the type is what it was without those given.  It is the array itself where
-    that is as fast.
+    It returns the array itself where that is as fast. Without the returned axes, the type equals
+    the given one without the given axes.
     """
     operation, neutral = OPERATIONS[kind], identity(kind, given.dtype)
     rows, count = _rows(hlo, axes, given)
@@ -142,7 +142,7 @@ def folded(
 def counted(
     hlo: TargetHlo, x: H, axes: Sequence[int], given: ArrayType
 ) -> tuple[H, Axes, ArrayType]:
-    """The same for a sum of small numbers that are not negative, as truths are."""
+    """Fold a sum of small numbers that are not negative, such as truth values, in bytes."""
     rows, count = _rows(hlo, axes, given)
     if given.dtype.bits < 32 or not given.dtype.is_integer or not is_long(hlo, rows, count):
         return x, tuple(axes), given
@@ -157,7 +157,7 @@ def counted(
 
 
 def _rows(hlo: TargetHlo, axes: Sequence[int], given: ArrayType) -> tuple[int, int]:
-    """How many rows of neighbours are combined, and of how many; of none, if they are not that."""
+    """Return the number of rows of neighbours and their length; zeros if other axes follow."""
     shape, first = hlo.shape(given.shape), given.rank - len(axes)
     if tuple(sorted(axes)) != tuple(range(first, given.rank)):
         return 0, 0
@@ -165,12 +165,12 @@ def _rows(hlo: TargetHlo, axes: Sequence[int], given: ArrayType) -> tuple[int, i
 
 
 def is_long(here: Context | TargetHlo, rows: int, count: int) -> bool:
-    """Whether rows of so many neighbours are combined by slices, outside of loops."""
+    """Return whether rows of `count` neighbours are combined by slices outside of loops."""
     return not here.nested and count >= LONG_ROW and rows * count >= MANY
 
 
 def _is_exact(dtype: DType) -> bool:
-    """Whether XLA is slow with neighbours of a dtype, and they have no NaN."""
+    """Return whether a dtype has no NaN, and XLA combines its neighbours slowly."""
     return dtype is BOOL or (dtype.is_integer and dtype.bits >= 32)
 
 
@@ -199,7 +199,7 @@ class _Folds:
         return self.hlo.reshape(x, left), (len(shape),), left
 
     def _next(self, count: int, inside: int) -> int:
-        """How many slices are combined next."""
+        """Return the number of slices to combine next."""
         most = min(count // self.left, self.most // inside)
         return min(self.slices, 1 << max(most.bit_length() - 1, 0))
 
@@ -234,11 +234,11 @@ EXTREME_BESIDE_SUM = Form(
     "only then once more, with regard to it: 0.2 to 0.8 of the time for a million elements.",
 )
 MANY_IN_ROWS = 1 << 18
-"""So many elements are summed up beside, in long rows, ..."""
+"""The least number of elements in long rows."""
 MANY_ROWS = 1 << 16
-"""... and so many where rows are combined elementwise."""
+"""The least number where rows are combined elementwise."""
 FEWER = 32
-"""How many times as many elements as results there are then."""
+"""The least ratio of elements to results in both cases."""
 
 
 @EXTREME_BESIDE_SUM.translation
@@ -259,7 +259,7 @@ def extreme_beside_sum(
 def _gains(
     hlo: TargetHlo, axes: tuple[int, ...], x: H, given: ArrayType, output: ArrayType
 ) -> bool:
-    """Whether it is faster."""
+    """Return whether the form is faster."""
     shape = hlo.shape(given.shape)
     count, first = prod(shape), given.rank - len(axes)
     row = row_length(hlo, axes, given)
@@ -312,17 +312,17 @@ EXTREME_THEN_PLACE = Form(
 SHORT_PLACE_ROW = 31
 """Places in rows of no more elements XLA finds fast."""
 LEAST_TWICE = 1024
-"""So many elements are passed over twice."""
+"""The least number of elements for two passes."""
 LONG_INTEGERS = 64
-"""So many integers of 32 bits and more in a row are, if slices of rows are combined."""
+"""The least length of rows of integers of 32 bits or more, if slices of rows are combined."""
 BLOCK = 1024
-"""So many elements of a vector are a block, ..."""
+"""The number of elements in a block of a vector."""
 LEAST_ROW = 512
-"""So many elements of a row are taken in blocks."""
+"""The least length of a row that is divided into blocks."""
 LEAST_IN_BLOCKS = 1 << 16
-"""So many elements in all are."""
+"""The least number of elements in all for blocks."""
 LEAST_HALVES = 1 << 18
-"""The same for floats of 16 bits."""
+"""The least number of elements in all for blocks of 16-bit floats."""
 
 
 @EXTREME_THEN_PLACE.rewrite
@@ -354,7 +354,7 @@ def extreme_then_place(
 
 
 def _place_gains(place: ArgReduce, here: Context | TargetHlo, given: ArrayType) -> bool:
-    """Whether two passes are the faster way; XLA is fast with integers in short rows."""
+    """Return whether two passes are faster; XLA is fast with integers in short rows."""
     shape = numbers(given.shape)
     length, count = shape[place.axis], prod(shape)
     if length <= SHORT_PLACE_ROW or count < LEAST_TWICE:
@@ -367,7 +367,7 @@ def _place_gains(place: ArgReduce, here: Context | TargetHlo, given: ArrayType) 
 
 
 def _gains_by_blocks(place: ArgReduce, here: Context, given: ArrayType) -> bool:
-    """Whether these are long rows, with places that their dtype can hold."""
+    """Return whether rows are long enough for blocks, with places that their dtype can hold."""
     shape = numbers(given.shape)
     length, halves = shape[place.axis], given.dtype.is_float and given.dtype.bits == 16
     return (
@@ -418,7 +418,7 @@ def _in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]
 
 
 def _in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
-    """The place in a vector of many blocks, the last of which may have fewer elements."""
+    """Find the place in a vector of many blocks; the last block may have fewer elements."""
     (x,) = operands
     length, kept = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
     assert isinstance(length, int)
@@ -429,7 +429,7 @@ def _in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Valu
         rest = Reshape((1, length - whole))(Slice((whole,), (length,), (1,))(x))
         extremes = Concatenate(0)(extremes, Reduce(primitive.kind, (1,))(rest))
     place = ArgReduce(primitive.kind, 0, primitive.dtype)
-    # What the last block brings along, to be as long as the others, is less extreme.
+    # The elements that fill up the last block are less extreme.
     start = minimum(multiply(place(extremes), BLOCK), length - BLOCK)
     position = add(start, place(DynamicSlice((BLOCK,))(x, start)))
     return (Reshape(kept)(position),)
@@ -445,9 +445,9 @@ PLAIN_EXPONENTIAL_SUM = Form(
     "million elements, and 0.6 for 64x64 in a loop, as XLA then does not write the terms out.",
 )
 LEAST_PLAIN = 1 << 14
-"""From so many elements on."""
+"""The least number of elements outside of loops."""
 LEAST_PLAIN_IN_LOOP = 1 << 11
-"""The same in loops."""
+"""The least number of elements in loops."""
 WINDOW = 32
 """XLA reduces more elements than these in several steps."""
 
@@ -480,7 +480,7 @@ def plain_exponential_sum(
 
 
 def _any(hlo: TargetHlo, given: H, shape: tuple[int, ...]) -> H:
-    """Whether one of many truth values holds."""
+    """Return whether one of many truth values holds."""
     flag, count = ArrayType(BOOL), prod(shape)
     if WINDOW < count <= 8 * WINDOW and count % WINDOW == 0:  # as one step
         flat = hlo.reshape(given, ArrayType(BOOL, (count,)))
@@ -506,15 +506,15 @@ PREFIX_LOOP = Form(
     "windows: 0.1 to 0.3 of the time for a million elements, along any axis.",
 )
 CHUNK = 8
-"""So many elements are combined in one step, before those of all earlier steps come in."""
+"""The number of elements that one step combines before adding the total of earlier steps."""
 CHUNK_OF_ROW = 32
-"""The same for rows of at least four times as many."""
+"""The number for rows of at least four times as many elements."""
 FEW, LONG = 16, 1024
-"""Up to so many elements are a chunk if as many of them, or more, lie side by side."""
+"""The most elements of an axis that is one chunk, and the least elements side by side for that."""
 LEAST = 24
 """Arrays of fewer elements are left to XLA."""
 SLOW_IN_LOOPS = range(512, 8192)
-"""Of so many elements in rows, the prefixes keep a loop around them from being native itself."""
+"""Sizes of arrays whose prefixes along rows prevent a loop around them from being native."""
 
 Combine = Callable[[H, H], H]
 
@@ -541,7 +541,7 @@ def prefix_loop(
 
 
 def fits(hlo: TargetHlo, shape: tuple[int, ...], axis: int) -> bool:
-    """Whether the loop is the faster way."""
+    """Return whether the loop is faster."""
     elements = prod(shape)
     if prod(shape[axis + 1 :]) == 1 and (
         shape[axis] <= CHUNK or (hlo.in_loop and elements in SLOW_IN_LOOPS)

@@ -32,12 +32,12 @@ SORTING_BY_DIGITS = Form(
     "sort of integers.",
 )
 LANES = 64
-"""So many lines are sorted by a network side by side."""
+"""The number of lines that a network sorts side by side."""
 LONGEST = 2048
 """The longest lines that are sorted by a network."""
 LEAST = 1 << 14
-"""Fewer numbers are left to XLA, whose code is made faster; and shorter lines are not sorted by
-digits."""
+"""The least number of elements; XLA's code is faster to compile. It is also the least length of a
+line that is sorted by digits."""
 DIGIT = 11
 """The bits of a digit."""
 
@@ -223,7 +223,7 @@ class _Digits:
     low: int
 
     def counted(self, x: H) -> Sequence[H]:
-        """How often each digit occurs, by line and value, for each place of a digit."""
+        """Count each digit by line, value and place."""
         hlo, (lines, _) = self.hlo, self.hlo.shape(self.whole.shape)
         places = -(-(self.whole.dtype.bits - self.low) // DIGIT)
 
@@ -319,9 +319,9 @@ TOP_OF_BLOCKS = Form(
     "million.",
 )
 LEAST_BLOCKED = 1 << 9
-"""So many elements of a row are taken in blocks."""
+"""The least length of a row that is divided into blocks."""
 FEW = 32
-"""No more than one of so many is wanted then."""
+"""The least ratio of the row's length to the number of results for blocks."""
 BLOCK_LANES = 32
 """See `_largest_of_rows`."""
 
@@ -336,7 +336,7 @@ def top_of_blocks(
 
 
 def _block(top: TopK, hlo: TargetHlo, given: ArrayType) -> int | None:
-    """How many elements a block should have; None if there are too few for blocks."""
+    """Return the number of elements of a block; None if there are too few for blocks."""
     length, count = hlo.size(given.shape[-1]), hlo.size(top.k)
     if length < LEAST_BLOCKED or given.dtype is BOOL or not 0 < count <= length // FEW:
         return None

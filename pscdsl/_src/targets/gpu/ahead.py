@@ -33,15 +33,15 @@ class CompiledAhead:
     text: str
     """The optimised program, in XLA's text form."""
     ptx: str
-    """The code of its own device functions, in NVIDIA's assembly; empty if it has none."""
+    """The code of the generated device functions, in NVIDIA's assembly; empty if there are none."""
     memory: Mapping[str, int]
     """Bytes for arguments, results, temporaries, and results in donated arguments."""
     seconds: float
-    """What it took to compile it."""
+    """The time of compilation."""
 
     @property
     def functions(self) -> int:
-        """How many device functions of its own it has."""
+        """Return the number of generated device functions."""
         return self.ptx.count(".entry ")
 
     @property
