@@ -1,12 +1,12 @@
-"""What a module that was read may hold: what exports of kernels hold, and nothing else.
+"""The contents that a module read from a file may have: those of exported kernels, nothing else.
 
-A module that is right for MLIR may still make XLA overflow its stack, write beside its arrays or
-take those of the caller: by functions that call themselves, routines of LAPACK with results that
-are too small, parameters that give their memory away in secret.  So all that is not known to be
+A module that is right for MLIR may still make XLA overflow its stack, write outside of its arrays
+or take those of the caller: by recursive functions, by routines of LAPACK with results that are too
+small, or by parameters that give their memory away in secret. So everything that is not known to be
 good is refused: operations and attributes by lists, routines by the shapes that they need.
 
-This does not make modules of strangers safe: they were read in C++ before, and are compiled there.
-See `pscdsl._src.artefacts.format` for whom they are taken from.
+This does not make the modules of strangers safe: C++ code has read them before, and compiles them.
+`pscdsl._src.artefacts.format` says whose modules to trust.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import APART
 
 MOST_OPERATIONS: Final = 1 << 18
-"""With calls in the place of which their functions stand."""
+"""The most operations after inlining all calls."""
 MOST_DEPTH: Final = 1 << 12
-"""Of operations that wait for one another: XLA goes through them by recursion."""
+"""The longest chain of dependent operations: XLA visits them by recursion."""
 MOST_NESTED: Final = 100
-"""Of calls and regions within one another."""
+"""The deepest nesting of calls and regions."""
 MOST_ELEMENTS: Final = 1 << 40
 
 _OPERATIONS: Final = frozenset(
@@ -53,7 +53,7 @@ _ATTRIBUTES: Final = frozenset(
     "slice_sizes start_indices strides transpose_a unique_indices unit_diagonal value "
     "window_dilations window_dimensions window_reversal window_strides".split()
 )
-"""What these operations have; XLA reads others, such as `xla_shape`, and believes them."""
+"""The attributes of these operations; XLA reads others, such as `xla_shape`, and trusts them."""
 _GIVES: Final = {"jax.buffer_donor": True}
 _OPTION: Final = re.compile(r"(\w+) = (\d+) : ui8\b")
 _EMPTY: Final[Mapping[str, object]] = {
@@ -72,10 +72,10 @@ class _Extent(NamedTuple):
 
 
 def require(module: Any, donate: Collection[int], admitted: Collection[str]) -> None:
-    """Refuse a module unless all that it holds is known to be good.
+    """Refuse a module unless all its contents are known to be good.
 
-    `main` gives away the memory of the parameters at the places in `donate`, and of no others.
-    Custom calls whose targets are `admitted` are taken as they are.
+    `main` gives away the memory of exactly the parameters whose indices are in `donate`. Custom
+    calls whose targets are in `admitted` are accepted.
     """
     _Modules(module, frozenset(admitted)).require(frozenset(donate))
 
@@ -86,7 +86,7 @@ class _Modules:
         self._admitted = admitted
         self._functions: dict[str, Any] = {}
         self._extents: dict[str, _Extent | None] = {}
-        """None of a function that is being looked at."""
+        """The extent of each function; None while it is being computed."""
 
     def require(self, donate: Collection[int]) -> None:
         _require_known(self._module.operation, {"sym_name"}, c.FAST)
@@ -125,7 +125,7 @@ class _Modules:
         return made
 
     def _of_region(self, region: Any, depths: dict[Any, int], start: int, nested: int) -> _Extent:
-        """How much a region holds; `depths` has the values that it sees, and gets its own."""
+        """Return the extent of a region; add the depths of its values to `depths`."""
         if nested > MOST_NESTED:
             raise Refused(f"more than {MOST_NESTED} of its loops and calls stand in one another")
         blocks = list(region.blocks)
@@ -215,7 +215,7 @@ def _require_known(
 
 
 def _require_tensor(type: Any) -> None:  # noqa: A002
-    """Refuse what is no array, one of a dtype or a size that is not known, or too large."""
+    """Refuse a type unless it is an array of a known dtype and size that is not too large."""
     if not isinstance(type, c.mlir.RankedTensorType):
         raise Refused(f"it computes what is no array: {type}")
     if not type.has_static_shape or type.encoding is not None or not c.is_known(type):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # From modules to executables.
 
 
-# Modules that take arrays whose memory their large results get; see `pool`.
+# Modules that take arrays whose memory their large results reuse; see `runtime.memory`.
 
 
 def with_scratch(module: Any, outputs: Sequence[Aval]) -> Any:
@@ -92,7 +92,7 @@ def compile_module(
 
 
 def signature(module: Any) -> tuple[list[Aval], list[Aval]]:
-    """What `main` takes and gives."""
+    """Return the types of the parameters and results of `main`."""
     inputs, outputs = c.boundary(module)
     return [_aval(t) for t in inputs], [_aval(t) for t in outputs]
 
@@ -102,15 +102,14 @@ def _aval(tensor: Any) -> Aval:
     return Aval(known.shape, np.dtype(to_numpy(known.dtype)))
 
 
-# Modules in the form that outlives jaxlib's versions: StableHLO's portable artefacts.
-#
-# They are written in a fixed version of StableHLO, which every jaxlib that this package takes
-# reads, as does whatever else has a StableHLO of that version or a later one. Modules whose
-# executables are on disk need no MLIR, which is loaded in functions for that.
+# Modules in a form that outlives jaxlib's versions: StableHLO's portable artefacts. They are
+# written in a fixed version of StableHLO, which every supported jaxlib reads, as does any other
+# reader of that version or a later one. Modules whose executables are on disk need no MLIR, so
+# functions import it.
 
 
 VERSION: Final = "1.9.0"
-"""Of StableHLO: that of jaxlib is later.  Before it, calls of LAPACK's routines cannot be said."""
+"""The version of StableHLO; jaxlib's is later. Earlier versions cannot express LAPACK's calls."""
 
 
 class Unreadable(Exception):
@@ -125,10 +124,10 @@ def executable(
     admitted: Sequence[str] = (),
     device: Device = CPU,
 ) -> Executable:
-    """The executable of a portable module, which is read and compiled only if it is not kept.
+    """Return the executable of a portable module, compiled only if it is not in the cache.
 
-    It may call LAPACK's routines, and the custom calls that are `admitted`.  `Unreadable` says
-    what is wrong with it, also if it takes or gives other arrays than those.
+    It may call LAPACK's routines, and the custom calls in `admitted`. Raise `Unreadable` with a
+    reason if it is wrong, or takes or gives other arrays than `inputs` and `outputs`.
     """
     store = opened()
     key = _key(module, inputs, outputs, device)
@@ -150,7 +149,7 @@ def executable(
 def verified(
     module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], admitted: Sequence[str] = ()
 ) -> Any:
-    """The module, read, which holds what kernels hold, and is what the artefact says of it."""
+    """Read the module, and check its contents and that it is as the artefact describes it."""
     from pscdsl._src.xla import admission
 
     read = module_of(module.code)
@@ -171,7 +170,7 @@ def verified(
 
 
 def text(code: bytes) -> str:
-    """A portable module as text; `Unreadable` if it is none."""
+    """Return a portable module as text; raise `Unreadable` if it is none."""
     return c.module_text(module_of(code))
 
 

@@ -23,7 +23,7 @@ PLATFORMS: Final = ("cpu", "cuda", "tpu")
 
 
 class UnsupportedDeviceError(UsersError):
-    """A device that programs do not run on yet, that is not here, or whose plugin is missing."""
+    """A device that is unsupported, not on this machine, or lacks its plugin."""
 
     __module__ = "pscdsl"
 
@@ -38,7 +38,7 @@ class Device:
 
     @property
     def placement(self) -> Placement:
-        """How arrays get to the device; an `UnsupportedDeviceError` if they cannot.
+        """Return the device's placement of arrays, or raise `UnsupportedDeviceError`.
 
         The first time, this makes the client of the platform.
         """

@@ -32,7 +32,7 @@ from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 
 
 _VERSION: Final = "pscdsl executables 4"
-"""Of the form of the entries; to be raised when they change."""
+"""The version of the entries' form; raise it whenever the form changes."""
 _VARIABLES: Final = ("XLA_FLAGS", PROCESSORS_VARIABLE)
 """The environment variables that XLA's compiler reads."""
 _CHOOSING: Final = (
@@ -46,10 +46,11 @@ _EMITTING: Final = (
     *(f"_src/{name}" for name in "support targets transforms xla".split()),
     "typing",
 )
-"""The folders of ours that decide what is emitted for a typed program, with the files beside.
+"""Our folders that decide what is emitted for a typed program, together with the files next to
+them.
 
-Those that decide whether it is emitted are among them: what an older version did not refuse
-must not be found.
+They include the code that decides whether a program is emitted at all: a program that an older
+version failed to refuse must not be found in the cache.
 """
 
 
@@ -87,7 +88,7 @@ def _plugin_versions(platform: str) -> tuple[str, ...]:
 
 @boot.once
 def choosing() -> str:
-    """What stands for the rules by which modules get options: the content of their files."""
+    """Return a digest of the files whose rules choose the options of modules."""
     made = blake2b(digest_size=32)
     for name in _CHOOSING:
         made.update(Path(FOLDER, "_src", f"{name}.py").read_bytes())
@@ -96,7 +97,7 @@ def choosing() -> str:
 
 @boot.once
 def emission() -> str:
-    """What stands for our own translation to StableHLO: the content of the files it is made of."""
+    """Return a digest of the files that translate to StableHLO."""
     folder = Path(FOLDER)
     made = blake2b(digest_size=32)
     for path in emission_sources():
@@ -108,9 +109,10 @@ def emission() -> str:
 
 @boot.once
 def reading() -> tuple[str, ...]:
-    """What a kernel's meaning depends on besides its source: Python, NumPy, and our own files.
+    """Return all that a kernel's meaning depends on besides its source: Python, NumPy, our files.
 
-    These are identified by when they were written, like Python's bytecode: there are hundreds.
+    The files are identified by their times of writing, as Python identifies bytecode: there are
+    hundreds.
     """
     folder = Path(FOLDER)
     made = blake2b(digest_size=32)
@@ -120,7 +122,7 @@ def reading() -> tuple[str, ...]:
 
 
 def own_states(folder: str) -> Iterator[str]:
-    """Every file of ours below a folder, with what changes when it is written."""
+    """Yield the state of each of our files below a folder; writing a file changes its state."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
@@ -131,7 +133,7 @@ def own_states(folder: str) -> Iterator[str]:
 
 
 def emission_sources() -> Iterator[Path]:
-    """The files of ours that decide what is emitted, and whether it is."""
+    """Yield our files that decide what is emitted, and whether it is."""
     folder = Path(FOLDER)
     yield from sorted(folder.glob("*.py"))
     for name in _EMITTING:
@@ -140,7 +142,7 @@ def emission_sources() -> Iterator[Path]:
 
 
 def dumps() -> bool:
-    """Whether the compiler was asked to write down what it does: then it has to do it."""
+    """Return whether XLA is asked to dump its work, and so has to compile."""
     return "xla_dump" in os.environ.get("XLA_FLAGS", "") + _flags_in_a_file()
 
 
@@ -186,7 +188,7 @@ def load(
     outputs: Sequence[Aval],
     device: Device = CPU,
 ) -> Executable | None:
-    """The executable under a key; None if there is none that can be used."""
+    """Return the executable under a key; None if there is no usable one."""
     code = store.get(key)
     if code is None:
         return None
@@ -233,9 +235,9 @@ def _offer_again(store: Store, executable: Executable) -> None:
 
 
 def _reusing(first: Executable) -> Any:
-    """What a recipe gives, from disk if it is there; None if it takes more memory or copies more.
+    """Return the start of a recipe's executable; None if it takes more memory or copies more.
 
-    Where a loop carries a large result, XLA computes beside it, and copies that in the end.
+    Where a loop carries a large result, XLA computes it in other memory, and copies it at the end.
     """
     assert first.recipe is not None
     inputs = [*first.inputs, *[first.outputs[place] for place in memory.pooled(first.outputs)]]

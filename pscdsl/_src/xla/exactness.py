@@ -1,4 +1,4 @@
-"""The options with which XLA on CPUs computes what is written, and what is emitted for it."""
+"""XLA's options and emitted operations that keep arithmetic on CPUs as written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from pscdsl._src.xla.emit import context as c
 from pscdsl.typing.dtypes import BF16, F32
 
-# The options with which XLA on CPUs computes what is written.
+# The options with which XLA on CPUs keeps arithmetic as written.
 #
 # By default it rewrites arithmetic by laws that hold for real numbers alone, and gives sums with
 # what they are sums of, to a library that is wrong for some of them. Each rule here says which
@@ -74,11 +74,11 @@ _PLAIN: Final = frozenset(
     "remainder reshape reverse round_nearest_even rsqrt select shift_left shift_right_arithmetic "
     "shift_right_logical sign sine slice sort sqrt subtract tan tanh transpose xor".split()
 )
-"""Operations that make no product of what they are given, but `multiply`, which is looked at."""
+"""Operations that multiply no operands, besides `multiply`, which is examined."""
 
 
 class _Facts:
-    """What the rules ask of a module."""
+    """The facts about a module that the rules need."""
 
     def __init__(self, module: Any) -> None:
         self.holds_bf16 = False
@@ -99,7 +99,7 @@ class _Facts:
         return c.mlir.WalkResult.ADVANCE
 
     def may_sum_products(self) -> bool:
-        """Whether a reduction may be one of products; see Note [Sums of products]."""
+        """Return whether a reduction may sum products; see Note [Sums of products]."""
         if any(len(each.type.shape) > MOST_AXES for each in self._reduced):
             return True
         return bool(self._holds_products and self._reduced) and not self._are_plain()
@@ -129,13 +129,13 @@ def _is_bf16(value: Any) -> bool:
 
 
 def _is_product(made: Any) -> bool:
-    """Whether two arrays are multiplied, and not one with itself or a number."""
+    """Return whether two different arrays are multiplied, neither of them one number."""
     x, y = made.operands
     return x != y and not _is_number(x) and not _is_number(y)
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is one number, maybe repeated."""
+    """Return whether a value is one number, maybe repeated."""
     if not value.type.shape:
         return True
     made = value.owner
@@ -170,9 +170,9 @@ EXPONENTIALS: Final = frozenset(
 LARGEST: Final = 88.72283172607422
 """The f32 with the largest finite exponential in f32."""
 SMALL: Final = 1e37
-"""No sum of such a number and of what an exponential is before it is rounded becomes finite."""
+"""No sum of a number below this and an unrounded exponential becomes finite."""
 MOST_USES: Final = 64
-"""So many are looked at for one exponential."""
+"""The most uses that are examined for one exponential."""
 _SUMS: Final = frozenset({"stablehlo.add", "stablehlo.subtract"})
 _RETURNS: Final = frozenset({"stablehlo.return", "func.return", "func.call"})
 _MOVING: Final = frozenset(
@@ -180,11 +180,11 @@ _MOVING: Final = frozenset(
     for name in "abs broadcast_in_dim concatenate dynamic_slice gather negate optimization_barrier "
     "pad reshape reverse select slice transpose".split()
 )
-"""Operations whose results are elements of operands but for the sign."""
+"""Operations whose results are elements of operands up to the sign."""
 
 
 def guard(module: Any, holds_nan: bool, holds_sums: bool) -> None:
-    """Let exponentials be what they are of NaN, and infinite in sums, whatever LLVM does."""
+    """Make exponentials NaN of NaN, and infinite in sums, whatever LLVM does."""
     found: list[Any] = []
 
     def visit(operation: Any) -> Any:
@@ -206,7 +206,7 @@ def guard(module: Any, holds_nan: bool, holds_sums: bool) -> None:
 
 
 def _is_added(made: Any) -> bool:
-    """Whether a number may be added at once, to what is not a small constant."""
+    """Return whether a number may be added unrounded to something other than a small constant."""
     due, seen = [made.result], 0
     while due:
         value = due.pop()
@@ -232,7 +232,7 @@ def _is_main(function: Any) -> bool:
 
 
 def _is_small(x: Any) -> bool:
-    """Whether x is one number, maybe repeated, and not large."""
+    """Return whether x is one number, maybe repeated, and not large."""
     made = x.owner
     while getattr(made, "name", "") == "stablehlo.broadcast_in_dim":
         made = made.operands[0].owner
@@ -251,7 +251,7 @@ def _number(value: float, shape: tuple[int, ...], made: Any) -> Any:
 
 
 def _choose(made: Any, direction: str, limit: Any, instead: Any) -> None:
-    """The other number where the operand is so beside the limit."""
+    """Replace the result by `instead` where the operand compares so with the limit."""
     x, result = made.operands[0], made.result
     create, place = c.mlir.Operation.create, made.location
     compare = {
@@ -289,7 +289,7 @@ DIFFERENCE: Final = "stablehlo.subtract"
 _CONSTANT: Final = "stablehlo.constant"
 _REPEATING: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
 _READING: Final = frozenset({"stablehlo.dynamic_slice", "stablehlo.gather"})
-"""Operations that fold where what they read does, wherever that is."""
+"""Operations that fold if their array does, for any indices."""
 _DECIDING: Final = frozenset(
     f"stablehlo.{name}" for name in "and complex maximum minimum multiply or remainder".split()
 )
@@ -324,7 +324,7 @@ def keep(module: Any) -> None:
 
 
 def _may_fold(operation: Any, known: set[Any]) -> bool:
-    """Return whether what is computed from operands may fold to a constant."""
+    """Return whether an operation with these operands may fold to a constant."""
     name, operands = operation.name, operation.operands
     folds = [operand in known for operand in operands]
     if all(folds):
@@ -345,7 +345,7 @@ def _may_fold(operation: Any, known: set[Any]) -> bool:
 
 
 def _may_be_zero(constant: Any, sign: float) -> bool:
-    """Whether XLA may see that what folds to a constant is the zero of a sign, or a complex one."""
+    """Return whether XLA may recognise a folded constant as a zero of this sign, or complex."""
     dtype = c.facts(constant.type).dtype
     if not dtype.is_float:
         return dtype.is_complex

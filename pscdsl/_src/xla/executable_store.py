@@ -63,9 +63,9 @@ def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
 
 
 def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str | bytes, ...]:
-    """What decides the code of a program besides what it computes, with the chosen options."""
+    """Return the conditions besides the computation and options that decide a program's code."""
     device = wanted.device
-    # Of our own options some are in a map without an order.
+    # Some of our own options are in a map without an order.
     defaults = compile_options(None, {}, device).SerializeAsString()
     options = repr((wanted.loop_bytes, sorted(chosen.items())))
     forms = ",".join(sorted(without()))
@@ -126,7 +126,7 @@ def obtain(
 
 
 def is_there(wanted: Specialisation, store: Store) -> bool:
-    """Whether a program is on disk under its own key."""
+    """Return whether a program is on disk under its own key."""
     short = program_key(wanted)
     return short is not None and store.get(short) is not None
 
@@ -138,7 +138,7 @@ def set_ahead(wanted: Specialisation, store: Store) -> None:
 
 
 def is_ahead(wanted: Specialisation, store: Store) -> bool:
-    """Whether that was said of a program."""
+    """Return whether a program was compiled ahead of all calls."""
     short = program_key(wanted)
     return short is not None and store.get(_ahead(short)) is not None
 

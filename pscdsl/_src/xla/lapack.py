@@ -1,4 +1,4 @@
-"""LAPACK's routines as custom calls: what they are called, and with arrays of which shapes."""
+"""LAPACK's routines as custom calls: their names, and the shapes of their arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def target(routine: str, dtype: DType) -> str:
     return f"{PREFIX}{LETTERS[dtype]}{name}_ffi"
 
 
-# How a platform calls these routines: emitted programs have calls of one platform alone.
+# A platform's way to call these routines: an emitted program calls one platform's.
 
 
 class Call(NamedTuple):
@@ -31,7 +31,7 @@ class Call(NamedTuple):
 
 
 class Routines(Protocol):
-    """How a platform calls routines that have LAPACK's names and options."""
+    """A platform's way to call routines that have LAPACK's names and options."""
 
     def call(self, routine: str, dtype: DType, options: Mapping[str, str], /) -> Call:
         """The call of a routine for matrices of a dtype, with LAPACK's letters as options."""
@@ -168,14 +168,14 @@ _TARGETS: Final = {target(name, dtype): (name, dtype) for name in ROUTINES for d
 
 
 def routine_of(target: str) -> str | None:
-    """The routine that a custom call is; None if it is none that kernels call."""
+    """Return the routine of a custom call; None if kernels call no such routine."""
     return _TARGETS[target][0] if target in _TARGETS else None
 
 
 def fits(
     target: str, operands: Sequence[Array], results: Sequence[Array], options: Options
 ) -> bool:
-    """Whether the routine takes and gives these arrays, with these options, by their letters."""
+    """Return whether the routine takes and gives these arrays with these options."""
     name, dtype = _TARGETS[target]
     routine = ROUTINES[name]
     if set(options) != set(routine.options):
@@ -194,11 +194,11 @@ def fits(
     return wanted is not None and tuple(wanted) == tuple(results)
 
 
-# Calls of LAPACK's routines: how matrices lie in memory, and which operands are overwritten.
+# Calls of LAPACK's routines: the layouts of matrices, and the operands they overwrite.
 
 
 _OVERWRITTEN: Final[dict[str, int | None]] = {"trsm": 1, "geev": None}
-"""Which operand the first result takes the place of, where that is not the first one."""
+"""The operand that the first result overwrites; the first operand if a routine is not listed."""
 
 
 def attributes(

@@ -22,7 +22,7 @@ mlir: Final = untyped("mlir.ir")
 Shape = tuple[int, ...]
 
 _LIMIT = 1 << 16
-"""How many attributes or places are remembered before all are forgotten."""
+"""The number of attributes or places that are remembered before all are forgotten."""
 
 
 def _empty_context() -> Any:
@@ -95,7 +95,7 @@ def tensor(name: str, shape: Shape) -> Any:
 
 
 class TensorFacts:
-    """What is asked again and again of a tensor type."""
+    """The often needed facts about a tensor type."""
 
     __slots__ = ("dtype", "shape")
 
@@ -105,7 +105,7 @@ class TensorFacts:
 
 
 def is_known(type: Any) -> bool:  # noqa: A002
-    """Whether a tensor's elements are of a dtype that kernels have."""
+    """Return whether kernels have the dtype of a tensor's elements."""
     return type.element_type in _dtype_names()
 
 
@@ -183,7 +183,7 @@ def boundary(module: Any) -> tuple[list[Any], list[Any]]:
 
 
 def is_real(module: Any) -> bool:
-    """Whether `main` neither takes nor gives complex numbers."""
+    """Return whether `main` neither takes nor gives complex numbers."""
     inputs, outputs = boundary(module)
     return not any(facts(atom).dtype.is_complex for atom in (*inputs, *outputs))
 
@@ -191,7 +191,7 @@ def is_real(module: Any) -> bool:
 _ATTRIBUTES: Final = "mhlo.frontend_attributes"
 _FAST: Final = "pscdsl.fast_math"
 FAST: Final[Mapping[str, object]] = {_ATTRIBUTES: {_FAST: "true"}}
-"""What modules have that may be computed by the laws of real numbers."""
+"""The attributes of modules that may be computed by the laws of real numbers."""
 
 
 def set_fast(module: Any) -> None:
@@ -201,7 +201,7 @@ def set_fast(module: Any) -> None:
 
 
 def is_fast(module: Any) -> bool:
-    """Whether that was said of it."""
+    """Return whether a module may be computed by the laws of real numbers."""
     attributes = module.operation.attributes
     return _ATTRIBUTES in attributes and _FAST in attributes[_ATTRIBUTES]
 
@@ -262,7 +262,7 @@ def i64_array(values: Shape) -> Any:
 
 
 def dense(array: np.ndarray[Any, Any], name: str, shape: Shape) -> Any:
-    """The elements of a constant tensor; one element stands for all."""
+    """Return the elements of a constant tensor; equal elements are given once."""
     if array.size == 1 and 0 in shape:
         array = np.zeros(shape, array.dtype)
     array = np.ascontiguousarray(array).reshape(array.shape)  # which makes rank 0 rank 1

@@ -33,7 +33,7 @@ from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
 
-# The operations that translation rules emit, whatever the program around them.
+# The operations that translation rules emit, independent of the surrounding program.
 
 
 H: TypeAlias = Any
@@ -45,7 +45,7 @@ _REPEATING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 
 FEW_OPERATIONS = 64
-"""How many are looked at to see what a value depends on."""
+"""The number of operations that are examined to find the values that one depends on."""
 
 
 class Region:
@@ -72,7 +72,7 @@ class Operations:
         self.in_loop = in_loop
         """Whether operations are appended to the body of a loop."""
         self.nested = nested
-        """Whether they are appended to the body of a loop, or to a branch."""
+        """Whether operations are appended to the body of a loop, or to a branch."""
         self._create: Any = c.mlir.Operation.create
         self._fulls: dict[tuple[Any, Any], Any] = {}
         self._here: dict[Any, H] = {}
@@ -87,7 +87,7 @@ class Operations:
 
     @property
     def routines(self) -> Routines:
-        """How the target calls LAPACK's routines."""
+        """Return the target's way to call LAPACK's routines."""
         raise NotImplementedError
 
     # Types.
@@ -205,7 +205,7 @@ class Operations:
     # Constants.
 
     def note_nan(self) -> None:
-        """Receives each constant in which there is a NaN."""
+        """Note that some constant contains a NaN."""
 
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
         """An array known by now."""
@@ -251,9 +251,9 @@ class Operations:
         return int(np.asarray(c.mlir.DenseElementsAttr(made.attributes["value"])).item())
 
     def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
-        """Whether y is computed by a few operations from x at places that it does not stand for.
+        """Return whether a few operations compute y from elements of x at other places.
 
-        Those that it stands for begin at `starts`.
+        The elements at y's own places begin at `starts`.
         """
         due = [(y, True)]
         for _ in range(FEW_OPERATIONS):
@@ -271,7 +271,7 @@ class Operations:
         return False
 
     def _begins_at(self, made: Any, x: H, starts: Sequence[int]) -> bool:
-        """Whether an operation takes a part of x that begins there."""
+        """Return whether an operation takes a part of x that begins at `starts`."""
         name = getattr(made, "name", "")
         if name == "stablehlo.slice":
             return made.operands[0] == x and [*made.attributes["start_indices"]] == [*starts]
@@ -281,7 +281,7 @@ class Operations:
         return False
 
     def everywhere(self, x: H) -> int | float | None:
-        """The real number that a constant is everywhere; None of what is not such a constant."""
+        """Return the real number that fills a constant; None if x is not such a constant."""
         owner = x.owner
         while (name := getattr(owner, "name", None)) in _REPEATING:
             owner = owner.operands[0].owner
@@ -294,15 +294,15 @@ class Operations:
         return found
 
     def bounds(self, x: H) -> tuple[float, float]:
-        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
+        """Return known bounds of the elements that are not NaN; they may be infinite."""
         return bounds(x, self._told)
 
     def tell_bounds(self, x: H, low: float, high: float) -> None:
-        """Let `bounds` know what nobody sees from the operations that compute a value."""
+        """Tell `bounds` what it cannot infer from the operations that compute a value."""
         self._told[x] = (low, high)
 
     def flushed(self, x: H) -> bool:
-        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
+        """Return whether x certainly has no subnormal numbers, as a result of arithmetic."""
         return flushed(x)
 
     def effort(self, x: H, enough: int) -> int:
@@ -310,7 +310,7 @@ class Operations:
         return effort(x, enough)
 
     def is_stored(self, x: H) -> bool:
-        """Whether elements are in memory, and not computed where they are read."""
+        """Return whether elements are in memory, and not computed where they are read."""
         return is_stored(x)
 
     # Note [Expensive]
@@ -320,7 +320,7 @@ class Operations:
     # division in the end.
 
     def kept_apart(self, x: H) -> H:
-        """The same real numbers, not fused into what repeats them."""
+        """Return the same real numbers in a form that XLA does not fuse into repeated readers."""
         known = c.facts(x.type)
         integers, one = c.tensor("i32", known.shape), self.full(1, ArrayType(I32, ()))
         found = self.op("convert", (x,), (integers,))[0]
@@ -330,11 +330,11 @@ class Operations:
     # Elementwise operations and shapes.
 
     def unary(self, name: str, x: H) -> H:
-        """An operation whose result has the type of its operand."""
+        """Emit an operation whose result has the type of its operand."""
         return self.op(name, (x,), (x.type,))[0]
 
     def binary(self, name: str, x: H, y: H) -> H:
-        """An operation whose result has the type of its operands."""
+        """Emit an operation whose result has the type of its operands."""
         return self.op(name, (x, y), (x.type,))[0]
 
     def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H:
@@ -368,7 +368,7 @@ class Operations:
         return x if x.type == type else self.op("convert", (x,), (type,))[0]
 
     def reshape(self, x: H, to: ArrayType) -> H:
-        """The same elements in another shape."""
+        """Reshape x to a type's shape."""
         type = self.tensor(to)  # noqa: A001
         return x if x.type == type else self.op("reshape", (x,), (type,))[0]
 
@@ -504,7 +504,7 @@ Callee: TypeAlias = tuple[Any, list[Any]]
 
 
 class Translation(Protocol):
-    """How a primitive is emitted on a target."""
+    """A rule that emits a primitive on a target."""
 
     @property
     def rule(self) -> Callable[[Any, Any, Sequence[H], Types, Types], Sequence[H] | None]:
@@ -513,16 +513,16 @@ class Translation(Protocol):
 
 
 class Lowering(Protocol):
-    """What a target makes of programs before and while they are emitted."""
+    """A target's rules for programs before and while they are emitted."""
 
     @property
     def translations(self) -> Mapping[PrimitiveKey, Sequence[Translation]]:
-        """What comes before the primitives' own rules."""
+        """Return the rules that are tried before the primitives' own."""
         ...
 
     @property
     def routines(self) -> Routines:
-        """How the target calls LAPACK's routines."""
+        """Return the target's way to call LAPACK's routines."""
         ...
 
     def prepared(
@@ -535,9 +535,9 @@ class Lowering(Protocol):
 def emit_module(
     function: Function, sizes: Mapping[str, int], lowering: Lowering, donate: Sequence[int] = ()
 ) -> Any:
-    """A module whose public `main` is the function at these sizes.
+    """Return a module whose public `main` is the function at these sizes.
 
-    The memory of the parameters in `donate` may be reused for results.
+    Results may reuse the memory of the parameters in `donate`.
     """
     module = ModuleEmitter(lowering).lower(function, dict(sizes), donate)
     if function.fast_math:
@@ -548,12 +548,12 @@ def emit_module(
 
 
 def alone(block: Block, bounds: Sequence[Bounds], module: ModuleEmitter) -> Made:
-    """A block as a function of its own in a module, of numbers within bounds."""
+    """Emit a block as a separate function in a module, for operands within bounds."""
     return Emitter(module, {}, in_loop=False, nested=False).function(block, "alone", bounds)
 
 
 class ModuleEmitter:
-    """A module while it is being filled: the functions made, and those whose body is due."""
+    """A module under construction: the functions made, and those whose body is pending."""
 
     def __init__(self, lowering: Lowering) -> None:
         c.context()
@@ -561,7 +561,7 @@ class ModuleEmitter:
         self.translations = lowering.translations
         self.module = c.mlir.Module.create(c.unknown())
         self.holds_nan = False
-        """Whether some constant does; see `exactness`."""
+        """Whether some constant contains a NaN; see `exactness`."""
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
@@ -651,7 +651,7 @@ class ModuleEmitter:
 
 
 class Emitter(Operations):
-    """What the translation rules of primitives get: one function being emitted at given sizes."""
+    """The emitter that translation rules get: one function being emitted at given sizes."""
 
     def __init__(
         self, module: ModuleEmitter, sizes: dict[str, int], in_loop: bool, nested: bool
@@ -663,24 +663,24 @@ class Emitter(Operations):
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The numbers that names of sizes stand for."""
+        """Return the numbers of the named sizes."""
         return self._sizes
 
     @property
     def routines(self) -> Routines:
-        """How the target calls LAPACK's routines."""
+        """Return the target's way to call LAPACK's routines."""
         return self._module.lowering.routines
 
     def note_nan(self) -> None:
-        """Receives each constant in which there is a NaN."""
+        """Note that some constant contains a NaN."""
         self._module.holds_nan = True
 
     def size(self, size: Size) -> int:
-        """The number a size stands for."""
+        """Return the number of a size."""
         return size if type(size) is int else evaluate(size, self._sizes)
 
     def shape(self, shape: Sequence[Size]) -> tuple[int, ...]:
-        """The numbers a shape stands for."""
+        """Return the numbers of a shape."""
         return tuple([size if type(size) is int else evaluate(size, self._sizes) for size in shape])
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
@@ -696,7 +696,7 @@ class Emitter(Operations):
         return Emitter(self._module, self._sizes, self.in_loop, self.nested)
 
     def function(self, block: Block, name: str, bounds: Sequence[Bounds]) -> Made:
-        """Emit a block as a function of its own, of numbers within bounds."""
+        """Emit a block as a separate function, for operands within bounds."""
         inputs, outputs = (
             [self.tensor(type_) for type_ in types] for types in (block.in_types, block.out_types)
         )

@@ -60,7 +60,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Memory:
-    """What NumPy takes an array from; it keeps the capsule, which keeps the memory."""
+    """An object that NumPy takes an array from; it keeps the capsule, which keeps the memory."""
 
     def __init__(self, capsule: Any, interface: dict[str, Any]) -> None:
         self.capsule = capsule
@@ -290,7 +290,7 @@ def prepare() -> None:
 
 
 def is_result(value: object) -> bool:
-    """Whether this is the result of a kernel, and not one of jax's arrays."""
+    """Return whether a value is the result of a kernel, and not one of jax's arrays."""
     return type(value) is boot.ArrayImpl and boot.is_ours(value)
 
 
@@ -298,14 +298,14 @@ def is_result(value: object) -> bool:
 
 
 COPYING: Final = (True, False, boot.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
-"""The contents are copied before the call returns: nobody's memory is ever shared."""
+"""Copy the contents before the call returns, so that no memory is ever shared."""
 SHARING: Final = (True, False, boot.HostBufferSemantics.ZERO_COPY)
 ALIGNMENT: Final = 64
 """At which addresses, in bytes, XLA wants arrays to begin."""
 
 
 def _prepare() -> None:
-    """What a client needs, of any platform."""
+    """Prepare the process for a client of any platform."""
     require()
     boot.boot()
     prepare()
@@ -342,11 +342,11 @@ _CLIENTS: Final[Mapping[str, Callable[[], Any]]] = {
     "cuda": _cuda_client,
     "tpu": _tpu_client,
 }
-"""What makes the client of each platform, once in a process."""
+"""The functions that make the clients of platforms, once in a process."""
 
 
 SMALL: Final = 1 << 11
-"""Up to so many bytes are faster looked at as `bytes`."""
+"""The most bytes that are faster examined as `bytes`."""
 
 
 def plain_truths(array: NDArray) -> NDArray:
@@ -365,7 +365,7 @@ class Placement(NamedTuple):
     devices: Any
     """The device alone, as compilation wants it."""
     sharding: Any
-    """Where an array lies that is whole on the device."""
+    """The sharding of an array that is whole on the device."""
     batched_put: Any
     device_list: list[Any]
 
@@ -400,7 +400,7 @@ class Placement(NamedTuple):
         )
 
     def holds(self, array: Any) -> bool:
-        """Whether a device array lies here, and not on another device or with another client."""
+        """Return whether a device array is on this device, with this client."""
         sharding = array._sharding
         return sharding is self.sharding or bool(sharding == self.sharding)
 
@@ -412,7 +412,7 @@ def _placements() -> dict[Device, Placement]:
 
 
 def placement(device: Device) -> Placement:
-    """A device as jaxlib takes it; the client of its platform is made if there is none."""
+    """Return a device in jaxlib's form; make the client of its platform if there is none."""
     device.require_supported()
     client = _CLIENTS[device.platform]()
     known = _placements().get(device)

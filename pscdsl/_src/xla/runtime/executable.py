@@ -36,7 +36,7 @@ _known_options: dict[tuple[Device, str, str], bool] = {}
 
 
 def knows(name: str, value: Any, device: Device = CPU) -> bool:
-    """Whether XLA takes this value of an option: `knows("xla_cpu_prefer_vector_width", "512")`."""
+    """Return whether XLA accepts a value: `knows("xla_cpu_prefer_vector_width", "512")`."""
     return name in known({name: value}, device)
 
 
@@ -53,9 +53,9 @@ def known(options: Mapping[str, Any], device: Device = CPU) -> dict[str, Any]:
 
 
 def _takes(options: Mapping[str, Any], device: Device) -> bool:
-    """Whether XLA takes all of these: it then refuses to compile for the one put last alone.
+    """Return whether XLA accepts all options: it then refuses only one that does not exist.
 
-    That is so before it makes any code, so that an answer takes less time than a program.
+    XLA refuses before it makes any code, so that this takes less time than a program.
     """
     asked = _assigned(boot.xla.CompileOptions(), device)
     asked.env_option_overrides = [*options.items(), (NO_OPTION, True)]
@@ -71,7 +71,7 @@ def _takes(options: Mapping[str, Any], device: Device) -> bool:
 
 
 Source: TypeAlias = Literal["compiled", "disk"]
-"""Where an executable comes from."""
+"""The origin of an executable."""
 
 
 class Refused(Exception):
@@ -92,20 +92,20 @@ class Executable:
         """jaxlib's executable."""
         self.device = device
         self.placement = device.placement
-        """Where its arguments and results lie."""
+        """The placement of its arguments and results."""
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.entry = ""
         """The entry on disk that holds it, if there is one."""
         self.source: Source = "compiled"
         self.seconds = 0.0
-        """What it took to compile it, or to load it."""
+        """The time that compiling or loading took."""
         self.not_stored = ""
         """Why it is not on disk, if it is not."""
         self.recipe: Recipe | None = None
-        """Of one whose results take the memory of others; see `pool`."""
+        """The recipe of an executable whose results reuse memory; see `runtime.memory`."""
         self.reuse: Reuse | None = None
-        """What calls that one, if memory can be had."""
+        """The function that calls that executable if memory is available."""
         self._handlers = [boot.result_handler(aval, self.placement.sharding) for aval in outputs]
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
@@ -113,7 +113,7 @@ class Executable:
         return self.start(buffers) if self.reuse is None else self.reuse(buffers)
 
     def start(self, buffers: Sequence[Any]) -> list[Any]:
-        """The same, with new memory for the results."""
+        """Start the program with new memory for the results."""
         require()
         results: list[Any] = self.loaded.execute_sharded(buffers).consume_with_handlers(
             self._handlers
@@ -134,7 +134,7 @@ class Executable:
         return text_of(self.loaded)
 
     def cost_analysis(self) -> dict[str, float]:
-        """What XLA counts: flops, transcendentals, bytes accessed."""
+        """Return XLA's counts: flops, transcendentals, bytes accessed."""
         return dict(self.loaded.cost_analysis())
 
     def memory(self) -> dict[str, int]:
@@ -154,7 +154,7 @@ def text_of(compiled: Any) -> str:
 
 
 def memory_of(compiled: Any) -> dict[str, int]:
-    """The bytes that jaxlib's executable takes, by what for."""
+    """Return the bytes that jaxlib's executable takes, by purpose."""
     stats = compiled.get_compiled_memory_stats()
     return {
         "arguments": stats.argument_size_in_bytes,
@@ -245,6 +245,6 @@ def _field(number: int, payload: bytes) -> bytes:
 
 
 def aval_of(type_: ArrayType, sizes: Mapping[str, int]) -> Aval:
-    """What an array of a type is to jaxlib; keys are the words that they are stored as."""
+    """Return the aval of an array type; keys are the words that they are stored as."""
     shape = tuple([evaluate(size, sizes) for size in type_.shape])
     return Aval((*shape, 2) if type_.dtype is KEY else shape, to_numpy(type_.dtype))
