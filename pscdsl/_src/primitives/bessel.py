@@ -20,7 +20,7 @@ from pscdsl._src.primitives.gamma import fraction, gamma, stirling
 MOST_ORDER: Final = 99
 """The highest order that programs name."""
 _HIGHEST: Final = 128
-"""Orders beyond this have no value here: J and I have derivatives by the orders beside theirs."""
+"""The highest order with a value: J and I have derivatives by the neighbouring orders."""
 
 
 def _orders(m: Arithmetic, v: Number, known: Number) -> tuple[Number, Number]:
@@ -181,7 +181,7 @@ def _by_nodes(m: Arithmetic, rest: Number, x: Number) -> tuple[Number, Number]:
 
 
 _LARGEST: Final = {32: 160.0, 64: 900.0}
-"""Beyond this the function is infinite, whatever its order here."""
+"""The numbers beyond which the function is infinite, for all orders here."""
 _FAR: Final = 25.0
 
 

@@ -43,8 +43,8 @@ Pair: TypeAlias = tuple[Axes, Axes]
 class DotGeneral(Bilinear, name="dot_general"):
     """Sums of products along pairs of axes; those of `batched` are shared.
 
-    The result has the shared axes, then what is left of the first operand, then of the second.
-    `result` is its dtype where that is wider than the operands'.
+    The result has the shared axes, then the other axes of the first operand, then of the second.
+    `result` is its dtype if that is wider than the operands'.
     """
 
     contract: Pair
@@ -107,10 +107,10 @@ class DotGeneral(Bilinear, name="dot_general"):
         return (hlo.convert(result, output),)
 
     def with_factor(self, place: int, rank: int, first: bool) -> tuple[DotGeneral, Axes]:
-        """The contraction with a factor turned so that it is summed over its first or last axes.
+        """Return the contraction with a factor turned to be summed over its first or last axes.
 
-        XLA multiplies matrices fastest on the CPU if they are the last of the first factor and the
-        first of the second.  The order in which the factor's axes have to be is the second result.
+        XLA multiplies matrices fastest on the CPU if the summed axes are the last of the first
+        factor and the first of the second. The second result is the order of the factor's axes.
         """
         summed = self.contract[place]
         kept = without(range(rank), summed)
@@ -181,21 +181,21 @@ def _kept(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
 def _pulled(
     contract: Pair, batched: Pair, place: int, rank: int, other_rank: int
 ) -> tuple[DotGeneral, bool, Axes | None]:
-    """How the cotangent of the operand at a place is made from the result's and the other operand.
+    """Return the contraction that computes an operand's cotangent from the result's.
 
-    The contraction, whether it takes the other operand first, and the order in which the axes of
-    its result are the operand's, if that is another one.
+    The three results are the contraction, whether the other operand is its first factor, and the
+    permutation of its axes that gives the operand's order, if one is needed.
     """
     own, their = batched[place], batched[1 - place]
     summed, their_summed = contract[place], contract[1 - place]
     kept = without(range(rank), (*own, *summed))
     their_kept = without(range(other_rank), (*their, *their_summed))
-    # The cotangent has the shared axes, then what the first operand keeps, then the second.
+    # The cotangent has the shared axes, then those kept from the first operand and the second.
     shared = tuple(range(len(own)))
     first = len(own) + (len(their_kept) if place else 0)
     left = tuple(range(first, first + len(kept)))
     gone = without(range(len(own) + len(kept) + len(their_kept)), (*shared, *left))
-    # What the axes of the result will be in the operand, by the order of the two factors.
+    # The result's last axes as axes of the operand, by the order of the two factors.
     restored = tuple([summed[their_summed.index(axis)] for axis in sorted(their_summed)])
     orders = ((*own, *kept, *restored), (*own, *restored, *kept))
     swapped = place if _is_sorted(orders[place]) else 1 - place
@@ -216,7 +216,7 @@ def _converted(x: Value, dtype: DType) -> Value:
 
 
 def accumulator(dtype: DType) -> DType:
-    """The dtype in which sums of products are made."""
+    """Return the dtype in which products are summed."""
     if dtype.is_integer:
         return dtype if dtype.bits >= 32 else I32
     return F32 if dtype.is_float and dtype.bits == 16 else dtype

@@ -1,7 +1,7 @@
-"""Primitives that hold functions and blocks: what they share, calls, branches, checkpoints.
+"""Primitives that hold functions and blocks: common parts, calls, branches, checkpoints.
 
-Blocks are closed, so what a block needs from outside is passed to it: captured operands come
-first, and they are the same in every step of a loop.
+Blocks are closed, so values from outside are passed as operands: captured operands come first, and
+are equal in every step of a loop.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
 
 
-# What primitives that hold blocks have in common, calls, and primitives made of others.
+# Common parts of primitives that hold blocks, calls, and primitives made of others.
 
 
-# What the primitives that hold blocks have in common.
+# Common parts of primitives that hold blocks.
 
 
 def same_type(facts: Assumptions, left: ArrayType, right: ArrayType) -> bool:
-    """Whether two types are provably the same for all admitted sizes."""
+    """Return whether two types are provably equal for all admitted sizes."""
     if left == right:
         return True
     return (
@@ -81,7 +81,7 @@ def block_cost(block: Block) -> Size:
 
 
 def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
-    """The same block with sizes in place of names."""
+    """Return the block with sizes substituted for names."""
     known: dict[Atom, Var] = {}
     types: dict[ArrayType, ArrayType] = {}
 
@@ -120,7 +120,7 @@ class Control(Primitive):
         return Layout()
 
     def chosen(self, operands: Sequence[Atom]) -> int | None:
-        """Which of its regions alone is run, if these operands decide that."""
+        """Return the index of the only region that runs, if these operands decide that."""
         return None
 
     def blocks(self) -> tuple[Block, ...]:
@@ -134,7 +134,7 @@ class Control(Primitive):
         return super().substitute(env).with_blocks(blocks)
 
     def with_blocks(self, blocks: Sequence[Block], counts: Mapping[str, int] | None = None) -> Self:
-        """The same with other blocks, in the order of its regions, and other `Layout.counts`."""
+        """Return the primitive with other blocks, in region order, and other `Layout.counts`."""
         changed: dict[str, Any] = dict(counts or {})
         for region, block in zip(self.layout.regions, blocks, strict=True):
             several = isinstance(getattr(self, region.field), tuple)
@@ -152,7 +152,7 @@ class Control(Primitive):
                 self.ill_typed(f"{what}: number {index} is {one}, not {other}")
 
 
-# Primitives that say what is computed; a program of other primitives says how.
+# Primitives that define a computation; a program of other primitives carries it out.
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def function_cost(function: Function) -> Size:
 
 @dataclass(frozen=True)
 class Call(Control, name="call"):
-    """Another function at certain sizes; what it requires of them must be proven."""
+    """A call of another function at certain sizes, whose requirements must be proven."""
 
     function: Function
     sizes: tuple[tuple[str, Size], ...]
@@ -285,15 +285,15 @@ class Call(Control, name="call"):
 # A choice of branches.
 
 
-# What a branch is given that is run for all lanes of a batch, though only some have chosen it.
+# Operands of a branch that runs for all lanes of a batch, although only some chose it.
 
 
 @dataclass(frozen=True)
 class Lanes(Primitive, name="lanes"):
-    """The second operand itself; it has tangents only in the rows where the first one holds.
+    """The second operand, with tangents only in the rows where the first one holds.
 
-    A slope that is infinite in another row does not come through: what goes in there is zero, and
-    so is what comes out backwards, whatever becomes of it on the way.
+    An infinite slope in another row has no effect: its tangents are replaced by zeros, and so are
+    its cotangents.
     """
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -348,9 +348,9 @@ def _chosen(which: Value, x: Value) -> Value:
 
 @dataclass(frozen=True)
 class Switch(Control, name="switch"):
-    """One of several blocks, chosen by an i32 (clamped to what there is) or a bool.
+    """One of several blocks, chosen by an i32 (clamped to the existing ones) or a bool.
 
-    Operands: the index, then what every branch takes.
+    Operands: the index, then the operands of every branch.
     """
 
     branches: tuple[Block, ...]
@@ -472,7 +472,7 @@ class Switch(Control, name="switch"):
     def _selected(
         self, index: Value, operands: Sequence[Value], batched: Mask, size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        """Each lane has an index of its own: all branches are run, and selected from."""
+        """Run all branches and select, as each lane has its own index."""
         facts = index.builder.facts
         branches = self.branches[:2] if index.dtype is BOOL else self.branches
         count, rows = len(branches), (True,) * len(branches[0].results)
@@ -500,11 +500,11 @@ class Switch(Control, name="switch"):
 def _for_lanes(
     lanes: Value, operands: Sequence[Value], batched: Mask, size: Size
 ) -> tuple[list[Value], Mask]:
-    """What a branch takes that is run for all lanes but chosen in some, and what is batched.
+    """Return the operands of a branch that runs for all lanes though chosen in some, and a mask.
 
-    Its slopes in other lanes, which may be infinite, do not come through: the tangents that go in
-    there are zero, and so are the cotangents that come out, whatever becomes of them on the way.
-    Arrays that all lanes share would have to be repeated for that; only numbers are.
+    Infinite slopes in other lanes must have no effect: tangents that enter there are zero, and so
+    are cotangents that leave. Arrays that all lanes share would have to be repeated for that; only
+    numbers are.
     """
     values = list(operands)
     mask = list(batched)
@@ -522,7 +522,7 @@ def _any_of(masks: Sequence[Mask]) -> Mask:
 def _with_slots(
     facts: Assumptions, halves: Sequence[Halves], late: Sequence[Value]
 ) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-    """Early and late branches of the same types: what is saved by one is zero in the others."""
+    """Return early and late branches of equal types; what one saves is zero in the others."""
     count = len(halves[0].late_results) - sum(halves[0].late_results)
     slots: list[ArrayType] = []
     places: list[list[int]] = []
@@ -559,7 +559,7 @@ def _with_slots(
 def _with_zeros(
     facts: Assumptions, block: Block, count: int, slots: Sequence[ArrayType], taken: Sequence[int]
 ) -> Block:
-    """A block whose extra results stand in slots, with zeros in those that are not taken."""
+    """Return a block whose extra results fill the given slots, with zeros in the others."""
 
     def build(here: Builder, params: list[Value]) -> list[Value]:
         results = replay(here, block, params)
@@ -570,7 +570,7 @@ def _with_zeros(
     return closed(facts, block.in_types, build)
 
 
-# Programs of which little is saved for the way back: they are computed again (rematerialised).
+# Programs that save little for the backward pass, which computes them again.
 
 
 Policy: TypeAlias = LiteralType["nothing", "dots", "everything"]
@@ -578,9 +578,9 @@ Policy: TypeAlias = LiteralType["nothing", "dots", "everything"]
 
 @dataclass(frozen=True)
 class Checkpoint(Control, name="checkpoint"):
-    """A program that is computed again on the way back, but for what its policy saves.
+    """A program that the backward pass computes again, except for the values that its policy saves.
 
-    `again` marks the second time: the compiler must not find the first one's values for it.
+    `again` marks the second computation: the compiler must not reuse the values of the first.
     """
 
     body: Block
@@ -636,7 +636,7 @@ class Checkpoint(Control, name="checkpoint"):
         return halves.merged(results[:count], last)
 
     def _saved(self, halves: Halves, count: int) -> list[int]:
-        """The places of what the early half returns, beside results, that the policy saves."""
+        """Return the indices of the early half's extra results that the policy saves."""
         extra = range(count, len(halves.early.results))
         if self.policy == "everything":
             return list(extra)
@@ -674,9 +674,9 @@ class Checkpoint(Control, name="checkpoint"):
 def _second(
     facts: Assumptions, halves: Halves, saved: Sequence[int], moving: Sequence[ArrayType]
 ) -> Block:
-    """What is done on the way back: the early half once more, but for what is saved, the late one.
+    """Return the block of the backward pass: the early half without saved values, then the late.
 
-    It takes the early operands, what is saved, and the late operands.
+    It takes the early operands, the saved values, and the late operands.
     """
     early = halves.early
     types = early.in_types

@@ -1,4 +1,4 @@
-"""Programs whose derivative is not that of their equations: their author's, or a solution's."""
+"""Programs with derivatives given by their author, and solutions of equations."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from pscdsl.typing.codes.limits import NoRule, NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 
-# Programs whose derivative their author gives, and values that count as constant.
+# Programs with derivatives given by their author, and values that count as constant.
 
 
-# Programs whose derivative their author gives.
+# Programs with derivatives given by their author.
 
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Rule:
         self._make = make
         self.linear = linear
         self.given = given or self
-        """The rule as it was given, of which this one is for other sizes or for a batch."""
+        """The rule as the author gave it; this one may be for other sizes or for a batch."""
         self._block: Block | None = None
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class Rule:
         return self._block
 
     def settle(self, block: Block) -> None:
-        """Say what the block is."""
+        """Set the block."""
         self._block = block
 
     def substitute(self, env: Mapping[str, Size]) -> Rule:
@@ -84,22 +84,23 @@ class Rule:
 
 @dataclass(frozen=True)
 class Ruled(Control):
-    """Base of programs with a rule: operands are what the blocks capture, then the arguments.
+    """Base of programs with a rule; operands are the captures of the blocks, then the arguments.
 
-    The body takes what it captures and the arguments; what it captures has no derivative.
+    The body takes its captures and the arguments; its captures have no derivative.
     """
 
     function: str = field(repr=False)
     body: Block
     captured: tuple[int, ...]
-    """How many operands each block captures, the body first; those come first, in this order."""
+    """The number of operands that each block captures, the body first; they come first, in this
+    order."""
 
     def own(self, operands: Sequence[T]) -> tuple[list[T], list[T]]:
-        """What the body captures, and the arguments."""
+        """Return the body's captures and the arguments."""
         return list(operands[: self.captured[0]]), list(operands[sum(self.captured) :])
 
     def of_block(self, number: int, operands: Sequence[T]) -> list[T]:
-        """What a block captures."""
+        """Return the captures of a block."""
         first = sum(self.captured[:number])
         return list(operands[first : first + self.captured[number]])
 
@@ -178,8 +179,8 @@ def _batched(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size
 class CustomJvp(Ruled, name="custom_jvp"):
     """A program with a rule for its tangents.
 
-    `rule` takes what it captures, the arguments and their tangents, and returns the results and
-    their tangents.
+    `rule` takes its captures, the arguments and their tangents, and returns the results and their
+    tangents.
     """
 
     rule: Rule
@@ -194,7 +195,7 @@ class CustomJvp(Ruled, name="custom_jvp"):
         operands = [*known, *_full(arguments, moving)]
         count = len(self.body.results)
         if self.rule.linear and None in moving:
-            # A linear function is its own derivative, and that leaves out what is zero.
+            # A linear function is its own derivative, and applying it omits zeros.
             apart = [t for x, t in zip(arguments, moving, strict=True) if has_tangent(x.type)]
             results, moves = jvp(here, self.rule.block, operands, [*[None] * len(known), *apart])
             moved = iter(moves[count:])
@@ -231,9 +232,9 @@ class CustomJvp(Ruled, name="custom_jvp"):
 class CustomVjp(Ruled, name="custom_vjp"):
     """A program with a rule for its cotangents.
 
-    `forward` takes what it captures and the arguments, and returns the results and what it saves;
-    `backward` takes what it captures, what was saved, and the cotangents of those results that
-    have one, and returns those of the arguments that have one.
+    `forward` takes its captures and the arguments, and returns the results and the saved values;
+    `backward` takes its captures, the saved values and the cotangents of the results that can have
+    one, and returns those of the arguments that can have one.
     """
 
     forward: Rule
@@ -278,9 +279,9 @@ class CustomVjp(Ruled, name="custom_vjp"):
 
 @dataclass(frozen=True)
 class BackwardOnly(Control, name="custom_vjp_tangents"):
-    """Tangents that nobody can compute: only their transpose is known.
+    """Tangents that cannot be computed: only their transpose is known.
 
-    Operands: what is saved, then the tangents of the arguments.
+    Operands: the saved values, then the tangents of the arguments.
     """
 
     function: str = field(repr=False)
@@ -348,7 +349,7 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
         return made.bind(*operands[: self.saved], *tangents), always
 
 
-# Parts of the library whose tangents are better computed in another way than step by step.
+# Parts of the library whose tangents are better computed as a whole than step by step.
 
 
 Values: TypeAlias = Sequence[Value]
@@ -360,11 +361,11 @@ def with_own_tangents(
     rule: Callable[[Values, Values], tuple[Value, Value]],
     *operands: Value,
 ) -> Value:
-    """What `value` makes of the operands, with a tangent that `rule` gives.
+    """Return `value` of the operands, with the tangent that `rule` gives.
 
-    The rule takes the operands and the tangents of those that have one, and returns the value
-    and its tangent, which is linear in these.  The value has to be made with its own tangents
-    again, for further orders.
+    The rule takes the operands and the tangents of those that have one, and returns the value and
+    its tangent, which is linear in these. It must compute the value with its own tangents again,
+    for higher orders.
     """
     program = operands[0].builder.program
     types = [operand.type for operand in operands]
@@ -411,11 +412,11 @@ class StopGradient(WithoutTangents, name="stop_gradient"):
         return self.bind(*operands), batched
 
 
-# Solutions of equations, whose derivative is that of the equation, however they were found.
+# Solutions of equations, differentiated by the equation, independent of the solver.
 #
-# Operands are what each block captures, block by block, then the arguments.  Only the block that
-# finds the solution is run; the others say of what it is the solution.  By the implicit function
-# theorem a solution x of f(x, p) = 0 moves by the solution dx of df/dx dx = -df/dp dp.
+# Operands are the captures of each block, block by block, then the arguments. Only the block that
+# finds the solution runs; the others describe the equation. By the implicit function theorem a
+# solution x of f(x, p) = 0 moves by the solution dx of df/dx dx = -df/dp dp.
 
 
 @dataclass(frozen=True)
@@ -426,13 +427,13 @@ class Implicit(Control):
     """
 
     equation: Block
-    """What holds of the solution, which is the last of its parameters."""
+    """The equation of the solution, which is the last of its parameters."""
     solver: Block
     captured: tuple[int, ...]
-    """How many operands each block captures, in the order of the fields."""
+    """The number of operands that each block captures, in the order of the fields."""
 
     def of_block(self, number: int, operands: Sequence[Value]) -> list[Value]:
-        """What a block captures."""
+        """Return the captures of a block."""
         first = sum(self.captured[:number])
         return list(operands[first : first + self.captured[number]])
 
@@ -458,7 +459,7 @@ class Implicit(Control):
         raise NotImplementedError
 
     def run(self, operands: Sequence[T]) -> list[T]:
-        """What the solver takes, of what there is for each operand."""
+        """Return the solver's items from one item for each operand."""
         first, second = self.captured[:2]
         return [*operands[first : first + second], *operands[sum(self.captured) :]]
 
@@ -479,7 +480,7 @@ class Implicit(Control):
     def moved(
         self, primals: Sequence[Value], tangents: Sequence[Value | None], solution: Sequence[Value]
     ) -> list[Value | None]:
-        """How the equation's results move, if only what it captures does."""
+        """Return the tangents of the equation's results if only its captures move."""
         here = solution[0].builder.program.current
         count = self.captured[0]
         none = [None] * len(self.solution)
@@ -491,8 +492,8 @@ class Implicit(Control):
 class LinearSolve(Implicit, name="custom_linear_solve"):
     """The solution of a linear system; its arguments are the right side.
 
-    `equation` maps the solution to the right side.  `transposed` solves the system with the
-    transpose of that map, and is None where nobody said how.
+    `equation` maps the solution to the right side. `transposed` solves the system with the
+    transpose of that map; it is None if the author gave none.
     """
 
     transposed: Block | None = None
@@ -587,8 +588,8 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
 class Root(Implicit, name="custom_root"):
     """A root of a function; its arguments are a guess.
 
-    `equation` is the function.  `tangent` takes what it captures, the root, and values of the
-    function's linear approximation there, and returns where that takes these values.
+    `equation` is the function. `tangent` takes its captures, the root, and values of the function's
+    linear approximation there, and returns where that approximation has these values.
     """
 
     tangent: Block

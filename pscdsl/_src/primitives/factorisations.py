@@ -44,10 +44,10 @@ from pscdsl.typing.dtypes import BOOL, I32
 
 @dataclass(frozen=True)
 class TriangularSolve(OfMatrices, name="triangular_solve"):
-    """X with `a @ x = b`, or `a^T @ x = b`; operands a and b, whose columns are solved for.
+    """X with `a @ x = b`, or `a^T @ x = b`; operands a and b, whose columns are right sides.
 
-    Only the named triangle of `a` is read, and not its diagonal where that counts as ones.  A zero
-    on the diagonal gives infinities and NaN.
+    Only the named triangle of `a` is read, without its diagonal if that counts as ones. A zero on
+    the diagonal gives infinities and NaN.
     """
 
     lower_triangle: bool
@@ -207,9 +207,9 @@ class Cholesky(OfMatrices, name="cholesky"):
 
 
 # Note [Factored operands]
-# Primitives that are computed from the factorisation of a matrix take the matrix, then what `Lu`
-# gives for it.  They are functions of the matrix: this is what `evaluate` says, and why tangents
-# of the factorisation do not count.  A derivative uses the same factorisation again, to any order.
+# Primitives that use the factorisation of a matrix take the matrix, then the results of `Lu` for
+# it. They are functions of the matrix: `evaluate` says so, and therefore tangents of the
+# factorisation do not count. A derivative uses the same factorisation again, to any order.
 
 
 @dataclass(frozen=True)
@@ -370,7 +370,7 @@ def _inverse(permutation: Value) -> Value:
 
 
 def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
-    """What the exchange of rows, one after the other, makes of their order."""
+    """Return the order of rows after the exchanges of rows, one after the other."""
     last, count = rows.rank - 1, rows.shape[-1]
     assert isinstance(count, int)
     scalar = ArrayType(I32)
@@ -401,7 +401,7 @@ def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
 
 
 def _exchanged(hlo: Hlo, pivots: H, rows: ArrayType, count: int) -> H:
-    """The same for one matrix, by reading and writing two numbers in each step."""
+    """Return the order for one matrix, by reading and writing two numbers in each step."""
     scalar, single = ArrayType(I32), ArrayType(I32, (1,))
     (order,) = hlo.op("iota", (), (rows,), {"iota_dimension": 0})
     size = {"slice_sizes": hlo.i64_array((1,))}
@@ -680,9 +680,9 @@ class Cofactors(OfFactors, name="cofactors"):
 
 
 def _product(on: Value) -> Value:
-    """The product of numbers along the last axis, whose parts may be beyond the dtype's range.
+    """Return the product of numbers along the last axis, whose parts may exceed the dtype's range.
 
-    Of such parts it is computed by logarithms, as NumPy computes a determinant.
+    If they do, it is computed by logarithms, as NumPy computes a determinant.
     """
     axes = (on.ndim - 1,)
     plain = Reduce("product", axes)(on)

@@ -114,9 +114,9 @@ class Fft(Primitive, name="fft"):
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        """Its matrix is symmetric; of real numbers, that of the whole transform is.
+        """Return the cotangent; the matrix of a whole transform is symmetric.
 
-        Elements of half a transform stand for two, but for the first, and the last of an even
+        Elements of half a transform represent two, except the first, and the last of an even
         length: those count once.
         """
         (ct,), (x,) = cotangents, operands

@@ -86,7 +86,7 @@ def _picked(
     axes: tuple[int, ...],
     batched: int,
 ) -> Shape:
-    """The shape of what index tuples pick, after checks."""
+    """Check the operands, and return the shape that index tuples pick."""
     shape, places = x.shape, indices.shape
     if (
         not axes
@@ -103,7 +103,7 @@ def _picked(
 
 
 def _numpy_index(x: NDArray, indices: NDArray, axes: tuple[int, ...], batched: int) -> Any:
-    """What picks from `x` with its shared axes first, then `axes`."""
+    """Return the NumPy index that picks from `x`, with its shared axes first, then `axes`."""
     places = indices.shape[:-1]
     shared: list[NDArray] = []
     for axis in range(batched):
@@ -114,7 +114,7 @@ def _numpy_index(x: NDArray, indices: NDArray, axes: tuple[int, ...], batched: i
 
 
 def front_order(rank: int, axes: tuple[int, ...], batched: int) -> tuple[int, ...]:
-    """The axes in the order in which shared ones come first, then those that are indexed."""
+    """Return the order of axes with the shared ones first, then the indexed ones, then the rest."""
     front = (*range(batched), *axes)
     return (*front, *without(range(rank), front))
 
@@ -306,7 +306,7 @@ class Scatter(Linear, name="scatter"):
         is_zero = equal(updates, 0)
         rest = Select()(is_zero, one, updates)
         product = self._pick(self(x, indices, rest), indices) / rest
-        # Of the others that are zero: how many, and their sum, which is zero, but not constant.
+        # The number of other zero elements, and their sum, which is zero, but not constant.
         counted = Convert(counter(here.facts, size_of(indices.shape)))(is_zero)
         none = zeros(here, x.type.with_dtype(counted.dtype))
         count = self._pick(add(none, indices, counted), indices) - counted
@@ -338,11 +338,11 @@ class Scatter(Linear, name="scatter"):
 
     @property
     def _pick(self) -> Gather:
-        """What reads where this writes."""
+        """Return the gather that reads where this scatter writes."""
         return Gather(self.axes, self.batched)
 
     def _picks_once(self, facts: Assumptions, places: Shape) -> bool:
-        """Whether no part can be picked more than once."""
+        """Return whether no part can be picked more than once."""
         return self.unique or facts.equal(size_of(places[self.batched : -1]), 1)
 
     def transpose(
@@ -373,7 +373,7 @@ class Scatter(Linear, name="scatter"):
         return for_x, None, for_updates
 
     def _writes_last(self, x: Value, indices: Value) -> Value:
-        """Whether an element of the updates is the last that is written to its place in x.
+        """Return whether an element of the updates is the last one written to its place in x.
 
         Updates are numbered, and the largest number at each place is read back.
         """
@@ -413,7 +413,7 @@ def _combines(combine: Combine, dtype: DType) -> bool:
     return dtype.is_number
 
 
-# Elements picked along an axis, at a place of its own for each: how rules write it.
+# Elements picked along an axis, each at its own index: the form for derivative rules.
 
 
 def take_along(x: Value, places: Value, axis: int, *, unique: bool = False) -> Value:
@@ -501,7 +501,7 @@ def _indices(
 
 
 def _not_empty(x: Value, axes: Sequence[int]) -> Value:
-    """An array that has an element, whatever it is, along axes that could be empty."""
+    """Return an array with at least one element, of any value, along axes that could be empty."""
     here = x.builder
     for axis in axes:
         if not at_most(here.facts, 1, x.shape[axis]):
@@ -548,7 +548,7 @@ def _sliced_where_known(
     part: Shape,
     size: Size,
 ) -> Value:
-    """What is left of an array along the axes on which all parts stand at the same place."""
+    """Slice an array along the axes on which all parts have the same place."""
     whole, zero = x.shape[is_batched:], x.builder.literal(0, I32)
     triples = zip(whole, part, many_starts, strict=True)
     left = tuple([n if many else wanted for n, wanted, many in triples])
@@ -561,7 +561,7 @@ def _sliced_where_known(
 
 
 def _updated_at(x: Value, update: Value, starts: Sequence[Value], size: Size) -> Value:
-    """A batch of arrays with parts replaced, each at a place of its own."""
+    """Return a batch of arrays with parts replaced, each at its own place."""
     whole, part = x.shape[1:], update.shape[1:]
     axes = _moving(x.builder.facts, whole, part)
     if not axes:

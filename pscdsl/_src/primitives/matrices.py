@@ -1,4 +1,4 @@
-"""Matrices in the last two axes: what the primitives of linear algebra have in common."""
+"""Matrices in the last two axes: common parts of the primitives of linear algebra."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, C64, C128, F32, F64, I32, DType
 
-# What the primitives of linear algebra have in common.
+# Common parts of the primitives of linear algebra.
 #
-# Their operands are matrices in the last two axes; all leading axes are the same, and are gone
-# through.  Dtypes are those of LAPACK.  A matrix for which a routine fails (one that is singular
-# or not positive definite, an iteration that does not end) gives NaN, the others what they give.
+# Their operands are matrices in the last two axes; all leading axes are equal, and index the
+# matrices. Dtypes are those of LAPACK. A matrix for which a routine fails (a singular one, one that
+# is not positive definite, an iteration that does not end) gives NaN, the others their results.
 
 
 ACCEPTED = (F32, F64, C64, C128)
@@ -58,12 +58,12 @@ class OfMatrices(Primitive):
         return outputs, (True,) * len(outputs)
 
     def require_matrix(self, a: ArrayType) -> None:
-        """Refuse what is no matrix."""
+        """Refuse an operand that is not a matrix."""
         if a.rank < 2 or a.dtype not in ACCEPTED:
             self.ill_typed(f"the operand is {a}")
 
     def require_square(self, facts: Assumptions, a: ArrayType) -> None:
-        """Refuse what is no square matrix."""
+        """Refuse an operand that is not a square matrix."""
         self.require_matrix(a)
         if not facts.equal(a.shape[-1], a.shape[-2]):
             self.ill_typed(f"{a} is not square")
@@ -79,7 +79,7 @@ class OfMatrices(Primitive):
 
 
 class Composite(OfMatrices):
-    """A primitive that is computed by others, and has a derivative of its own."""
+    """A primitive that consists of others, but has its own derivative."""
 
     def define(self, *operands: Value) -> Sequence[Value]:
         """The results, by other primitives; the sizes are numbers."""
@@ -95,7 +95,7 @@ class Composite(OfMatrices):
 
 @lru_cache(maxsize=1024)
 def _definition(primitive: Composite, types: Types) -> Block:
-    """What a primitive is at operands of these types."""
+    """Return the definition of a primitive for operands of these types."""
 
     def build(here: Builder, params: list[Value]) -> Sequence[Value]:
         return primitive.define(*params)
@@ -140,7 +140,7 @@ def nan_like(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray:
 
 
 def succeeded(hlo: Hlo, info: H, batch: ArrayType) -> H:
-    """Whether a routine of LAPACK has succeeded, by its `info`."""
+    """Return whether a routine of LAPACK has succeeded, by its `info`."""
     return hlo.compare("EQ", info, hlo.full(0, batch.with_dtype(I32)))
 
 
@@ -152,7 +152,7 @@ def where_ok(hlo: Hlo, ok: H, x: H, type: ArrayType) -> H:  # noqa: A002
 
 
 def emit_triangle(hlo: Hlo, x: H, type: ArrayType, relation: str) -> H:  # noqa: A002
-    """The elements whose row stands in a relation to their column; zeros elsewhere."""
+    """Emit the elements whose row and column satisfy a relation; zeros elsewhere."""
     return hlo.select(_where(hlo, type, relation), x, hlo.full(0, type))
 
 
@@ -176,8 +176,8 @@ def _where(hlo: Hlo, type: ArrayType, relation: str) -> H:  # noqa: A002
 class Diagonal(Shaping, name="diagonal"):
     """The diagonal of two neighbouring axes, from a row and a column on, along one new axis.
 
-    Where there are any, there are as many rows and columns from there on.  In a derivative zeros
-    are selected elsewhere, which is done together with what is computed of them.
+    If there are any elements, there are as many rows and columns from there on. A derivative
+    selects zeros elsewhere, which fuses with its further computation.
     """
 
     axis: int
@@ -280,19 +280,19 @@ def real(x: Value) -> Value:
 
 
 def cast(x: Value, dtype: DType) -> Value:
-    """The same numbers in another dtype."""
+    """Convert numbers to another dtype."""
     return x if x.dtype is dtype else Convert(dtype)(x)
 
 
 def where_row(relation: Elementwise, x: Value) -> Value:
-    """Where the row of an element stands in a relation to its column."""
+    """Return where the row and column of an element satisfy a relation."""
     last = x.ndim - 1
     row, column = (x.builder.bind(Iota(x.shape, axis, I32), ())[0] for axis in (last - 1, last))
     return relation.bind(row, column)[0]
 
 
 def kept(relation: Elementwise, x: Value) -> Value:
-    """The elements whose row stands in a relation to their column; zeros elsewhere."""
+    """Return the elements whose row and column satisfy a relation; zeros elsewhere."""
     return Select()(where_row(relation, x), x, zero(x))
 
 
@@ -377,7 +377,7 @@ def identity(here: Builder, shape: Shape, dtype: DType) -> Value:
 
 
 def first_columns(x: Value, count: Size) -> Value:
-    """The first columns; there are known to be so many."""
+    """Return the first `count` columns, which must exist."""
     if x.shape[-1] == count:
         return x
     return Slice((0,) * x.ndim, (*x.shape[:-1], count), (1,) * x.ndim)(x)
@@ -397,9 +397,9 @@ def inverse_or_nan(x: Value, nothing: Value) -> Value:
 
 
 def by_gaps(x: Value, gaps: Value, size: Value) -> Value:
-    """A matrix off its diagonal, divided by the gaps between the values of matrices of a size.
+    """Divide a matrix off its diagonal by the gaps between the values of matrices of a size.
 
-    Values that are equal to within rounding errors give NaN, but for elements that are 0.
+    Values that are equal to within rounding errors give NaN, except for elements that are 0.
     """
     inverse = inverse_or_nan(gaps, unresolved(gaps, size))
     result: Value = e.multiply_absorbing(kept(e.not_equal, x), inverse)
@@ -407,13 +407,13 @@ def by_gaps(x: Value, gaps: Value, size: Value) -> Value:
 
 
 def times_inverses(x: Value, v: Value) -> Value:
-    """A matrix times a diagonal one, whose elements may be NaN beside columns of 0."""
+    """Multiply a matrix by a diagonal one; its NaN elements do not affect columns of 0."""
     result: Value = e.multiply_absorbing(x, in_rows(v, x))
     return result
 
 
 def unresolved(gaps: Value, size: Value) -> Value:
-    """Where the gaps between values of matrices of a size are within rounding errors."""
+    """Return where the gaps between values of matrices of a size are within rounding errors."""
     bound = e.multiply(size, 16 * EPSILON[size.dtype])
     count = cast(gaps.builder.size(gaps.shape[-1], I32), size.dtype)
     bound = Broadcast(gaps.shape, tuple(range(size.ndim)))(e.multiply(bound, count))

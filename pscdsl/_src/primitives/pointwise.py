@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class WithoutTangents(Primitive):
-    """A primitive whose results do not change smoothly: places, or what counts as constant."""
+    """A primitive without smooth results: places, or values that count as constant."""
 
     def jvp(
         self,
@@ -97,10 +97,10 @@ class Bilinear(Primitive):
 
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 Rule: TypeAlias = Callable[..., Any]
-"""What a tangent of one operand adds to the result's: a function of the tangent, the result and
-the operands, linear in the tangent.  None stands for zero."""
+"""The tangent of the result from that of one operand: a function of the tangent, the result and the
+operands, linear in the tangent. It returns None for zero."""
 CHEAP_FLOPS = 2
-"""A function of at most so many operations is computed again on the way back."""
+"""The most operations of a function that the backward pass computes again."""
 UnaryRule: TypeAlias = "Callable[[Value, Value, Value], Any]"
 BinaryRule: TypeAlias = "Callable[[Value, Value, Value, Value], Any]"
 
@@ -115,7 +115,7 @@ ACCEPTS: dict[str, Callable[[DType], bool]] = {
     "bool, integer or float": lambda d: d is BOOL or d.is_integer or d.is_float,
     "any": lambda d: d.kind is not Kind.KEY,
 }
-"""What a table entry says of its operands' dtype, and what that means."""
+"""The predicates of dtypes that tables of primitives name."""
 _ACCEPTED = {name: frozenset(filter(accepts, (*ALL, KEY))) for name, accepts in ACCEPTS.items()}
 
 
@@ -146,7 +146,7 @@ def gathered(cotangent: Value, operand: ArrayType) -> Value:
 
 
 class Pointwise(Primitive):
-    """The same function of every element; it has one result."""
+    """A primitive that applies one function to every element, with one result."""
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -188,8 +188,8 @@ class LinearIn:
     """The derivative in an operand in which the function is linear.
 
     `push` gives the result's tangent from the operand's, `pull` the operand's cotangent from the
-    result's, both from all operands too, of which only the others are to be used.  For a product
-    with a number they are the same.
+    result's. Both also take all operands, of which they use only the others. They are equal for a
+    product with a number.
     """
 
     push: Callable[[Value, Any], Any]
@@ -244,7 +244,7 @@ class Elementwise(Pointwise):
         return self.flops <= CHEAP_FLOPS
 
     def weak_kind(self, kind: Kind) -> Kind:
-        """The kind in which weak operands of a kind are computed."""
+        """Return the kind in which weak operands of a kind are computed."""
         if self.accepts in ("inexact", "floating"):
             return max(kind, Kind.FLOAT)
         return max(kind, Kind.INT) if self.accepts in ("numeric", "real", "integer") else kind
@@ -324,10 +324,10 @@ TABLE: dict[str, Elementwise] = {}
 """Every elementwise primitive by name."""
 
 Key: TypeAlias = type[Primitive] | Elementwise
-"""How tables name a primitive: its class, or the function that is computed of each element."""
+"""The key of a primitive in tables: its class, or the elementwise function."""
 
 
 def key_of(primitive: Primitive) -> Key:
-    """How tables name this primitive."""
+    """Return the key of a primitive in tables."""
     kind = primitive.__class__
     return primitive if kind is Elementwise else kind  # type: ignore[return-value]

@@ -1,8 +1,8 @@
 """Random keys: made from a seed, split, folded with numbers, and turned into random bits.
 
-A key is two words.  All that comes of it is Threefry of a counter under that key, so the keys of
-one split differ from each other, and so do the keys of one key folded with different numbers.
-Each primitive takes arrays of keys too, and does for each what it does for one.
+A key is two words. Everything derived from it is Threefry of a counter under that key, so the keys
+of one split differ from each other, and so do the keys of one key folded with different numbers.
+Each primitive also takes arrays of keys, and treats each key alone.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 # Threefry-2x32 with 20 rounds: a block cipher whose counters are places and whose key is a key.
 #
-# From J. Salmon, M. Moraes, R. Dror, D. Shaw: "Parallel random numbers: as easy as 1, 2, 3"
-# (SC 2011), the generator of the Random123 library.  Written once, over whatever adds, rotates and
-# exors: NumPy arrays for the meaning, values of a module for the translation.
+# From J. Salmon, M. Moraes, R. Dror, D. Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC
+# 2011), the generator of the Random123 library. It is written once, for anything that adds, rotates
+# and exors: NumPy arrays for the meaning, values of a module for the translation.
 
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ U = TypeVar("U", bound=np.unsignedinteger[Any])
 ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 """By how much each round rotates; the two rows take turns, four rounds each."""
 PARITY: Final = 0x1BD11BDA
-"""What the third word of the key is mixed from, beside the first two."""
+"""The constant from which, with the first two words, the third word of the key is mixed."""
 GROUPS: Final = 5
 
 
@@ -186,7 +186,7 @@ _UNUSED_SEED: Final = -0x2545F4914F6CDD1D
 
 
 def unused_key(here: Builder) -> Value:
-    """Return a key that nobody reads, for where a value has to be: it is no key of the program."""
+    """Return a key that is never read, for places that need some value."""
     return SeedKey()(here.literal(_UNUSED_SEED, I64))
 
 
@@ -308,7 +308,7 @@ class RandomBits(Primitive, name="random_bits"):
 
 
 def _sizes(hlo: Hlo, key: ArrayType, shape: Shape) -> tuple[int, int]:
-    """How many keys there are, and how much is made of each."""
+    """Return the number of keys, and the number of results for each."""
     return prod(hlo.shape(key.shape)), prod(hlo.shape(shape))
 
 

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 SIGNED: Final[dict[int, DType]] = {8: I8, 16: I16, 32: I32, 64: I64}
-"""The integers of so many bits."""
+"""The signed integers by their number of bits."""
 
 
 def ordered(hlo: Hlo, x: H, given: ArrayType, nan: int) -> H:
@@ -139,12 +139,12 @@ _REDUCIBLE: dict[Reduction, Callable[[DType], bool]] = {
 
 
 def reducible(kind: Reduction, dtype: DType) -> bool:
-    """Whether elements of a dtype can be combined in this way."""
+    """Return whether elements of a dtype can be combined in this way."""
     return _REDUCIBLE[kind](dtype)
 
 
 def identity(kind: Reduction, dtype: DType) -> bool | int | float:
-    """What changes nothing that it is combined with."""
+    """Return the neutral element of a reduction."""
     if kind in ("maximum", "minimum"):
         lowest = kind == "maximum"
         if dtype is BOOL:
@@ -160,12 +160,12 @@ def identity(kind: Reduction, dtype: DType) -> bool | int | float:
 
 
 def accumulator(kind: Reduction, dtype: DType) -> DType:
-    """The dtype in which elements are combined."""
+    """Return the dtype in which elements are combined."""
     return F32 if dtype.is_float and dtype.bits == 16 and kind in ("sum", "product") else dtype
 
 
 def combinable(x: NDArray) -> NDArray:
-    """The elements in a dtype in which NumPy's loops can combine them."""
+    """Convert elements to a dtype in which NumPy's loops can combine them."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
 
 
@@ -301,7 +301,7 @@ def extreme(
 def with_one_last_axis(
     hlo: Hlo, x: H, axes: tuple[int, ...], given: ArrayType
 ) -> tuple[H, tuple[int, ...], ArrayType]:
-    """An array whose last axes are one, if they are those along which elements are combined."""
+    """Join the last axes of an array into one, if elements are combined along exactly these."""
     shape, first = hlo.shape(given.shape), given.rank - len(axes)
     if len(axes) > 1 and axes == tuple(range(first, len(shape))):
         given = given.with_shape((*shape[:first], prod(shape[first:])))
@@ -310,7 +310,7 @@ def with_one_last_axis(
 
 
 def row_length(hlo: Hlo, axes: tuple[int, ...], given: ArrayType) -> int:
-    """How many neighbours are combined; 0 if no neighbours are."""
+    """Return the number of neighbours that are combined; 0 if none are."""
     return hlo.size(given.shape[-1]) if given.rank - 1 in axes else 0
 
 
@@ -325,11 +325,11 @@ def combined(
 def kept_extreme(
     hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
-    """The extremum in a form that XLA leaves as it is; of rows, if they have elements.
+    """Emit an extremum in a form that XLA does not change; rows must have elements.
 
-    Two forms, each fast where the other is up to five times slower: beside the extremum whether
-    there is a NaN, when long rows of elements that lie next to each other are combined; or that of
-    integers in the same order, among which NaN is the most extreme.
+    There are two forms, each fast where the other is up to five times slower: for long rows of
+    neighbouring elements, the extremum together with whether there is a NaN; otherwise the extremum
+    of integers in the same order, among which NaN is the most extreme.
     """
     if row_length(hlo, axes, given) <= SHORT_ROW or given.dtype is BF16:
         signed = SIGNED[given.dtype.bits]
@@ -355,7 +355,7 @@ def kept_extreme(
 
 
 def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
-    """What combines an accumulator with an element, one each."""
+    """Return a function that combines an accumulator with an element."""
     name = OPERATIONS[kind]
     return lambda accumulators, elements: (hlo.binary(name, *accumulators, *elements),)
 
@@ -426,7 +426,7 @@ class Cumulative(Primitive, name="cumulative"):
         return (take_along(tangent, self._places(result), self.axis),)
 
     def _places(self, result: Value) -> Value:
-        """Where along the axis the extreme so far was first reached, given what it is."""
+        """Return the places along the axis at which each extreme so far was first reached."""
         here, last = result.builder, result.shape[self.axis] - 1
         earlier = before(result, self.axis, 0, reverse=self.reverse)
         is_new = bitwise_and(not_equal(result, earlier), equal(earlier, earlier))  # not NaN again
@@ -513,7 +513,7 @@ class ExponentialSum(Primitive, name="exponential_sum"):
 
     axes: tuple[int, ...]
     beside_shift: bool = False
-    """Whether it is added to the shift, beside which it is not seen more accurately."""
+    """Whether the sum is added to the shift, so that more accuracy would not be seen."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, shift = operands
@@ -588,18 +588,18 @@ def less_one(hlo: Hlo, x: H, given: ArrayType) -> H:
 
 
 def near_one(hlo: Hlo, sums: H, output: ArrayType) -> H:
-    """Whether sums are near 1."""
+    """Return whether sums are near 1."""
     distance = hlo.unary("abs", less_one(hlo, sums, output))
     return hlo.compare("LT", distance, hlo.full(NEAR_ONE, output))
 
 
-# Where along an axis the extreme stands.
+# The place of the extreme along an axis.
 
 
 def first_extreme(
     hlo: Hlo, kind: Extreme, dtype: DType
 ) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
-    """What keeps of two elements with their places the more extreme one, of equal ones the first.
+    """Return a function that keeps the more extreme of two elements with places, or the first.
 
     A NaN is more extreme than all numbers.
     """
@@ -622,7 +622,7 @@ def first_extreme(
 
 @dataclass(frozen=True)
 class ArgReduce(WithoutTangents, name="arg_reduce"):
-    """Where along an axis the extreme is first reached; a NaN is more extreme than all numbers."""
+    """The place along an axis at which the extreme is first reached; NaN is the most extreme."""
 
     kind: Extreme
     axis: int
@@ -759,7 +759,7 @@ class LinearRecurrence(Primitive, name="linear_recurrence"):
         assert cotangent is not None
         if isinstance(a, ArrayType):
             self.ill_typed("it is linear in what is added, not in the factors")
-        # What is added at k reaches k, and by way of the factor there k + 1.
+        # A summand at k affects k, and through the factor there k + 1.
         factors = before(a, self.axis, 0, reverse=not self.reverse)
         return None, LinearRecurrence(self.axis, not self.reverse)(factors, cotangent)
 
@@ -778,7 +778,7 @@ def _accumulator(dtype: DType) -> DType:
 
 
 CHUNK = 8
-"""So many steps are taken one after the other, the rest by a recurrence of so much fewer steps."""
+"""The number of steps in turn; a shorter recurrence does the rest."""
 
 
 @dataclass(frozen=True, slots=True)

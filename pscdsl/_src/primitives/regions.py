@@ -1,8 +1,8 @@
-"""What an equation with blocks does with its operands, in one description for all passes.
+"""The use that an equation with blocks makes of its operands, in one description for all passes.
 
-Operands and results stand in groups, each with one role.  A region is a block: it takes a parameter
-for each member of some groups, and gives a result for each member of others.  So a carry is one
-group that the equation takes and returns, and that the body takes and gives.
+Operands and results form groups, each with one role. A region is a block: it has a parameter for
+each member of some groups, and a result for each member of others. So a carry is one group that is
+an operand and a result of the equation, and a parameter and a result of the body.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Role(Enum):
-    """What becomes of the members of a group."""
+    """The use of the members of a group."""
 
     DECISION = auto()
     """The equation itself reads it: which branch is run, how many steps, whether to stop."""
@@ -28,9 +28,10 @@ class Role(Enum):
     ARGUMENT = auto()
     """An operand of a block that is run once."""
     CARRY = auto()
-    """An operand at first, then what the run before has given; the last one is a result."""
+    """The first value is an operand, the next ones the run before gives; the last one is a
+    result."""
     PARTIAL = auto()
-    """What rows are combined to, in any grouping."""
+    """A combination of rows in any grouping."""
     ROW = auto()
     """Each run takes one row of an operand."""
     STACK = auto()
@@ -52,23 +53,23 @@ class Group:
     field: str = ""
     """The field of the primitive that counts them, perhaps with another group; empty if none."""
     label: str = ""
-    """What the text form calls them."""
+    """The group's name in the text form."""
     given: bool = True
-    """Whether the operands of this role are there: a loop's condition is none."""
+    """Whether operands of this role exist: a loop's condition has none."""
 
     @property
     def is_taken(self) -> bool:
-        """Whether they are operands."""
+        """Return whether the members are operands."""
         return self.given and self.role in _TAKEN
 
     @property
     def is_returned(self) -> bool:
-        """Whether they are results."""
+        """Return whether the members are results."""
         return self.role in _RETURNED
 
 
 class Nesting(Enum):
-    """How a block is run by the equation that holds it."""
+    """The way in which an equation runs a block."""
 
     NEVER = auto()
     """It only says something of the others."""
@@ -89,13 +90,13 @@ class Region:
     gives: tuple[Group, ...]
     nesting: Nesting
     times: Size | None = 1
-    """How often it is run, at most; None if nothing is known."""
+    """The number of runs, at most; None if it is unknown."""
     label: str = ""
-    """What the text form calls it, if not as the field."""
+    """The block's name in the text form, if it differs from the field."""
 
     @property
     def is_body(self) -> bool:
-        """Whether it is the body of a loop, which gives what is carried on."""
+        """Return whether it is the body of a loop, which gives the next carry."""
         return any(group.role is Role.CARRY for group in self.gives)
 
     def params(self) -> Iterator[tuple[Group, Sequence[Var]]]:
@@ -124,7 +125,7 @@ class Layout:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether blocks are run more or less than once, as a part of the primitive's meaning."""
+        """Return whether, by the primitive's meaning, blocks may run more or less than once."""
         return any(region.nesting in (Nesting.LOOP, Nesting.BRANCH) for region in self.regions)
 
     @property
@@ -162,7 +163,7 @@ class Layout:
         return tuple([g for g in region.takes if g.role in (Role.CONSTANT, Role.DECISION)])
 
     def total(self, of: Callable[[Block], Size]) -> Size:
-        """What all runs take, given what a run of a block takes; of branches, the most."""
+        """Return the total cost of all runs, given that of one run; for branches, the most."""
         total: Size = 0
         dearest: Size = 0
         for region in self.run:
@@ -177,10 +178,10 @@ class Layout:
         operands: Sequence[bool],
         run: Callable[[Block, tuple[bool, ...]], Sequence[bool]],
     ) -> tuple[bool, ...]:
-        """Which results depend on some of the operands.
+        """Return which results depend on some of the operands.
 
-        `run` says the same of a block and some of its parameters; of each it is asked last about
-        all those that depend.
+        `run` answers this for a block and some of its parameters; the last question about each
+        block concerns all parameters that depend.
         """
         flags = {each: [False] * each.count for each in self.groups}
         flags.update({group: [*given] for group, given in self.operands(operands).items()})

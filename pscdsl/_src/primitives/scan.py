@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 class Scan(Control, name="scan"):
     """A loop over the leading axis of arrays that carries values from step to step.
 
-    Operands: what the body captures, the first carry, the arrays; the body takes a slice of each
-    array and gives the next carry and what is to be stacked.  Results: the last carry, the stacks.
-    `reverse` starts at the end; stacks keep the order of the arrays.  If it is `counted`, the
-    first captured operand, an i32, is how many steps are taken, at most `length`: those with the
-    first slices, whichever the direction; the rest of the stacks is zero.  With `unordered_sums`
-    a carry to which steps only add may be summed up in any order.
+    Operands: the body's captures, the first carry, the arrays; the body takes a slice of each array
+    and gives the next carry and the rows to stack. Results: the last carry, the stacks. `reverse`
+    starts at the end; stacks keep the order of the arrays. If the scan is `counted`, the first
+    captured operand, an i32, is the number of steps, at most `length`: they use the first slices in
+    either direction; the rest of the stacks is zero. With `unordered_sums` a carry to which steps
+    only add may be summed in any order.
     """
 
     body: Block
@@ -176,7 +176,7 @@ class Scan(Control, name="scan"):
 
 
 def counter_type(length: int) -> ArrayType:
-    """The type of a counter of so many steps."""
+    """Return the type of a counter of `length` steps."""
     return ArrayType(I32 if length <= I32.range[1] else I64)
 
 
@@ -202,10 +202,10 @@ def put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # n
 
 @dataclass(frozen=True)
 class Rows(Scan):
-    """What a batch was made of: a loop over its rows, which nobody runs (see `ir.Origin`)."""
+    """The origin of a batch: a loop over its rows that never runs (see `ir.Origin`)."""
 
 
-# How scans are differentiated, cut in two, transposed and batched.
+# Differentiation, partition, transposition and batching of scans.
 
 
 T = TypeVar("T")
@@ -261,9 +261,9 @@ def differentiate(
 
 
 def split(scan: Scan, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
-    """An early scan that stacks what the late one needs of each step.
+    """Bind an early scan that stacks what the late one needs of each step.
 
-    What is the same in every step is not stacked, nor is what is a slice of an array already.
+    Values that are equal in every step are not stacked, nor are slices of an existing array.
     """
     captured, carry, arrays = scan.roles(operands)
     halves, late_carry = halves_of_loop(
@@ -305,7 +305,7 @@ def halves_of_loop(
 
 
 class Saving:
-    """The early half of a loop's body, returning what has to be stacked, and how it is used."""
+    """The early half of a loop's body, which returns the rows to stack, and their use."""
 
     def __init__(
         self,
@@ -371,7 +371,7 @@ class Saving:
         length: Size,
         reverse: bool,
     ) -> tuple[Value, ...]:
-        """The late loop, given what the early one has returned and the late operands."""
+        """Bind the late loop, given the results of the early one and the late operands."""
         later = self.cut.later
         hoisted = self.hoist(self.cut.early, self.captured)
         return self.scan_of(
@@ -394,7 +394,7 @@ class Saving:
         moving: tuple[Sequence[Value], Sequence[Value]],
         length: Size,
     ) -> tuple[Value, ...]:
-        """The late loop where the early one has just been run again; `moving` is what is late."""
+        """Bind the late loop after the early one has run again; `moving` are the late operands."""
         hoisted = self.hoist(here, captured)
         saved = [self._source(source, captured, hoisted, found) for source in self.sources]
         return self.scan_of(here, steps, saved, *moving, [], length, False)
@@ -421,7 +421,7 @@ class Saving:
         length: Size,
         reverse: bool,
     ) -> tuple[Value, ...]:
-        """The late scan of what is saved and of the late operands."""
+        """Bind the late scan of the saved values and the late operands."""
         late = self.halves.late
         a, b, c = parts(late.params[len(saved) :], len(captured), len(carry))
         fixed: list[tuple[Var, Value]] = []
@@ -438,14 +438,14 @@ class Saving:
 
 
 def _stacked_at(results: list[Atom], first: int, atom: Atom) -> int:
-    """Where an atom is among the results that are stacked, added if need be."""
+    """Return the index of an atom among the stacked results; append it if it is missing."""
     if atom not in results[first:]:
         results.append(atom)
     return results.index(atom, first)
 
 
 def _invariant(block: Block, captured: int) -> set[Atom]:
-    """The variables of a loop's body that only depend on what it captures."""
+    """Return the variables of a loop's body that only depend on its captures."""
     atoms: set[Atom] = set(block.params[:captured])
     for equation in block.equations:
         if all(not isinstance(atom, Var) or atom in atoms for atom in equation.inputs):
@@ -456,7 +456,7 @@ def _invariant(block: Block, captured: int) -> set[Atom]:
 def transpose(
     scan: Scan, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
 ) -> Sequence[Value | None]:
-    """A scan in the other direction, which sums the cotangents of what is captured."""
+    """Bind a scan in the other direction, which sums the cotangents of captures."""
     captured, _, arrays = scan.roles(operands)
     here = next(v for v in cotangents if v is not None).builder.program.current
     facts, count = here.facts, scan.carried
@@ -501,7 +501,7 @@ def transpose(
     first = [zeros(here, type_) for type_ in sums if isinstance(type_, ArrayType)]
     results = iter(here.bind(backward, [*known, *first, *starts, *slices, *stacks]))
     operand_cotangents = [next(results) if keeps else None for keeps in with_cotangents]
-    # A carry may start with something known, such as zeros, that needs no cotangent.
+    # A carry may start with a known value, such as zeros, that needs no cotangent.
     return [
         x if isinstance(o, ArrayType) else None
         for x, o in zip(operand_cotangents, operands, strict=True)
@@ -509,7 +509,7 @@ def transpose(
 
 
 def _linear(scan: Scan, given: Sequence[bool]) -> Mask:
-    """In which of its operands a scan is taken to be linear: also in carries that become so."""
+    """Return the operands in which a scan is linear, including carries that become so."""
     captured, carry, arrays = scan.roles(given)
     while True:
         moving: set[Atom] = set(compress(scan.body.params, (*captured, *carry, *arrays)))
@@ -570,9 +570,10 @@ def swapped(x: Value) -> Value:
 
 
 def _guarded(facts: Assumptions, scan: Scan) -> Scan:
-    """A counted scan that may be asked for more steps than there are; these change nothing.
+    """Return a counted scan with `length` steps or more; the additional ones change nothing.
 
-    It captures how many steps it takes, then what the scan does, and its first array counts them.
+    It captures the number of steps, then the captures of the scan; its first array counts the
+    steps.
     """
     captured, carry, rows = scan.roles(scan.body.in_types)
 
@@ -632,18 +633,18 @@ def one_after_the_other(x: Value) -> Value:
 
 @dataclass(frozen=True)
 class Fold:
-    """A function of what is accumulated and of rows; its block captures these values first."""
+    """A function of accumulated values and rows; its block takes the captured values first."""
 
     block: Block
     captured: Sequence[Value]
     carried: int
 
     def over(self, facts: Assumptions, size: Size) -> Fold:
-        """The same for many at once, each with rows of its own; what is captured they share."""
+        """Return the fold of many accumulations with their own rows; they share the captures."""
         return Fold(self._batched(facts, size, len(self.captured)), self.captured, self.carried)
 
     def over_rows(self, facts: Assumptions, size: Size) -> Fold:
-        """The same for many rows, each with the same that is accumulated."""
+        """Return the fold of many rows, each with the same accumulated values."""
         own = len(self.captured) + self.carried
         return Fold(self._batched(facts, size, own), self.captured, self.carried)
 
@@ -674,7 +675,7 @@ class Fold:
     def last(
         self, here: Builder, start: Sequence[Value], rows: Sequence[Value], length: Size
     ) -> list[Value]:
-        """What is accumulated in the end, row after row."""
+        """Return the accumulated values after all rows."""
         if length == 0:
             return list(start)
         scan = Scan(self.block, len(self.captured), self.carried, length)
@@ -683,7 +684,7 @@ class Fold:
     def before(
         self, here: Builder, start: Sequence[Value], rows: Sequence[Value], length: Size
     ) -> tuple[list[Value], list[Value]]:
-        """What is accumulated before each row, stacked, and in the end."""
+        """Return the accumulated values before each row, stacked, and after all rows."""
         block, count = self.block, len(self.captured)
         state = block.params[count : count + self.carried]
         block = Block(block.params, block.equations, (*block.results, *state))

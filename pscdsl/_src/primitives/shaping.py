@@ -122,25 +122,25 @@ def stored(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
 
 
 def same_sizes(facts: Assumptions, left: Iterable[Size], right: Iterable[Size]) -> bool:
-    """Whether two shapes of one rank are provably the same."""
+    """Return whether two shapes of one rank are provably equal."""
     return all(a == b or facts.equal(a, b) for a, b in zip(left, right, strict=True))
 
 
 def without(items: Sequence[T], axes: Iterable[int]) -> tuple[T, ...]:
-    """The items that stand at none of the axes."""
+    """Return the items whose indices are not among the axes."""
     dropped = frozenset(axes)
     return tuple([item for axis, item in enumerate(items) if axis not in dropped])
 
 
 def at_most(facts: Assumptions, low: Size, high: Size) -> bool:
-    """Whether one size is provably not above another."""
+    """Return whether one size is provably not above another."""
     if isinstance(low, int) and isinstance(high, int):
         return low <= high
     return low == high or facts.proves(Fact("<=", low, high))
 
 
 def are_axes(axes: Sequence[int], rank: int) -> bool:
-    """Whether these are different axes of an array of this rank."""
+    """Return whether these are different axes of an array of this rank."""
     return len(frozenset(axes)) == len(axes) and all(0 <= axis < rank for axis in axes)
 
 
@@ -150,14 +150,14 @@ def inverted(permutation: Sequence[int]) -> tuple[int, ...]:
 
 
 def with_gaps(facts: Assumptions, size: Size, between: int) -> Size:
-    """How long an axis is when so many elements have been put between each two."""
+    """Return the length of an axis after inserting `between` elements between each two."""
     if not between:
         return size
     return size + (size - 1 if at_most(facts, 1, size) else maximum(size - 1, 0)) * between
 
 
 def part_of(shape: Shape, axis: int, start: Size, stop: Size) -> Slice:
-    """What cuts an axis of an array of this shape, and leaves the others whole."""
+    """Return the slice that cuts one axis of this shape, and leaves the others whole."""
     low: list[Size] = [0 for _ in shape]
     high = list(shape)
     low[axis] = start
@@ -171,7 +171,7 @@ def each_batched(operands: Sequence[Value], batched: Sequence[bool], size: Size)
 
 
 def exactly(value: Value, shape: Shape) -> Value:
-    """A value whose sizes, provably the same as these, are also written so."""
+    """Return a value with its sizes, provably equal to these, also written like these."""
     return value if value.shape == shape else Reshape(shape)(value)
 
 
@@ -227,7 +227,7 @@ class Broadcast(Shaping, name="broadcast", cheap=True):
 
 @dataclass(frozen=True)
 class Reshape(Shaping, name="reshape", cheap=True):
-    """The same elements, in the same order, counted by other axes."""
+    """The elements of an array, in the same order, in another shape."""
 
     shape: Shape
 
@@ -430,7 +430,7 @@ class Pad(Shaping, name="pad"):
         return outside.builder.total(outside, tuple(range(len(shape))))
 
     def _is_outside(self, here: Builder, shape: Shape) -> Value:
-        """Where the scalar stands, given the shape of x."""
+        """Return the mask of the scalar's place, given the shape of x."""
         return self(here.full(False, shape, BOOL), here.literal(True, BOOL))
 
     def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:

@@ -25,20 +25,18 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
 
 
-# Sorting by a total order: NaN comes last, whatever the direction, and -0 equals 0.
+# Sorting by a total order: NaN comes last in both directions, and -0 equals 0.
 #
 # Complex numbers are ordered by their real and then their imaginary parts; those with a NaN come
-# last, first those whose real part is a number.
-#
-# A comparison that is more than `<` on integers costs XLA several times the sort itself, so keys
-# are sorted as integers: see Note [Words].
+# last, first those whose real part is a number. A comparison more complex than `<` on integers
+# costs XLA several times the sort itself, so keys are sorted as integers: see Note [Words].
 
 
 UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
 
 
 def ranks(x: NDArray, *, descending: bool = False) -> list[NDArray]:
-    """Arrays whose lexicographic order, by `<`, is the order of the elements."""
+    """Return arrays whose lexicographic order by `<` is the order of the elements."""
     dtype = from_numpy(x.dtype)
     if not dtype.is_inexact:
         return [~x if descending else x]
@@ -234,7 +232,7 @@ class SortWords(Primitive):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An array of u32 of which only the lowest bits are used."""
+    """An array of u32 with only the lowest bits in use."""
 
     value: H
     bits: int
@@ -374,19 +372,19 @@ def take(hlo: Hlo, x: H, dtype: DType, at: H, wanted: tuple[int, ...]) -> H:
 Side: TypeAlias = Literal["left", "right"]
 
 FEW = 64
-"""Up to so many elements all are compared; above, halves are discarded one after the other."""
+"""The most elements that are all compared; in longer arrays a search halves the rest."""
 
 
 @dataclass(frozen=True)
 class SearchSorted(WithoutTangents, name="search_sorted"):
     """The i32 places at which elements go into a sorted array; operands a, v.
 
-    A place is the number of elements of a before it: those that are smaller, for the side
-    "right" also those that are equal.  NaN is the largest.  The last axis of a is sorted, those
-    before it are shared with v.  What is found in an array that is not sorted is some place.
+    A place is the number of elements of a before it: the smaller ones, for the side "right" also
+    the equal ones. NaN is the largest. The last axis of a is sorted, those before it are shared
+    with v. In an array that is not sorted, the result is some place.
 
-    Of many elements, the largest power of two that stays before the place is taken, then the next
-    one; every element of v takes its step at the same time.
+    In a long array, a place is found by adding powers of two, the largest first, as long as it
+    stays before the element; every element of v takes its step at the same time.
     """
 
     side: Side
@@ -454,7 +452,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         return hlo.select(hlo.compare("NE", v, v), self._last(hlo, a, row, output), place)
 
     def _further(self, hlo: Hlo, other: H, v: H, place: H, output: ArrayType) -> H:
-        """One place further where an element is before what is sought."""
+        """Advance a place by one where an element comes before the one sought."""
         before = hlo.compare("LT" if self.side == "left" else "LE", other, v)
         return hlo.binary("add", place, hlo.convert(before, output))
 

@@ -69,7 +69,7 @@ def _made(name: str, formula: Formula, flops: int, derivative: tuple[Rule, ...])
 
 
 def _held(name: str, operand: str) -> Rule:
-    """The rule of an operand in which there is no derivative."""
+    """Return the rule that refuses a derivative in an operand."""
 
     def refuse(*_: Value) -> Any:
         raise Failure(NoRule(primitive=name, rule=f"a derivative in `{operand}`"))

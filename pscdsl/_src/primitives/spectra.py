@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values, with vectors, and what is computed from them."""
+"""Eigenvalues and singular values, with vectors, and functions of them."""
 
 from __future__ import annotations
 
@@ -137,10 +137,10 @@ class Eig(OfMatrices, name="eig"):
 
 
 def _well_conditioned(inverse: Value, gaps: Value, size: Value) -> Value:
-    """1 for each eigenvalue, NaN for those of matrices that rounding errors may make defective.
+    """Return 1 for each eigenvalue, NaN if rounding errors may make its matrix defective.
 
-    A defective matrix has eigenvalues without a derivative.  What is computed of it, or next to
-    it, are close eigenvalues whose condition is the inverse of a root of the precision.
+    The eigenvalues of a defective matrix have no derivative. Near such a matrix, eigenvalues are
+    close, and their condition is the inverse of a root of the precision.
     """
     last, epsilon = gaps.ndim - 1, EPSILON[size.dtype]
     real, imag = e.real(inverse), e.imag(inverse)
@@ -400,7 +400,7 @@ class OfSingularValues(Composite):
     """
 
     def check(self, facts: Assumptions, a: ArrayType, cutoff: ArrayType) -> None:
-        """Refuse what is no matrix with a cutoff."""
+        """Refuse an operand that is not a matrix with a cutoff."""
         self.require_matrix(a)
         if (
             cutoff.dtype is not a.dtype.real

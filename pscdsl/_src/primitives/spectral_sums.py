@@ -65,7 +65,7 @@ def sums(block: Block, values: Var) -> Iterator[tuple[Equation, Block, tuple[Ato
 
 
 def _adds_up(equation: Equation, values: Var) -> bool:
-    """Whether elements, or products of two, are added up along the last axis, maybe along all."""
+    """Return whether elements, or products of two, are summed along the last axis, or along all."""
     primitive, last = equation.primitive, values.type.rank - 1
     if isinstance(primitive, Reduce):
         return primitive.kind == "sum" and last in primitive.axes
@@ -121,7 +121,7 @@ def slope(function: Block, place: int = 0) -> Block:
 
 
 def applied(function: Block, x: Value, captured: Sequence[Value]) -> Value:
-    """The function of each element; what it captures are scalars, or one for each matrix."""
+    """Apply the function to each element; its captures are scalars, or one for each matrix."""
     operands = [x, *[_along(each, x) for each in captured]]
     return spread(replay(x.builder, function, operands)[0], x.shape)
 
@@ -221,8 +221,8 @@ class SingularFunction(Composite, name="singular_function"):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        # Of M = U^H a' V the Hermitian part is multiplied by divided differences, the rest by those
-        # between s_i and -s_j, as the function is odd; so is what is outside of the spans.
+        # The Hermitian part of M = U^H a' V is multiplied by divided differences, the rest by those
+        # between s_i and -s_j, as the function is odd; so is the part outside of the spans.
         (a, u, values, vh, *captured), (tangent, _, _, _, *moved) = primals, tangents
         total = _by_captured(self, primals[:4], captured, moved)
         if tangent is None:
@@ -267,7 +267,7 @@ def _by_captured(
     captured: Sequence[Value],
     moved: Sequence[Value | None],
 ) -> Value | None:
-    """The tangent by what the function captures."""
+    """Return the tangent that comes from the function's captures."""
     total: Value | None = None
     for place, tangent in enumerate(moved, 1):
         if tangent is not None:
@@ -296,7 +296,7 @@ def _batch(
 
 
 HALF_WIDTH = sqrt(3 / 5)
-"""Of the outer nodes of Gauss and Legendre's rule of three, whose weights are 5, 8 and 5 of 18."""
+"""The outer node of the three-point rule of Gauss and Legendre, with weights 5, 8 and 5 over 18."""
 
 
 def divided(function: Block, values: Value, captured: Sequence[Value]) -> Value:
@@ -363,9 +363,9 @@ def whole_tangents(
     function_of: FunctionOf,
     read: Callable[[Value], Value] = lambda a: a,
 ) -> Mapping[Equation, WholeTangent]:
-    """The tangents of sums over the values that an equation computes of a matrix.
+    """Return the tangents of sums over the values that an equation computes from a matrix.
 
-    `read` is what it reads of the matrix.
+    `read` gives the part of the matrix that the equation reads.
     """
     values = equation.outputs[place]
     return {

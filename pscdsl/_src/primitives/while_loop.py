@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class While(Control, name="while"):
     """Repeat a body while a condition on the carry holds.
 
-    Operands: what the condition captures, what the body captures, the carry.  Both blocks take
-    what they capture and then the carry; results: the carry.  `bound` says how many steps there
-    are at most, if that is known; its derivative saves the state every `every` steps.
+    Operands: the condition's captures, the body's captures, the carry. Both blocks take their
+    captures and then the carry; results: the carry. `bound` is the largest number of steps, if it
+    is known; the derivative saves the state every `every` steps.
     """
 
     cond: Block
@@ -110,7 +110,7 @@ class While(Control, name="while"):
         return batch(self, operands, batched, size)
 
 
-# How loops that end by a condition are differentiated and batched.
+# Differentiation and batching of loops that end by a condition.
 
 
 def differentiate(
@@ -195,19 +195,19 @@ def _any_lane(
     return closed(facts, cond.in_types, goes_on), closed(facts, types, step)
 
 
-# How loops that end by a condition are cut in two, so that they can be run backwards.
+# Partition of loops that end by a condition, so that they can run backwards.
 #
-# The early loop saves, in buffers of as many rows as there can be steps; the late one is a scan
-# over the rows that were filled. With checkpoints, the early loop only saves its state every so
-# many steps, and the late one computes each stretch between them once more.
+# The early loop saves rows in buffers with one row for each possible step; the late one is a scan
+# over the filled rows. With checkpoints, the early loop only saves its state at regular intervals,
+# and the late one computes each stretch between them once more.
 
 
 MOST_SAVED = 1 << 17
-"""How many bytes all steps may take before only some states are saved, where that is known.
+"""The most bytes, if known, that all steps may save before only some states are saved.
 
-Saving all saves a quarter of the time if most of the steps are taken, but all rows are filled with
-zeros first: at 128 kB that takes as long as what it saves, at 5 MB it takes 2 ms, 10 times as long
-as 64 steps do.
+Saving all takes a quarter less time if most of the steps are taken, but all rows are filled with
+zeros first: at 128 kB that takes as long as it saves; at 5 MB it takes 2 ms, 10 times as long as 64
+steps.
 """
 STRETCH = 64
 """The steps between two checkpoints where the bound is a symbol."""
@@ -246,9 +246,9 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
 
 
 def _alone(loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving) -> tuple[Value, ...]:
-    """The early half of a loop of which nothing can be saved: the late one runs all of it again.
+    """Bind the early half of a loop that can save nothing: the late one runs all of it again.
 
-    So forward mode needs no bound; there is none to run it backwards (see `While.transpose`).
+    So forward mode needs no bound; reverse mode is impossible (see `While.transpose`).
     """
     early = saving.early
     body = Block(early.params, early.equations, early.results[: len(saving.carry)])
@@ -257,7 +257,7 @@ def _alone(loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving) -
 
 
 def stretch(bound: Size, rows: Sequence[ArrayType]) -> Size:
-    """How many steps apart states are saved: 1 if all of them fit, else the root of the bound."""
+    """Return the steps between saved states: 1 if all states fit, else the root of the bound."""
     if not isinstance(bound, int):
         return STRETCH
     bytes_ = 0
@@ -274,7 +274,7 @@ def stretch(bound: Size, rows: Sequence[ArrayType]) -> Size:
 def _all_states(
     bound: Size, cond: Block, by_cond: Sequence[Value], saving: Saving, starts: Sequence[Value]
 ) -> tuple[Sequence[Value], Sequence[Value]]:
-    """Every step saves what the late scan needs of it."""
+    """Bind an early loop that saves what the late scan needs of every step."""
     cut, count = saving.cut, len(saving.carry)
     rows = saving.early.out_types[count:]
     final, steps, buffers = _run(
@@ -295,7 +295,7 @@ def _run(
     rows: Sequence[ArrayType],
     length: Size,
 ) -> tuple[list[Value], Value, list[Value]]:
-    """A loop whose body returns the next carry and rows: the last carry, the steps, the rows."""
+    """Bind a loop whose body returns the next carry and rows; return carry, steps and buffers."""
     facts, count = here.facts, len(carry)
     buffers = [type_.with_shape((length, *type_.shape)) for type_ in rows]
     state = [*[value.type for value in carry], ArrayType(I32), *buffers]
@@ -334,7 +334,7 @@ def _checkpoints(
     saving: Saving,
     starts: Sequence[Value],
 ) -> tuple[Sequence[Value], Sequence[Value]]:
-    """Stretches of steps: the states between them are saved, what is inside is computed again."""
+    """Bind stretches of steps: states between them are saved, the steps computed again."""
     cut, count = saving.cut, len(saving.carry)
     length = (bound + every - 1) // every
     captured = [*by_cond, *saving.captured]
@@ -365,7 +365,7 @@ def _ignoring_last(here: Builder, cond: Block) -> Block:
 
 
 def _stretch(here: Builder, every: Size, cond: Block, asked: int, saving: Saving) -> Block:
-    """Some steps of the loop at once: the next carry, the steps so far, and the state before."""
+    """Return a block of several steps: the next carry, the steps so far, and the state before."""
     facts, captured, count = here.facts, len(saving.captured), len(saving.carry)
     early = Block(saving.early.params, saving.early.equations, saving.early.results[:count])
     by_cond = cond.in_types[:asked]

@@ -59,7 +59,7 @@ Padding: TypeAlias = tuple[tuple[Size, Size], ...]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What slides along one axis, and how."""
+    """The size, steps and padding of a window along one axis."""
 
     size: Size
     stride: int = 1
@@ -76,11 +76,11 @@ class Window:
 
     @property
     def reach(self) -> Size:
-        """How far its last element is from its first."""
+        """Return the distance from its first to its last element."""
         return (self.size - 1) * self.dilation
 
     def always_sees(self, facts: Assumptions, size: Size) -> bool:
-        """Whether it is known to see an element from each place, if there are any places."""
+        """Return whether it certainly sees an element from each place, if there are any places."""
         if self == Window(1):
             return True
         if self.base_dilation != 1 or not at_most(facts, 1, size):
@@ -89,9 +89,9 @@ class Window:
         return at_most(facts, self.low, most) and at_most(facts, self.high, most)
 
     def back(self, facts: Assumptions, size: Size, places: Size) -> Window:
-        """What slides over the places and reaches, at each of `size` elements, all that saw it.
+        """Return a window over the places that reaches, at each element, all places that saw it.
 
-        Where this window has its first elements, that one has its last.
+        Its last elements correspond to the first ones of this window.
         """
         spread = with_gaps(facts, places, self.stride - 1)
         high = (size - 1) * self.base_dilation + 1 - spread + self.low
@@ -99,16 +99,16 @@ class Window:
         return Window(self.size, self.base_dilation, low, high, self.stride, self.dilation)
 
     def across(self, facts: Assumptions, size: Size, places: Size) -> Window:
-        """What slides the places over `size` elements, and reaches all that met a window element.
+        """Return a window that slides the places over `size` elements.
 
-        There is one of its places for each element of this window.
+        It has one place for each element of this window, and reaches all pairs that met there.
         """
         spread = with_gaps(facts, size, self.base_dilation - 1)
         high = self.reach + (places - 1) * self.stride + 1 - spread - self.low
         return Window(places, self.dilation, self.low, high, self.base_dilation, self.stride)
 
     def places(self, facts: Assumptions, size: Size) -> Size | None:
-        """How many places there are along an axis; None if the window may be empty."""
+        """Return the number of places along an axis; None if the window may be empty."""
         if not at_most(facts, 1, self.size):
             return None
         spread = with_gaps(facts, size, self.base_dilation - 1)
@@ -122,7 +122,7 @@ class Window:
 def slide(
     facts: Assumptions, windows: Sequence[Window], shape: Sequence[Size]
 ) -> tuple[Size, ...] | None:
-    """How many places there are along each axis; None if a window may be empty."""
+    """Return the number of places along each axis; None if a window may be empty."""
     places: list[Size] = []
     for window, size in zip(windows, shape, strict=True):
         count = window.places(facts, size)
@@ -133,7 +133,7 @@ def slide(
 
 
 def laid_out(here: Evaluation, x: NDArray, windows: Sequence[Window], padding: object) -> NDArray:
-    """An array with what stands between and around its elements, along its last axes."""
+    """Return an array with padding around and between its elements, along its last axes."""
     first = x.ndim - len(windows)
     for axis, window in enumerate(windows, first):
         count = x.shape[axis]
@@ -169,14 +169,14 @@ def emit_padding(hlo: Hlo, padding: Padding) -> object:
     return hlo.i64_elements(np.array(pairs, np.int64).reshape(len(pairs), 2))
 
 
-# The elements that windows see as an axis of their own: how rules write it.
+# The elements that windows see as a separate axis: the form for derivative rules.
 
 
 def patches(x: Value, windows: Sequence[Window], fill: float) -> Value:
-    """What each place of the windows sees: a last axis, of the size of a window.
+    """Return the elements that each place of the windows sees, along a new last axis.
 
     x has an axis for each window; the result has the places along each, then the elements of a
-    window in order.  What is not in x is `fill`.
+    window in order. Elements outside of x are `fill`.
     """
     for window in reversed(windows):
         # The last axis becomes two in front: the places, and the elements seen from each.
@@ -195,7 +195,7 @@ def patches(x: Value, windows: Sequence[Window], fill: float) -> Value:
 
 
 def _indices(here: Builder, window: Window, size: Size) -> Value:
-    """Where the elements stand that a window along an axis sees; those that are none at the end."""
+    """Return the indices of the elements that a window sees; missing ones are at the end."""
     places = window.places(here.facts, size)
     assert places is not None
     shape = (places, window.size)
@@ -238,7 +238,7 @@ class Sliding(Primitive):
         ]
 
     def places(self, facts: Assumptions, x: ArrayType) -> Shape:
-        """How many places the windows have along each axis, after checks."""
+        """Check the window, and return the number of places along each axis."""
         parts = (self.window, self.strides, self.padding, self.dilation, self.base_dilation)
         if (
             any(len(part) != x.rank for part in parts)
@@ -252,7 +252,7 @@ class Sliding(Primitive):
         return found
 
     def with_batch(self) -> Self:
-        """The same over a batch."""
+        """Return the window over a batch."""
         return replace(
             self,
             window=(1, *self.window),
@@ -388,10 +388,10 @@ class ReduceWindow(Sliding, name="reduce_window"):
 
 @dataclass(frozen=True)
 class ArgReduceWindow(WithoutTangents, Sliding, name="arg_reduce_window"):
-    """Where the first extreme in a window stands, as it slides; a NaN is more extreme than numbers.
+    """The place of the first extreme in a window as it slides; NaN is the most extreme.
 
-    The first `shared` axes are not slid along.  A place (i32) counts the elements along the other
-    axes, in order; where a window sees none of them it is how many there are.
+    The first `shared` axes have no windows. A place (i32) counts the elements along the other axes,
+    in order; if a window sees no element, it is the number of all elements.
     """
 
     shared: int = 0
@@ -561,7 +561,7 @@ class Convolution(Bilinear, name="convolution"):
         return (hlo.convert(result, output),)
 
     def attributes(self, hlo: Hlo, layout: str) -> dict[str, object]:
-        """The attributes of the operation, for arrays whose axes are laid out so."""
+        """Return the attributes of the operation for arrays with this layout of axes."""
         return {
             "window_strides": hlo.i64_array(self.strides),
             "padding": emit_padding(hlo, self.padding),
@@ -581,7 +581,7 @@ class Convolution(Bilinear, name="convolution"):
         )
 
     def _of_x(self, cotangent: Value, x: ArrayType, kernel: Value) -> Value:
-        """What meets each element: the kernel turned round slides over the cotangent."""
+        """Return the cotangent of x: the reversed kernel slides over the result's cotangent."""
         facts, sizes = kernel.builder.facts, zip(x.shape[2:], cotangent.shape[2:], strict=True)
         windows = [
             window.back(facts, size, places)
@@ -597,7 +597,7 @@ class Convolution(Bilinear, name="convolution"):
         return exactly(result, x.shape)
 
     def _of_kernel(self, cotangent: Value, kernel: ArrayType, x: Value) -> Value:
-        """What meets each element of the kernel: the cotangent slides over x.
+        """Return the cotangent of the kernel: the result's cotangent slides over x.
 
         The sum is over the batch now: it takes the place of the channels, and these its own.
         """
@@ -649,7 +649,7 @@ class Convolution(Bilinear, name="convolution"):
         return Reshape((size, batch, outputs, *places))(result)
 
     def _both_batched(self, x: Value, kernel: Value, size: Size) -> Value:
-        """Each lane is a group of its own; parts of the batch become groups too."""
+        """Treat each lane as a separate group; parts of the batch become groups too."""
         (batch, channels, *spatial), parts = x.shape[1:], self.batch_groups
         each = batch // parts
         if parts == 1:
@@ -686,7 +686,7 @@ def _swapped(x: Value) -> Value:
 
 
 def _turned(kernel: Value, groups: Size) -> Value:
-    """The kernel seen from the other side: reversed, from its outputs to what it takes."""
+    """Return the kernel for the transposed direction: reversed, from its outputs to its inputs."""
     outputs, taken, *spatial = kernel.shape
     axes = tuple([axis for axis, size in enumerate(spatial, 2) if size != 1])
     if axes:

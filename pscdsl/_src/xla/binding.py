@@ -20,9 +20,10 @@ from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
 from pscdsl._src.xla.runtime.devices import Placement, host_view, plain_truths, to_numpy
 from pscdsl.typing.static_values import exact
 
-# The containers of arguments and results, which a call flattens into leaves. tuple, list, None and
-# NamedTuples are built in; other containers are registered by exact class. The registries are ours
-# alone: a jax in the same process does not share them.
+# The containers of arguments and results, which a call flattens into leaves.
+#
+# tuple, list, None and NamedTuples are built in; other containers are registered by exact class.
+# The registries are ours alone: a jax in the same process does not share them.
 
 
 boot.boot()

@@ -102,10 +102,11 @@ def _aval(tensor: Any) -> Aval:
     return Aval(known.shape, np.dtype(to_numpy(known.dtype)))
 
 
-# Modules in a form that outlives jaxlib's versions: StableHLO's portable artefacts. They are
-# written in a fixed version of StableHLO, which every supported jaxlib reads, as does any other
-# reader of that version or a later one. Modules whose executables are on disk need no MLIR, so
-# functions import it.
+# Modules in a form that outlives jaxlib's versions: StableHLO's portable artefacts.
+#
+# They are written in a fixed version of StableHLO, which every supported jaxlib reads, as does any
+# other reader of that version or a later one. Modules whose executables are on disk need no MLIR,
+# so functions import it.
 
 
 VERSION: Final = "1.9.0"
