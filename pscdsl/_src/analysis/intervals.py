@@ -54,19 +54,18 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge, Size
 from pscdsl.typing.dtypes import BOOL, I64, DType
 
-# Interval analysis: the range of every integer variable of a function, for all sizes at once.
+# Interval analysis: the range of every integer variable of a function, for all sizes together.
 #
-# One pass over the program; the body of a loop is run a few times over, until its carry is inside
-# the range that was assumed for it.  The ranges of a loop's body are those of its last run, and
-# hold for every step.
+# It is one pass over the program; it repeats the body of a loop until the carry is inside the range
+# assumed for it. The ranges of a loop's body are those of its last run, and hold for every step.
 
 
-# What is carried by loops: ranges that hold in every step, found by running bodies on ranges.
+# Carries of loops: ranges that hold in every step, found by running bodies on ranges.
 #
-# A carry to which each step adds something bounded is bounded by the number of steps.  Any other is
-# assumed to be in some range, at first where it starts; what a step makes of it is joined to that
-# until nothing is added.  A bound that goes on moving is given up (*widening*), and then taken from
-# what a step makes of the rest, which is inside (*narrowing*).
+# A carry to which each step adds something bounded is bounded by the number of steps. Any other is
+# assumed to be in some range, at first that of its start; the result of a step is joined to the
+# range until it stops growing. A bound that keeps moving is given up (*widening*), and then taken
+# from the result of a step on the rest, which is inside (*narrowing*).
 
 
 Ranges: TypeAlias = list[Range | None]
@@ -76,9 +75,9 @@ Run: TypeAlias = Callable[[Block, Order, Ranges], Ranges]
 _ATTEMPTS = 6
 """A body is run so often at most; from the second time on, bounds that still move are dropped."""
 _MOST_STEPS = 100
-"""So many steps of a loop are gone through one by one, as long as it is known that it goes on."""
+"""The most steps of a loop that are run one by one, as long as the loop certainly continues."""
 _MOST_WORK = 50_000
-"""How many equations are gone through again, at most, for the sake of better bounds."""
+"""The most equations that are run again for the sake of better bounds."""
 
 
 class Loops:
@@ -90,7 +89,7 @@ class Loops:
         self._work = 0
 
     def scan(self, at: Equation, primitive: Scan, order: Order, operands: Ranges) -> Ranges:
-        """The results of a loop over a known number of steps, or of so many at most."""
+        """Return the ranges of a loop's results, over `length` steps or at most as many."""
         captured, init, arrays = primitive.roles(operands)
         captured = unreached(captured) if primitive.counted else captured
         body, count, length = primitive.body, primitive.carried, primitive.length
@@ -100,7 +99,7 @@ class Loops:
         rows = [row_of(array, at) for array in arrays]
         dtypes = [var.type.dtype for var in at.outputs]
         bounded: dict[int, tuple[Range, Range]] = {}
-        # What is added may depend on a counter.
+        # The summands may depend on a counter.
         while any(interval is not None for interval in init):
             start = [each and unknown(d) for each, d in zip(init, dtypes, strict=False)]
             for position, (during, _) in bounded.items():
@@ -182,7 +181,7 @@ class Loops:
         return accumulated
 
     def _added(self, param: Var, result: object) -> Range | None:
-        """What a step adds to a carry, if it does nothing else to it."""
+        """Return the range of a step's summand to a carry; None if the step does anything else."""
         at = self._refinement.definitions.get(result) if isinstance(result, Var) else None
         if at is None or param not in at.inputs:
             return None
@@ -315,14 +314,14 @@ def _widened(order: Order, old: Range, new: Range, dtype: DType) -> Range:
 
 
 def _inside(order: Order, inner: Range | None, outer: Range | None) -> bool:
-    """Whether one range lies in another."""
+    """Return whether one range is inside another."""
     if inner is None or outer is None:
         return inner is outer
     return order.at_most(outer.low, inner.low) and order.at_most(inner.high, outer.high)
 
 
 def scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | None:
-    """The extreme of what is added in 0 to `steps` steps; None if the sign is not known."""
+    """Return the extreme of a sum over 0 to `steps` steps; None if the sign is unknown."""
     if order.at_most(0, bound):
         return bound * steps if largest else 0
     if order.at_most(bound, 0):
@@ -331,7 +330,7 @@ def scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | None
 
 
 def unreached(ranges: Ranges) -> Ranges:
-    """The same bounds, as what may never be reached."""
+    """Return the same bounds as possibly unreached ones."""
     return [interval and interval.unreached() for interval in ranges]
 
 
@@ -344,7 +343,7 @@ def row_of(given: Range | None, loop: Equation) -> Range | None:
 
 
 def _stacked(given: Range | None, loop: Equation) -> Range | None:
-    """The range of what the steps give, along a new leading axis."""
+    """Return the range of the stacked results of steps, along a new leading axis."""
     if given is None:
         return None
     moved = [x + 1 if isinstance(x, int) else 0 if x is loop else x for x in given.along]
@@ -356,10 +355,10 @@ def _left(given: Range, loop: Equation) -> Range:
     return replace(given, along=given.along - {loop})
 
 
-# What rows are combined to: ranges that hold whatever the grouping.
+# Combinations of rows: ranges that hold for every grouping.
 #
-# What the combination makes of two things in a range has to be in it again, as in a loop; but sums
-# of rows are bounded by how many rows there are.
+# As in a loop, the combination of two values in a range has to be in the range again; but sums of
+# rows are bounded by the number of rows.
 
 
 class Combinations:
@@ -379,7 +378,7 @@ class Combinations:
         return _results(at, found)
 
     def total(self, at: Equation, primitive: MapReduce, order: Order, operands: Ranges) -> Ranges:
-        """What is made of rows, combined."""
+        """Return the ranges of combined results of rows."""
         by_body, by_combine, initial, arrays = primitive.roles(operands)
         inside, length = _of_some(order, primitive.length), primitive.length
         rows = [row_of(array, at) for array in arrays]
@@ -437,14 +436,14 @@ class Combinations:
 
 
 def _of_some(order: Order, length: Size) -> Order:
-    """What is known where there is a row."""
+    """Return the order under the assumption that there is a row."""
     if order.at_most(1, length):
         return order
     return Order(order.facts.assume(Fact("<=", 1, length)))
 
 
 def _is_sum(combine: Block, captured: int, place: int) -> bool:
-    """Whether a part is the sum of those of both rows."""
+    """Return whether a part is the sum of the corresponding parts of both rows."""
     first = combine.params[captured + place]
     second = combine.params[captured + len(combine.results) + place]
     return any(
@@ -466,17 +465,17 @@ def _results(at: Equation, found: Sequence[Range | None]) -> Ranges:
 
 _SPECIAL = (Control, e.Select, Sort)
 _DEPTH = 4
-"""How far back a value is worked out again under a condition."""
+"""The number of definitions that are evaluated again under a condition."""
 
 
 @lru_cache(maxsize=256)
 def intervals(function: Function) -> Intervals:
-    """The ranges of a function whose parameters can be anything."""
+    """Return the ranges of a function for arbitrary parameters."""
     return Intervals(function)
 
 
 def counts(given: ArrayType) -> bool:
-    """Whether elements of this type have a range."""
+    """Return whether elements of this type have a range."""
     return given.dtype.is_integer or given.dtype is BOOL
 
 
@@ -488,12 +487,12 @@ class Intervals:
         """Ranges that do not follow from those of the operands."""
         self.ranges: dict[Var, Range] = {}
         self.orders: dict[Block, Order] = {}
-        """By block, what is known of sizes where it runs."""
+        """Facts about sizes where a block runs, by block."""
         self.definitions: dict[Var, Equation] = {}
         """The equation that each variable is a result of; parameters of blocks have none."""
         self._counting: dict[Block, list[Equation]] = {}
         self._last: dict[Block, tuple[Assumptions, Ranges]] = {}
-        """What each block was given when it was run last."""
+        """The facts and operands of each block's last run."""
         self.refinement = Refinement(self.definitions, self.ranges)
         self._loops = Loops(self.block, self.refinement)
         self._combinations = Combinations(self._loops)
@@ -572,7 +571,7 @@ class Intervals:
             return self._unknown(at, order)
 
     def _unknown(self, at: Equation, order: Order) -> Ranges:
-        """Nothing of the results, nor of what the blocks of an equation are given."""
+        """Run the blocks of an equation on unknown operands, and return unknown ranges."""
         for block in at.primitive.blocks():
             self.block(block, order, _unknown_of(block.params))
         return _unknown_of(at.outputs)
@@ -643,7 +642,7 @@ class Intervals:
         return joined
 
     def _call(self, at: Equation, primitive: Call, order: Order) -> Ranges:
-        """What the function gives whatever it is called with."""
+        """Return the ranges of the function's results for arbitrary arguments."""
         sizes = dict(primitive.sizes)
         results: Ranges = []
         for var, result in zip(at.outputs, intervals(primitive.function).results, strict=True):
@@ -686,7 +685,7 @@ def require_fitting(function: Function, sizes: Mapping[str, int]) -> None:
 
 
 def _combines(layout: Layout) -> bool:
-    """Whether rows are combined: in which order is not known, nor what each step gives."""
+    """Return whether rows are combined in unknown order, so that single steps are unknown."""
     return any(group.role is Role.PARTIAL for group in layout.groups)
 
 
@@ -703,7 +702,7 @@ def _holds(primitive: SizeValue) -> bool:
 
 
 def _is_bounded(given: ArrayType, known: Range | None) -> bool:
-    """Whether a range says more than the dtype does; of no elements nothing has to be said."""
+    """Return whether a range is narrower than the dtype's; True for an array without elements."""
     if 0 in given.shape:
         return True
     if known is None:
@@ -733,7 +732,7 @@ class MadeOfSizes:
         self.equations: list[Equation] = []
         """Those that compute such integers, without blocks, and that something depends on."""
         self.ranges: dict[Var, Range] = {}
-        """Integers that are cast from numbers that are known, such as roots of sizes."""
+        """Ranges of integers that are cast from known numbers, such as roots of sizes."""
         self._numbers: dict[Atom, NDArray] = {}
         """The scalars that are known where they are computed, now that sizes are numbers."""
         self._block(body, [False] * len(body.params))
@@ -802,7 +801,7 @@ class MadeOfSizes:
                 return [reads and all(given)] * len(at.outputs)
 
     def _others(self, block: Block, params: Sequence[bool]) -> list[bool]:
-        """Which of a block's results depend on arrays, if these parameters do."""
+        """Return which of a block's results depend on arrays if these parameters do."""
         return [not made for made in self._block(block, [not flag for flag in params])]
 
     def _needed(self, block: Block) -> None:

@@ -32,11 +32,11 @@ from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import DimTooLarge, Size
 from pscdsl.typing.dtypes import ALL, BOOL, DType
 
-# Ranges of integers with symbolic bounds, and their order under what is known of the sizes.
+# Ranges of integers with symbolic bounds, and their order under known facts about the sizes.
 #
-# Bounds are sizes, within the range of the dtype.  Arithmetic on them is exact, so a result that
-# may not fit its dtype, and would wrap around, is one of which nothing is known.  Of sizes it is
-# taken for granted that what an `i32` or `i64` program counts with them fits.
+# Bounds are sizes, within the range of the dtype. Arithmetic on them is exact, so a result that may
+# not fit its dtype, and would wrap around, is unknown. Sizes are assumed to be such that `i32` and
+# `i64` counts of a program fit.
 
 
 _HEAVIEST = 16
@@ -46,10 +46,10 @@ _NOTHING: frozenset[object] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The integers that the elements of a variable can be, all steps of loops taken together.
+    """The integers that the elements of a variable can be, in all steps of loops together.
 
-    A bound is *reached* if some element in some step is known to have that value.  `along` says
-    what the elements vary with: axes of the variable, loops, parameters.
+    A bound is *reached* if some element in some step certainly has that value. `along` lists the
+    things that the elements vary with: axes of the variable, loops, parameters.
     """
 
     low: Size
@@ -60,17 +60,17 @@ class Range:
 
     @property
     def is_single(self) -> bool:
-        """Whether all elements are one number."""
+        """Return whether all elements are one number."""
         return self.low == self.high
 
     def unreached(self) -> Range:
-        """The same bounds, as what may never be reached; a single number is."""
+        """Return the bounds as possibly unreached ones; a single number stays reached."""
         if self.is_single or not (self.low_reached or self.high_reached):
             return self
         return replace(self, low_reached=False, high_reached=False)
 
     def varying(self, along: frozenset[object]) -> Range:
-        """The same bounds, varying with other things."""
+        """Return the bounds, varying with other things."""
         return self if along == self.along else replace(self, along=along)
 
 
@@ -105,7 +105,7 @@ class Order:
         self.facts = facts
 
     def at_most(self, a: Size, b: Size) -> bool:
-        """Whether a bound is provably not above another."""
+        """Return whether a bound is provably not above another."""
         if isinstance(a, int) and isinstance(b, int):
             return a <= b
         if a == b:
@@ -135,7 +135,7 @@ class Order:
         return Range(low, high, low_reached, high_reached, along)
 
     def meet(self, a: Range, b: Range, dtype: DType) -> Range:
-        """What is in both; nothing is known to be reached."""
+        """Return the intersection of two ranges, with bounds that may be unreached."""
         low = self.closer(a.low, b.low, dtype, largest=True)
         high = self.closer(a.high, b.high, dtype, largest=False)
         return Range(low, high, along=a.along)
@@ -201,7 +201,7 @@ class Order:
         return found if _weight(found) <= _HEAVIEST else most
 
     def within(self, a: Size, b: Size, dtype: DType) -> bool:
-        """Whether a bound is not above another, both being within the dtype."""
+        """Return whether a bound is not above another, if both are within the dtype."""
         least, most = limits(dtype)
         return a == least or b == most or self.at_most(a, b)
 
@@ -242,7 +242,7 @@ _EVERYTHING_IS_ONE = _Ones()
 
 
 def _weight(size: Size) -> int:
-    """How many factors a size is made of."""
+    """Return the number of factors in a size."""
     total = 0
     for monomial, _ in dims.as_terms(size):
         total += 1
@@ -251,7 +251,7 @@ def _weight(size: Size) -> int:
     return total
 
 
-# What a condition says of the integers that it compares.
+# The conclusions from a condition about the integers that it compares.
 
 
 Constraints: TypeAlias = dict[Var, Range]
@@ -275,7 +275,7 @@ class Refinement:
         self.ranges = ranges
 
     def constraints(self, order: Order, condition: Atom, holds: bool) -> Constraints:
-        """What is known where a condition holds, or does not."""
+        """Return the ranges of variables where a condition holds, or does not."""
         found: Constraints = {}
         self._read(order, condition, holds, found, 6)
         return found
@@ -336,7 +336,7 @@ class Refinement:
 # Transfer functions: what each operation does to ranges of integers.
 
 
-# What integer arithmetic does to ranges, element by element.
+# The effect of integer arithmetic on ranges, element by element.
 
 
 ArithmeticRule: TypeAlias = Callable[[Order, DType, Sequence[Range]], Range]
@@ -344,7 +344,7 @@ ArithmeticRule: TypeAlias = Callable[[Order, DType, Sequence[Range]], Range]
 
 
 def _apart(a: Range, b: Range) -> bool:
-    """Whether two operands vary independently, so that any two of their values meet."""
+    """Return whether two operands vary independently, so that all pairs of values occur."""
     return a.along.isdisjoint(b.along)
 
 
@@ -411,7 +411,7 @@ def _floor_divide(order: Order, dtype: DType, operands: Sequence[Range]) -> Rang
 
 
 def _is_free(a: Range, dtype: DType) -> bool:
-    """Whether every value of the dtype can occur."""
+    """Return whether every value of the dtype can occur."""
     return a.low_reached and a.high_reached and (a.low, a.high) == limits(dtype)
 
 
@@ -600,7 +600,7 @@ ELEMENTWISE: dict[e.Elementwise, ArithmeticRule] = {
 }
 
 
-# What creating, moving, picking and combining elements does to ranges.
+# The effect of creating, moving, picking and combining elements on ranges.
 
 
 Rule: TypeAlias = Callable[[Order, Any, Equation, Sequence[Range]], Range]
@@ -608,7 +608,7 @@ Rule: TypeAlias = Callable[[Order, Any, Equation, Sequence[Range]], Range]
 
 
 def _axes(given: Range, moved: dict[int, int]) -> frozenset[object]:
-    """What a range varies along after its axes have moved."""
+    """Return the axes that a range varies along after they have moved."""
     return frozenset(moved[x] if isinstance(x, int) else x for x in given.along)
 
 
@@ -713,7 +713,7 @@ def _joined(
 
 
 def _some(order: Order, atom: Any) -> bool:
-    """Whether there may be an element."""
+    """Return whether there may be an element."""
     return not any(size == 0 for size in atom.type.shape)
 
 
@@ -809,7 +809,7 @@ def sorted_ranges(at: Equation, operands: Sequence[Range | None]) -> list[Range 
 
 
 def top_places(order: Order, primitive: TopK, at: Equation) -> Range:
-    """Where the largest elements are."""
+    """Return the range of the places of the largest elements."""
     size = at.inputs[0].type.shape[-1]
     output = at.outputs[1].type
     if not order.at_most(1, size):
@@ -839,4 +839,4 @@ STRUCTURE: dict[type, Rule] = {
     Cumulative: _cumulative,
     ArgReduce: _place,
 }
-"""Rules by primitive; `Gather`, `Scatter` and the like need the range of what is picked alone."""
+"""Rules by primitive; those like `Gather` and `Scatter` need only the range of the picked array."""

@@ -1,7 +1,7 @@
 """The text form of the typed program, for people to read.
 
-Every value has one name in a function: the user's where there is one, else a letter.  A nested
-block names what it captures as it is named outside.  Functions that are called follow once each.
+Every value has one name in a function: the user's if there is one, else a letter. A nested block
+uses the outer names of its captures. Called functions follow, once each.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Names:
         return cached
 
     def alias(self, var: Var, name: str) -> None:
-        """Give a variable the name of what it stands for."""
+        """Give a variable the name of the value that it represents."""
         self._names[var] = name
 
     def _fresh(self, wanted: str) -> str:
@@ -114,7 +114,7 @@ def _atom(atom: Atom, name: Callable[[Atom], str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A block inside an equation: what it is called, and the operands its first params are."""
+    """A block inside an equation, with its name and the operands of its first parameters."""
 
     label: str
     block: Block
@@ -123,7 +123,7 @@ class Nested:
 
 @singledispatch
 def heading(primitive: Primitive, names: FunctionNames) -> str:
-    """What the primitive is: its name and its fields, those apart that are as by default."""
+    """Return the primitive's name and its fields, except those with default values."""
     if not is_dataclass(primitive):
         return primitive.label
     counts: Collection[str] = ()
@@ -161,7 +161,7 @@ def _(primitive: Call, names: FunctionNames) -> str:
 
 
 def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    """The operands that stand after the heading, by what they are for; regions show the others."""
+    """Return the operands after the heading, by purpose; regions show the others."""
     if not isinstance(primitive, Control) or isinstance(primitive, Call):
         return [("", inputs)]
     layout = primitive.layout
@@ -237,7 +237,7 @@ class _Text:
         yield f"{indent}-> {results}".rstrip()
 
     def atom(self, atom: Atom) -> str:
-        """How an operand is written."""
+        """Return the text of an operand."""
         return _atom(atom, self.names.define)
 
     def equation(self, equation: Equation, indent: str) -> Iterator[str]:
@@ -256,7 +256,7 @@ class _Text:
             yield from self.nested(each, indent + "  ")
 
     def output(self, var: Var) -> str:
-        """A new variable with its type; one that nobody uses has no name."""
+        """Return a new variable with its type; an unused one has no name."""
         return f"{self.names.define(var) if var in self.used else '_'}: {var.type}"
 
     def nested(self, inner: Nested, indent: str) -> Iterator[str]:

@@ -1,11 +1,10 @@
-"""A block from its first equation to its last: what each variable is, what each equation uses.
+"""A walk of a block from its first equation to its last, which finds places and their uses.
 
-Nested blocks are walked in place, with their parameters bound to what they are given.  A loop's
-body is walked twice: a key that is from outside, or is carried on after it was consumed, is then
-met again.  Branches are walked side by side.  In place of a derivative or a batch, what it
-was made of is walked: it may draw the same numbers again, or such that no row uses.  The rules for
-a derivative that users give are walked as another branch than the function: they are run in its
-place.
+Nested blocks are walked in place, with their parameters bound to their operands. A loop's body is
+walked twice: a key that is from outside, or is carried on after it was consumed, then occurs again.
+Branches are walked side by side. In place of a derivative or a batch, its origin is walked: it may
+draw the same numbers again, or numbers that no row uses. Users' rules for derivatives are walked as
+another branch than the function, because they run in its place.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY, DType
 
-# What a called function does with its keys, as its caller sees it.
+# A called function's uses of its keys, as its caller sees them.
 
 
 @dataclass(frozen=True)
@@ -63,16 +62,16 @@ class Summary:
     """A function that was walked through, without its callers."""
 
     params: tuple[Place | None, ...]
-    """Its parameters; None for what is no key, nor a seed."""
+    """Its parameters; None for those that are neither keys nor seeds."""
     numbers: tuple[Number, ...]
-    """What stands for its parameters in the integers that keys are folded with."""
+    """Its parameters as numbers, in the integers that keys are folded with."""
     results: tuple[Place | None, ...]
     seeds: Seeds
-    """What it makes of seeds that are no parameters."""
+    """The keys that it makes of seeds other than its parameters."""
 
 
 class Seen:
-    """A summary in terms of one call: its operands for its parameters, all else made anew."""
+    """A summary in terms of one call, with operands for the parameters, and new roots."""
 
     def __init__(
         self,
@@ -100,14 +99,14 @@ class Seen:
         self._call = object()
 
     def uses(self, when: When) -> Iterator[Use]:
-        """What the call does with its operands."""
+        """Yield the uses of operands by the call."""
         for root in self._given:
             for use in root.uses:
                 if self._summary.seeds.arguments not in use.agents:
                     yield self._use(use, when)
 
     def results(self) -> Iterator[Place | None]:
-        """Where the results are from; None for what is no key, nor a seed."""
+        """Yield the places of the results; None for those that are neither keys nor seeds."""
         for place in self._summary.results:
             yield None if place is None else self._place(place)
 
@@ -160,15 +159,15 @@ class Seen:
 
 
 _MOVE: Final = (Shaping, Select, Gather, DynamicSlice, DynamicUpdate, Scatter)
-"""What only says where keys go."""
+"""Primitives that only move keys."""
 _PARTS: Final = (Slice, Transpose, Reshape, Reverse, Broadcast, Gather, DynamicSlice)
-"""What takes parts of its first operand."""
+"""Primitives that take parts of their first operand."""
 
 Names = Mapping[Var, str]
 
 
 def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused, ...]:
-    """Every second use of a key in a function; `end` is the place of what it returns."""
+    """Return every second use of a key in a function; `end` is the span of its results."""
     if not concerns_keys(function.body):
         return ()
     ledger = Ledger(function.facts)
@@ -181,7 +180,7 @@ def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused,
 
 @lru_cache(maxsize=1024)
 def summary(function: Function) -> Summary:
-    """What a function does with its keys."""
+    """Return the summary of a function's uses of its keys."""
     here = Walk(Ledger(function.facts), {}, function)
     results = here.function()
     params = tuple(here.places.get(var) for var in function.body.params)
@@ -191,7 +190,7 @@ def summary(function: Function) -> Summary:
 
 @lru_cache(maxsize=4096)
 def concerns_keys(block: Block) -> bool:
-    """Whether a block has to do with keys."""
+    """Return whether a block contains keys."""
     return any(
         any(var.type.dtype is KEY for var in part.params)
         or any(
@@ -205,7 +204,7 @@ def concerns_keys(block: Block) -> bool:
 
 @lru_cache(maxsize=4096)
 def makes_keys(block: Block) -> bool:
-    """Whether keys are made of seeds in a block."""
+    """Return whether a block makes keys of seeds."""
     return any(
         isinstance(primitive := equation.primitive, SeedKey)
         or (isinstance(primitive, Call) and makes_keys(primitive.function.body))
@@ -242,7 +241,7 @@ class Walk:
         self.names = names
         self._function = function
         self.places: dict[Var, Place] = {}
-        """Where keys are from, and integers that may become seeds."""
+        """The places of keys, and of integers that may become seeds."""
         self.numbers = Numbers(ledger.facts)
         self.seeds = Seeds()
         self.when: When = ()
@@ -250,7 +249,7 @@ class Walk:
         """The rules that are being walked, and with which keys they have called their function."""
 
     def function(self) -> tuple[Place | None, ...]:
-        """The whole function: the places of its results, None for what is no key, nor a seed."""
+        """Walk the function; return its results' places, None for those neither keys nor seeds."""
         makes = makes_keys(self._function.body)
         for var in self._function.body.params:
             if var.type.dtype is KEY:
@@ -263,7 +262,7 @@ class Walk:
         return self.block(self._function.body)
 
     def block(self, block: Block) -> tuple[Place | None, ...]:
-        """A block whose parameters are bound."""
+        """Walk a block whose parameters are bound."""
         passed = 0
         for index, equation in enumerate(block.equations):
             if passed:
@@ -281,7 +280,7 @@ class Walk:
         return tuple(self.place(atom) for atom in block.results)
 
     def forget(self, variables: Sequence[Var]) -> None:
-        """What is computed again, in another turn of a loop, may be something else."""
+        """Forget variables that another turn of a loop computes again."""
         self.numbers.forget(variables)
         for var in variables:
             self.places.pop(var, None)
@@ -293,15 +292,15 @@ class Walk:
             self.numbers.known[var] = unknown_number()
 
     def place(self, atom: Atom) -> Place | None:
-        """Where a key is from; None for what is no key, nor a seed."""
+        """Return the place of a key; None for an atom that is neither a key nor a seed."""
         return None if isinstance(atom, Literal) else self.places.get(atom)
 
     def name(self, var: Var) -> str:
-        """What the code calls a variable."""
+        """Return the name of a variable in the code."""
         return self.names.get(var) or var.hint
 
     def bind(self, var: Var, place: Place) -> None:
-        """Say what a variable is."""
+        """Set the place of a variable."""
         self.places[var] = place.called(self.name(var))
 
     def new(
@@ -312,7 +311,7 @@ class Walk:
         repeated: bool = False,
         agent: object = None,
     ) -> None:
-        """A variable that is an array of keys of its own."""
+        """Make a variable a new array of keys."""
         root = Root(var.type.shape, name or self.name(var), tuple(sources), repeated, agent)
         self.places[var] = Place.whole(root)
 
@@ -425,7 +424,7 @@ class Walk:
         return number if one and number.within(shape[0], self.ledger.facts) else None
 
     def _repeats(self, equation: Equation, given: Sequence[Place]) -> bool:
-        """Whether one key may stand at several places of what an equation moves keys to."""
+        """Return whether one key may be at several places of an equation's result."""
         primitive, output = equation.primitive, equation.outputs[0]
         if isinstance(primitive, Slice | Transpose | Reshape | Reverse | DynamicSlice):
             return False
@@ -446,7 +445,7 @@ class Walk:
         return True
 
     def _shared(self, given: Sequence[Place]) -> bool:
-        """Whether one key may be in two of some places."""
+        """Return whether one key may be in two of the places."""
         return any(share(*pair, self.ledger.facts) for pair in combined(given, 2))
 
     # Branches, loops, calls.
@@ -478,7 +477,7 @@ class Walk:
             self.join(var, [(place, when) for place, when in column if place is not None])
 
     def enter(self, params: Sequence[Var], given: Sequence[Atom]) -> None:
-        """Bind parameters to what they are given."""
+        """Bind parameters to operands."""
         for var, atom in zip(params, given, strict=True):
             place, number = self.place(atom), self.numbers.of(atom)
             self.unknown(var)
@@ -523,7 +522,7 @@ class Walk:
         loop.leave(equation.outputs)
 
     def _often(self, layout: Layout) -> Often:
-        """How often a loop's body is run: as its condition says, or as there are rows."""
+        """Return how often a loop's body may run, by its condition or its number of rows."""
         decisions = [
             group for group in layout.groups if group.role is Role.DECISION and group.count
         ]
@@ -608,7 +607,7 @@ class Walk:
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
-    """Whether all integers of one type are the same ones in another."""
+    """Return whether one type holds all integers of another."""
     if not wide.is_integer:
         return False
     (least, most), (low, high) = wide.range, narrow.range

@@ -35,7 +35,7 @@ from pscdsl.typing.dims import Size
 
 
 _FAR = 6
-"""How many equations are followed from an index to a condition."""
+"""The number of equations that are followed from an index to a condition."""
 
 WRITTEN = (
     "Subscript",
@@ -45,7 +45,7 @@ WRITTEN = (
     "dynamic_slice",
     "dynamic_update",
 )
-"""How indices are written; what a library function does inside is not the user's."""
+"""The texts of indexing operations; those inside of library functions are not the user's."""
 
 INDEXING = (Gather, Scatter, DynamicSlice, DynamicUpdate)
 
@@ -116,7 +116,7 @@ def _columns(program: Program, indices: Atom, count: int) -> Sequence[Atom | Non
 
 
 def _moved(program: Program, atom: Atom) -> Atom:
-    """What was given other axes, or a wider integer type."""
+    """Return the atom before a change of its axes, or a wider integer type."""
     while (at := program.definition(atom)) is not None:
         primitive, given = at.primitive, at.inputs[0].type.dtype if at.inputs else None
         wider = isinstance(primitive, e.Convert) and given is not None and given.is_integer
@@ -192,7 +192,7 @@ def _check(
 
 
 def _thrown_away(program: Program, place: Place) -> bool:
-    """Whether what is read is used only where a condition on the index holds."""
+    """Return whether the elements read are used only where a condition on the index holds."""
     related = _sources(program, place.index)
     return all(_masked(program, var, related, _FAR) for var in place.at.outputs)
 

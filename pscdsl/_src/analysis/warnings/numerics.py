@@ -37,9 +37,9 @@ from pscdsl.typing.dtypes import BF16, F16, F64, DType
 
 # `where` that takes a value from where a function is defined, but a gradient from where it is not.
 #
-# The gradient of the operand that is not chosen is multiplied by zero, and zero times NaN is NaN.
-# A finding needs proof: the condition compares what the function is applied to, up to a sign, an
-# absolute value and constants, and where it chooses the function leaves out the points at which the
+# The gradient of the operand that is not chosen is multiplied by zero, and zero times NaN is NaN. A
+# finding needs proof: the condition compares the function's argument, up to a sign, an absolute
+# value and constants, and the region where it chooses the function excludes the points at which the
 # derivative is no number.
 
 
@@ -47,26 +47,26 @@ Region: TypeAlias = Callable[[float], bool]
 """A set of numbers."""
 
 _FAR = 8
-"""How many equations lie between `where` and the function at most."""
+"""The most equations between `where` and the function."""
 
 
 @dataclass(frozen=True)
 class Partial:
-    """A function whose derivative is no number everywhere."""
+    """A function whose derivative is undefined or infinite in some regions."""
 
     operand: int
-    """Which of the operands it is about."""
+    """The index of the operand in question."""
     regions: tuple[Region, ...]
-    """Sets in which it is no number: any one left out by the condition will do."""
+    """Sets in which the derivative is no number; a condition that excludes any one suffices."""
     edges: tuple[float, ...]
-    """Where the sets begin and end."""
+    """The boundary points of the sets."""
     safe: float
     """A number at which the derivative is finite."""
     name: str
 
     @property
     def is_point(self) -> bool:
-        """Whether only single numbers are meant."""
+        """Return whether the sets are single numbers."""
         return len(self.regions) == 1 and all(map(self.regions[0], self.edges))
 
 
@@ -96,7 +96,7 @@ _LARGEST: dict[DType, float] = {F16: 11.1, F64: 709.8, BF16: 88.8}
 
 
 def check_hidden_nan(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """Each `where` whose gradient can be NaN though its value is not."""
+    """Report each `where` whose gradient can be NaN though its value is not."""
     for at in program.made(e.Select):
         if at.outputs[0].type.dtype.is_float:
             for holds, chosen in zip((True, False), at.inputs[1:], strict=True):
@@ -175,7 +175,7 @@ def _hidden(
                 region = _region(program, condition, operand)
                 if region is None or not _hides(partial, *region):
                     continue
-                # A single point beside the edge, as of `log(x + 1e-6)` for x > 0, is never met.
+                # A single point near the edge, as in `log(x + 1e-6)` for x > 0, never occurs.
                 moved = _affine(program, operand).offset != 0
                 if not (partial.is_point and moved and region[1][0] not in partial.edges):
                     return _finding(program, wording, where, at, partial, holds)
@@ -273,7 +273,7 @@ def _number(program: Program, atom: Atom) -> float | None:
 def _region(
     program: Program, condition: Condition, operand: Atom
 ) -> tuple[Region, list[float]] | None:
-    """Where a condition holds, as a set of values of the operand, and the edges of the set."""
+    """Return the values of the operand for which a condition holds, and the edges of this set."""
     relation, left = condition.relation, condition.left
     bound = _number(program, condition.right)
     if bound is None:
@@ -326,7 +326,7 @@ def _region_of_difference(
 
 
 def _hides(partial: Partial, chosen: Region, edges: list[float]) -> bool:
-    """Whether the function is no number only where it is not chosen, and there it is."""
+    """Return whether the derivative is no number somewhere, but nowhere that is chosen."""
     marks = sorted({*partial.edges, *edges})
     probes = [marks[0] - 1, *marks, marks[-1] + 1]
     probes += [(a + b) / 2 for a, b in pairwise(marks)]
@@ -400,7 +400,7 @@ def _rewritten(where: ast.Call, function: ast.expr, partial: Partial, holds: boo
 
 
 _FAR_BACK = 12
-"""How many equations back a value is followed."""
+"""The number of equations that a value is followed back."""
 
 _EXACT = (
     e.negative,
@@ -446,7 +446,7 @@ def check_equality(program: Program, wording: Wording) -> Iterator[Diagnostic]:
 
 
 def _origins(program: Program, atom: Atom, depth: int) -> Iterator[Atom]:
-    """What the elements were before they were only moved, chosen or rounded to integers."""
+    """Yield the origins of elements before moves, choices and rounding to integers."""
     atom = program.bare(atom)
     at = program.definition(atom)
     if at is None or not depth or _rounds(at.primitive):
@@ -476,7 +476,7 @@ def _rounds(primitive: object) -> bool:
 
 
 def _is_rounded(program: Program, origin: Atom) -> bool:
-    """Whether it is the result of arithmetic on floats; with unknown operations, not."""
+    """Return whether it results from float arithmetic; False for unknown operations."""
     at = program.definition(origin)
     if at is None or not _rounds(at.primitive):
         return False
@@ -484,7 +484,7 @@ def _is_rounded(program: Program, origin: Atom) -> bool:
 
 
 def _is_integral(program: Program, atom: Atom, depth: int) -> bool:
-    """Whether a float is known to be a whole number, whose sums and products are exact."""
+    """Return whether a float is certainly a whole number, whose sums and products are exact."""
     atom = program.bare(atom)
     if isinstance(atom, Literal):
         return not isinstance(atom.value, complex) and float(atom.value).is_integer()
@@ -508,7 +508,7 @@ def _is_integral(program: Program, atom: Atom, depth: int) -> bool:
 
 
 def _is_held(literal: Literal) -> bool:
-    """Whether a dtype holds a number exactly."""
+    """Return whether a dtype holds a number exactly."""
     value, dtype = literal.value, literal.type.dtype
     return bool(np.asarray(value).astype(to_numpy(dtype)).astype(np.complex128) == value)
 
@@ -546,7 +546,7 @@ def _lost(value: object, dtype: DType) -> EpsilonIsLost | None:
 
 _GUARDS = (e.absolute, e.minimum, e.maximum)
 _DEPTH = 6
-"""How many equations back an operand is searched for what keeps it from overflowing."""
+"""The number of equations that are searched for a guard against overflow."""
 
 WRITTEN: dict[e.Elementwise, tuple[str, ...]] = {
     e.log: ("log",),
@@ -555,7 +555,7 @@ WRITTEN: dict[e.Elementwise, tuple[str, ...]] = {
     e.add: ("Add", "add"),
     e.divide: ("Div", "divide", "true_divide"),
 }
-"""How the operations are written; what a library function does inside is not the user's."""
+"""The texts of the operations; those inside of library functions are not the user's."""
 
 
 def check_forms(program: Program, wording: Wording) -> Iterator[Diagnostic]:
@@ -596,7 +596,7 @@ def _power(program: Program, atom: Atom) -> Equation | None:
 
 
 def _guarded(program: Program, atom: Atom) -> bool:
-    """Whether something was done against the overflow of its exponential."""
+    """Return whether the exponential of an atom is guarded against overflow."""
     for at in program.ancestors(atom, _DEPTH):
         primitive = at.primitive
         if primitive in _GUARDS or isinstance(primitive, e.Clamp | e.Select | Cumulative):
@@ -657,7 +657,7 @@ def _of_log_sum(program: Program, wording: Wording, inner: Equation) -> Diagnost
 
 
 def _is_whole(program: Program, atom: Atom) -> bool:
-    """Whether it is an integer, to which 1 can be added without loss."""
+    """Return whether it is an integer, to which 1 can be added without loss."""
     at = program.definition(program.bare(atom))
     if at is None:
         return False

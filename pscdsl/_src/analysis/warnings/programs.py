@@ -1,4 +1,4 @@
-"""A finished program as the rules see it: what defines a variable, what uses it, what is alike."""
+"""A finished program as the rules see it: definitions, uses and equal expressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size
 
 _ALIKE = 7
-"""How deep two expressions are compared."""
+"""The depth to which two expressions are compared."""
 
 
 class Program:
@@ -28,7 +28,7 @@ class Program:
         self._by_kind: dict[object, list[tuple[Block, Equation]]] = {}
         self._definitions: dict[Var, Equation] = {}
         self._outside: dict[Var, Atom] = {}
-        """What stands outside of a block for the parameters by which it is captured."""
+        """The outer atoms of parameters that capture them."""
         self._uses: dict[Var, list[Equation]] | None = None
         self._blocks: list[Block] = []
         self._add(function.body)
@@ -71,7 +71,7 @@ class Program:
             yield equation
 
     def source(self, atom: Atom) -> Atom:
-        """What a captured variable is where it is defined."""
+        """Return the original atom of a captured variable."""
         while isinstance(atom, Var) and atom in self._outside:
             atom = self._outside[atom]
         return atom
@@ -82,7 +82,7 @@ class Program:
         return self._definitions.get(atom) if isinstance(atom, Var) else None
 
     def bare(self, atom: Atom) -> Atom:
-        """What an atom repeats or casts from one floating-point type to another."""
+        """Return the atom behind repetitions and casts between floating-point types."""
         while True:
             atom = self.source(atom)
             at = self.definition(atom)
@@ -102,7 +102,7 @@ class Program:
         return self.made_by(at.primitive.function.body.results[place])
 
     def alike(self, a: Atom, b: Atom, depth: int = _ALIKE) -> bool:
-        """Whether two atoms are the same expression, up to repetition along axes."""
+        """Return whether two atoms are the same expression, up to repetition along axes."""
         a, b = self.bare(a), self.bare(b)
         if a is b:
             return True
@@ -137,7 +137,7 @@ class Program:
         return self._uses
 
     def is_result(self, var: Var) -> bool:
-        """Whether a variable is a result of some block."""
+        """Return whether a variable is a result of some block."""
         return any(var in block.results for block in self._blocks)
 
 
@@ -151,7 +151,7 @@ def _repeats(at: Equation) -> bool:
     return isinstance(primitive, Broadcast)
 
 
-# The user's own text for what a typed program says, where there is one.
+# The user's text of a typed program's parts, if it is available.
 
 
 _LONGEST = 60
@@ -176,7 +176,7 @@ class Wording:
         self._rows: dict[tuple[str, int], int] | None = None
 
     def text(self, span: Span) -> str:
-        """What stands at a place, on one line; empty if that is not at hand."""
+        """Return the text of a span on one line; empty if it is not available."""
         first, lines = self._row(span.path, span.line), self._source.lines
         if first is None:
             first, lines = span.line, linecache.getlines(span.path)
@@ -198,14 +198,14 @@ class Wording:
         return self._rows.get((path, line))
 
     def expression(self, span: Span) -> ast.expr | None:
-        """What stands at a place, if it is an expression."""
+        """Return the expression at a span, if it is one."""
         try:
             return ast.parse(self.text(span) or ".", mode="eval").body
         except (SyntaxError, ValueError, RecursionError):
             return None
 
     def operation(self, span: Span) -> str:
-        """What is done at a place: a function's last name, or the class of an operator's node."""
+        """Return the operation at a span: a function's last name, or the class of an operator."""
         text = self.text(span)
         try:
             tree: ast.AST = ast.parse(text).body[0] if text else ast.Pass()
@@ -224,7 +224,7 @@ class Wording:
                 return ""
 
     def name(self, program: Program, atom: Atom) -> str:
-        """How an atom is written: a parameter by its name, a result as its expression."""
+        """Return the text of an atom: a parameter's name, a result's expression."""
         atom = program.source(atom)
         if isinstance(atom, Literal):
             return repr(atom.value)
@@ -236,7 +236,7 @@ class Wording:
         return found if len(found) <= _LONGEST else ""
 
     def operand(self, program: Program, at: Equation, position: int) -> str:
-        """How an operand of an equation is written where the equation stands."""
+        """Return the text of an equation's operand at the span of the equation."""
         tree = self.expression(at.span)
         found: ast.expr | None = None
         if isinstance(tree, ast.Call) and position < len(tree.args):
@@ -268,28 +268,28 @@ class Wording:
         return found if len(found) <= _LONGEST else ""
 
     def count(self, array: Var | None, axis: int, size: Size) -> str:
-        """How the size of an array's axis is written."""
+        """Return the text of the size of an array's axis."""
         if isinstance(size, int):
             return str(size)
         hint = "" if array is None else array.hint
         return f"{hint}.shape[{axis}]" if hint.replace(".", "_").isidentifier() else str(size)
 
 
-# A program as the source has it: in place of derivatives and batches, what they were made of.
+# A program as the source has it: with the origins of derivatives and batches in place of these.
 #
-# Warnings are about what the user wrote. What a derivative computes besides is no concern of
-# theirs, and what it leaves out, for no result depends on it, is.
+# Warnings are about the user's code. They ignore what a derivative computes in addition, and
+# include what it omits because no result depends on it.
 
 
 @dataclass(frozen=True)
 class Derived(Primitive):
-    """What a derivative or a batch gives, of which nothing is known but the types."""
+    """The results of a derivative or a batch, with only their types."""
 
     types: Types
 
 
 def as_written(function: Function) -> Function:
-    """The function with what its derivatives and batches were made of, and `Derived` for these."""
+    """Return the function with the origins of its derivatives and batches, and `Derived`."""
     if not function.origins:
         return function
     return replace(function, body=_Written(function.origins).block(function.body))
@@ -299,7 +299,7 @@ class _Written:
     def __init__(self, origins: Mapping[Equation, Origin]) -> None:
         self.origins = origins
         self.values: dict[Atom, Atom] = {}
-        """What stands in the new program for variables of the old one, if not they themselves."""
+        """The atoms of the new program for variables of the old one, where they differ."""
 
     def block(self, block: Block) -> Block:
         """A block, with other equations."""
@@ -329,7 +329,7 @@ class _Written:
         return equations
 
     def _origin(self, origin: Origin, equation: Equation, wanted: Sequence[Var]) -> list[Equation]:
-        """What equations are made of, and an equation for what they give besides."""
+        """Return the equations of an origin, and an equation for the additional results."""
         inputs = tuple(map(self._value, origin.inputs))
         found: list[Equation] = []
         if origin.block is not None:

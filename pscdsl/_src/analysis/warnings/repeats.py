@@ -67,7 +67,7 @@ def _combined(program: Program, at: Equation) -> str:
 
 
 def _are_distinct(program: Program, indices: Atom) -> bool:
-    """Whether no two of the index tuples are known to be able to be the same."""
+    """Return whether no two index tuples are known to be possibly equal."""
     *shape, count = indices.type.shape
     if all(size == 1 for size in shape):
         return True
@@ -93,7 +93,7 @@ def _fixed(program: Program, atom: Atom) -> np.ndarray | None:
 
 
 def _column(program: Program, atom: Atom) -> bool:
-    """Whether no index occurs twice in a column, along the axis that it has of its own."""
+    """Return whether no index occurs twice in a column, along its own axis."""
     atom = _plain(program, atom)
     at = program.definition(atom)
     if at is None:
@@ -115,7 +115,7 @@ def _column(program: Program, atom: Atom) -> bool:
 
 
 def _wraps_once(program: Program, at: Equation) -> bool:
-    """Whether these are numbers in a row, of which there are no more than what they are taken by.
+    """Return whether these are consecutive numbers, no more than the modulus.
 
     So `(np.arange(n) + 1) % n` are neighbours on a ring.
     """
@@ -133,7 +133,7 @@ def _wraps_once(program: Program, at: Equation) -> bool:
 
 
 def _counts(program: Program, atom: Atom) -> bool:
-    """Whether these are numbers in a row: `np.arange`, shifted."""
+    """Return whether these are consecutive numbers: `np.arange`, shifted."""
     at = program.definition(_plain(program, atom))
     if at is None or isinstance(at.primitive, Iota):
         return at is not None
@@ -145,7 +145,7 @@ def _counts(program: Program, atom: Atom) -> bool:
 
 
 def _is_shifted(program: Program, primitive: object, inputs: Sequence[Atom]) -> bool:
-    """Whether this is a column without repetition, shifted or scaled by one number."""
+    """Return whether this is a column without repetition, shifted or scaled by one number."""
     if primitive not in (*_SUMS, e.multiply):
         return False
     for number, column in (inputs, inputs[::-1]):
@@ -157,7 +157,7 @@ def _is_shifted(program: Program, primitive: object, inputs: Sequence[Atom]) -> 
 
 
 def _plain(program: Program, atom: Atom) -> Atom:
-    """What was given other axes or another integer type, and counted from the end if negative."""
+    """Return the index before changes of axes or integer type, and of negative counts."""
     while (at := program.definition(atom)) is not None:
         primitive = at.primitive
         if isinstance(primitive, e.Select):
@@ -176,7 +176,7 @@ def _plain(program: Program, atom: Atom) -> Atom:
 
 
 def _written(wording: Wording, at: Equation) -> tuple[str, str, str] | None:
-    """How the array, its index and what is combined are written; None if it is no store here."""
+    """Return the texts of an array, its index and the operand; None if it is no store here."""
     try:
         tree: ast.AST = ast.parse(wording.text(at.span)).body[0]
     except (SyntaxError, ValueError, RecursionError, IndexError):
