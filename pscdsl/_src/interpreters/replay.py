@@ -19,7 +19,7 @@ from pscdsl.typing.dtypes import BOOL, I32, KEY
 
 
 class Environment:
-    """The values that the atoms of a block stand for, on the way through it."""
+    """The values of a block's atoms while it is replayed."""
 
     def __init__(self, here: Builder, params: Sequence[Var], values: Sequence[Value]) -> None:
         self.here = here
@@ -89,14 +89,14 @@ Mask = tuple[bool, ...]
 
 
 def has_tangent(type: ArrayType) -> bool:  # noqa: A002
-    """Whether arrays of a type have tangents; bool, integers and keys do not."""
+    """Return whether arrays of a type have tangents; bool, integers and keys do not."""
     return type.dtype.is_inexact
 
 
 def jvp(
     here: Builder, block: Block, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[list[Value], list[Value | None]]:
-    """The results of a block and their tangents; None stands for zero."""
+    """Return the results of a block and their tangents; None means zero."""
     env = Environment(here, block.params, primals)
     moving = {
         var: tangent
@@ -164,7 +164,7 @@ def jvp_block(
 
 @lru_cache(maxsize=4096)
 def jvp_function(function: Function, active: Mask) -> tuple[Function, Mask]:
-    """The same for a function; it is made once, however often it is called."""
+    """Differentiate a function; the result is cached for further calls."""
     block, active_results = jvp_block(function.facts, function.body, active)
     return derived(function, "jvp", block), active_results
 
@@ -184,9 +184,9 @@ def transpose(
     operands: Sequence[Value | ArrayType],
     cotangents: Sequence[Value | None],
 ) -> list[Value | None]:
-    """The cotangents of a block's linear parameters, which are given by their types.
+    """Return the cotangents of a block's linear parameters, which are given by their types.
 
-    What does not depend on these is computed unchanged.  None stands for zero.
+    Equations that do not depend on these are replayed unchanged. None means zero.
     """
     known = [(v, o) for v, o in zip(block.params, operands, strict=True) if isinstance(o, Value)]
     env = Environment(here, [var for var, _ in known], [value for _, value in known])
@@ -261,16 +261,16 @@ def transpose_block(
 
 @lru_cache(maxsize=4096)
 def transpose_function(function: Function, linear: Mask, given: Mask) -> tuple[Function, Mask]:
-    """The same for a function; it is transposed once, however often it is called."""
+    """Transpose a function; the result is cached for further calls."""
     block, with_cotangents = transpose_block(function.facts, function.body, linear, given)
     return derived(function, "transpose", block), with_cotangents
 
 
-# A program over a batch: what is batched has the batch as its first axis.
+# A program over a batch: batched values have the batch as their first axis.
 
 
 BATCH = "batch"
-"""What the size of the batch is called in functions over one."""
+"""The name of the batch's size in functions over a batch."""
 
 
 def over_batch(type: ArrayType, size: Size) -> ArrayType:  # noqa: A002
@@ -334,7 +334,7 @@ def batch_block(
 def batch_function(
     function: Function, batched: Mask, may_be_empty: bool = False
 ) -> tuple[Function, str, Mask]:
-    """A function over a batch, what the batch's size is called in it, and the batched results."""
+    """Return a function over a batch, its name of the batch's size, and its batched results."""
     called = BATCH
     while called in function.dims:
         called += "_"

@@ -1,7 +1,7 @@
-"""NumPy's broadcasting, for sizes that are symbols: which shapes fit, and values in larger ones.
+"""NumPy's broadcasting with symbolic sizes: joint shapes, and values in larger shapes.
 
-Two sizes fit where the facts prove that they are equal or that one of them is 1.  A Failure says
-what is not proven; its text is that of `ShapesDoNotBroadcast`.
+Two sizes fit if the facts prove that they are equal or that one of them is 1. A Failure names the
+unproven fact; its text is that of `ShapesDoNotBroadcast`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Building the typed program: values that know their program, and the rules by which they meet.
+"""Building the typed program: values that know their program, and the rules of their promotion.
 
-A `Value` is a traced array.  A `Weak` is one whose dtype is still open: what it will be is a
-function of the dtype it meets, so nothing is ever computed in one precision and rounded to
-another.  Python scalars and symbolic sizes are lifted to literals and `size` equations.
+A `Value` is a traced array. A `Weak` is an array whose dtype is still open: it is computed in the
+dtype of the array that it meets, so nothing is ever computed in one precision and rounded to
+another. Python scalars and symbolic sizes are lifted to literals and `size` equations.
 
-All appending happens at `Program.current`, the innermost block under construction; a value of an
-enclosing block that is used there is captured: it becomes a parameter of the block.
+All equations are appended at `Program.current`, the innermost block under construction; a value of
+an enclosing block that is used there is captured: it becomes a parameter of the block.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ MOST_AXES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What building itself needs of the primitives: Python's operators, numbers, shapes.
+    """The primitives that building itself needs: Python's operators, numbers, shapes.
 
-    This room comes before all primitives.  Theirs gives them to the builders, in its `__init__`, so
-    that they are there wherever a primitive is.
+    This room comes before all primitives. The room of primitives gives them to the builders, in its
+    `__init__`, so that they exist wherever a primitive does.
     """
 
     constant: Callable[[Any, DType], Primitive]
@@ -54,7 +54,7 @@ class Basis:
     """Axis i of the operand becomes axis `dims[i]` of the shape."""
     reshape: Callable[[Shape], Primitive]
     sum: Callable[[tuple[int, ...]], Primitive]
-    """Along axes: what a broadcast becomes on the way back."""
+    """Sums along axes: the transpose of a broadcast."""
     convert: Callable[[DType], Primitive]
     seed_key: Callable[[], Primitive]
     """A random key of an integer."""
@@ -74,13 +74,13 @@ class Basis:
 
 
 Site: TypeAlias = tuple[Span, str, str]
-"""Where an array without a dtype gets one: in the source, by which calls, and which of several."""
+"""A place where an array without a dtype gets one: its span, its calls, and its role there."""
 MET: Final = (NOWHERE, "", "")
 """The site of an array without a dtype that has met one of fewer bits than nothing decides."""
 
 
 class Decided(Exception):
-    """What arrays without a dtype have met decides it: the function is elaborated once more."""
+    """A dtype was decided by the arrays that it met: elaborate the function once more."""
 
     def __init__(self, dtypes: Mapping[Site, DType]) -> None:
         super().__init__(dtypes)
@@ -88,11 +88,11 @@ class Decided(Exception):
 
 
 class Program:
-    """What one function under construction shares: facts, the place in the source, warnings.
+    """The common state of one function under construction: facts, the span, warnings.
 
     Arrays without a dtype get one where it has to be known: where a loop carries them, two branches
-    leave them, or a function settles them.  `defaults` gives it, unless an earlier elaboration has
-    seen what the array meets later.  `chosen` notes which variables have such a dtype.
+    leave them, or a function settles them. `defaults` gives it, unless an earlier elaboration has
+    found the dtype that the array meets later. `chosen` records the variables with such a dtype.
     """
 
     def __init__(
@@ -115,29 +115,29 @@ class Program:
         self.revealed: list[RevealedType] = []
         """Lines and types that `reveal_type` was asked for."""
         self.names: dict[Var, str] = {}
-        """What the code called variables first."""
+        """The first name of each variable in the code."""
         self.assigned: dict[object, tuple[object, object]] = {}
-        """Where the code bound names: by target, its source and the last value."""
+        """The names bound in the code: by target, its source and the last value."""
         self.origins: dict[Equation, Origin] = {}
-        """What derivatives and batches were made of, by their first equations."""
+        """The origins of derivatives and batches, by their first equations."""
         self.return_span: Span | None = None
-        """The place of what the function returns."""
+        """The span of the returned value."""
         self.transformed = 0
-        """How many transformed functions have been called so far."""
+        """The number of transformed functions called so far."""
         self.counters: dict[Var, Counter] = {}
-        """The counters of loops that are sizes, by what a body takes for them."""
+        """The counters of loops that are sizes, by the parameters of the loops' bodies."""
         self.every_step: dict[str, tuple[Counter, int]] = {}
         """The counters of loops that no step leaves, and the depths of their bodies, by name."""
         self.loops = 0
-        """How many counters there were."""
+        """The number of counters so far."""
         self.conditions: dict[Var, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
-        """What truth values say of counters: if they hold, and if not."""
+        """The facts about counters that a truth value implies: if it holds, and if not."""
         self.arrays_without_axes: dict[int, object] = {}
         """Variables without axes that may be arrays, which `+=` writes to, by their addresses."""
         self.path = ""
         """The calls of functions that led here, by their places."""
         self.session: object = None
-        """Whatever the front end keeps for this program."""
+        """The front end's state for this program."""
         self.current = Builder(self, None)
 
     def site(self, which: str, span: Span | None = None) -> Site:
@@ -181,9 +181,9 @@ class Program:
                     raise Decided({**self.found, **dict.fromkeys(open_, dtype.real)})
 
     def agree(self, values: Iterable[Value | Weak]) -> None:
-        """See that values of one kind have one precision; Decided if some have another by choice.
+        """Check that values of one kind have one precision; raise Decided if a dtype changes.
 
-        What was not chosen decides, or the widest if all were.
+        A dtype that was not chosen decides, or the widest if all were chosen.
         """
         decided = self._agreeing(values)
         if decided:
@@ -214,9 +214,9 @@ class Program:
         return {}
 
     def met(self, values: Sequence[Value]) -> DType | None:
-        """The dtype in which values meet once dtypes that were chosen are others; None if none.
+        """Return the dtype of values once chosen dtypes have changed; None if none would.
 
-        The elaboration goes on, to see what else is to be decided.
+        The elaboration goes on, to find further decisions.
         """
         decided = self._agreeing(values)
         if not decided:
@@ -261,13 +261,13 @@ class Builder:
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.equations: list[Equation] = []
         self.captured: dict[Var, Var] = {}
-        """Variables of the enclosing block, and the parameters that stand for them here."""
+        """Variables of the enclosing block, and the parameters that capture them here."""
         self.forgotten: set[Atom] = set()
         """The results of equations that were removed."""
 
     @property
     def facts(self) -> Assumptions:
-        """What is known of the sizes."""
+        """Return the known facts about sizes."""
         return self.program.facts
 
     def parameter(self, type: ArrayType, hint: str = "") -> Value:  # noqa: A002
@@ -275,7 +275,7 @@ class Builder:
         return Value(self, Var(type, hint))
 
     def parameter_for(self, value: Value, type: ArrayType | None = None) -> Value:  # noqa: A002
-        """A parameter for a value, or a part of it, whose dtype was chosen where that of it was."""
+        """Make a parameter for a value, or for a part of it, with the sites of its chosen dtype."""
         program = self.program
         return program.mark(self.parameter(type or value.type), program.sites(value))
 
@@ -307,7 +307,7 @@ class Builder:
         return tuple([Value(here, var) for var in outputs])
 
     def atom(self, value: Value) -> Atom:
-        """How a value is named in this block, captured from outside if need be."""
+        """Return a value's atom in this block, captured from outside if necessary."""
         owner, atom = value.builder, value.atom
         if owner is self or isinstance(atom, Literal):
             return atom
@@ -326,7 +326,7 @@ class Builder:
     def finish(
         self, params: Sequence[Value], results: Sequence[Value]
     ) -> tuple[Block, tuple[Value, ...]]:
-        """The block, its captured variables first among the params, and what was captured."""
+        """Return the block, whose first parameters are its captures, and the captured values."""
         atoms = tuple(self.atom(v) for v in results)
         own = tuple(v.atom for v in params)
         block = Block((*self.captured.values(), *own), tuple(self.equations), atoms)  # type: ignore[arg-type]
@@ -404,7 +404,7 @@ def _inherit(
     operands: Sequence[Atom],
     results: Sequence[Var],
 ) -> None:
-    """Note that results have the dtype of operands at whose sites it was chosen."""
+    """Record that results have the dtype of operands, with the sites at which it was chosen."""
     if primitive.__class__ is Builder.basis.convert:
         return  # a cast says itself what it gives
     blocks = primitive.blocks()
@@ -510,7 +510,7 @@ class Value(Operators):
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """Return the number of axes."""
         return len(self.atom.type.shape)
 
     def __repr__(self) -> str:
@@ -518,10 +518,10 @@ class Value(Operators):
 
 
 class Weak(Operators):
-    """An array whose dtype is decided by what it meets; `at` builds it in a dtype, once each."""
+    """An array whose dtype its context decides; `at` builds it once for each dtype."""
 
     made_of_sizes = False
-    """Whether it is a number that Python makes of sizes."""
+    """Whether it is a number that Python computes from sizes."""
     __slots__ = ("_at", "_built", "_open", "_scalar", "_whole", "builder", "kind", "shape")
 
     def __init__(
@@ -545,7 +545,7 @@ class Weak(Operators):
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """Return the number of axes."""
         return len(self.shape)
 
     @property
@@ -577,7 +577,7 @@ class Weak(Operators):
         return found
 
     def _natural(self, dtype: DType) -> DType:
-        """In what it is computed on its way to a dtype of a higher kind: as NumPy counts."""
+        """Return the dtype in which NumPy computes it before conversion to a higher kind."""
         if self.kind is dtype.kind:
             return dtype
         if self.kind is Kind.INT:
@@ -618,13 +618,14 @@ class PythonNumber(Weak):
         self.is_array = is_array
         """Whether NumPy has made a scalar of it, which has attributes."""
         self.adapts = adapts
-        """Whether it meets narrow integers; one that is made of arguments may not fit them."""
+        """Whether it adapts to narrow integers; a number computed from arguments may not fit
+        them."""
         super().__init__(
             value.builder, value.dtype.kind, (), self._converted, scalar=True, dtype=value.dtype
         )
 
     def description(self) -> str:
-        """What messages call it."""
+        """Return its description for messages."""
         kind = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
         if self.is_array:
             return str(self.type)
@@ -674,14 +675,14 @@ def note_array(array: Value | Weak) -> Value | Weak:
 
 
 def may_be_array(value: Any) -> bool:
-    """Whether a value without axes and without a place may be an array, and no scalar."""
+    """Return whether a value without axes may be an array rather than a scalar."""
     if not isinstance(value, (Value, Weak)) or value.ndim:
         return False
     return id(_identity(value)) in value.builder.program.arrays_without_axes
 
 
 def reachable(value: Value, here: Builder) -> bool:
-    """Whether a value can be used in a block: it is of that block, or of one around it."""
+    """Return whether a block can use a value: it belongs to that block, or to an enclosing one."""
     block: Builder | None = here
     while block is not None and block.depth >= value.builder.depth:
         if block is value.builder:
@@ -701,13 +702,12 @@ def builder_of(operands: Sequence[object]) -> Builder:
 def promote(
     *operands: Operand, weak_ok: bool = False, raising: bool = False, widening: bool = False
 ) -> tuple[Value, ...] | None:
-    """The operands as values of one dtype.
+    """Return the operands as values of one dtype.
 
-    Arrays must agree; weak operands take the arrays' dtype.  If all are weak the result is None
-    with `weak_ok`, else they meet at the default dtype of the highest kind.  With `raising`, a
-    number of a higher kind raises the arrays' dtype, as it does in NumPy's ufuncs.  With
-    `widening`, arrays may also have the dtype of one of them if NumPy promotes them to it, and
-    floats raise integers to f64.
+    Arrays must agree; weak operands take the arrays' dtype. If all are weak the result is None with
+    `weak_ok`, else they meet at the default dtype of the highest kind. With `raising`, a number of
+    a higher kind raises the arrays' dtype, as in NumPy's ufuncs. With `widening`, arrays may also
+    have the dtype of one of them if NumPy promotes them to it, and floats raise integers to f64.
     """
     here = builder_of(operands)
     strong: Value | None = None
@@ -742,9 +742,9 @@ def promote(
 
 
 def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
-    """The dtype of one array in which the others say the same; a Failure if there is none.
+    """Return the dtype of one array that the others fit; raise a Failure if there is none.
 
-    Integers whose dtype was chosen take that of floats, as those without a dtype do.
+    Integers with a chosen dtype take that of floats, as those without a dtype do.
     """
     arrays = [each for each in operands if isinstance(each, Value)]
     program = here.program
@@ -762,7 +762,7 @@ def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
 
 
 def _promoted(arrays: Sequence[Value], chosen: Sequence[bool]) -> DType | None:
-    """The dtype of one array to which the others are promoted; None if there is none."""
+    """Return the dtype of one array to which the others are promoted; None if there is none."""
     for wide in arrays:
         if all(
             widens(each.dtype, wide.dtype)
@@ -782,7 +782,7 @@ def _differ(here: Builder, values: Sequence[object], left: Value, right: Value) 
 
 
 def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | None:
-    """What NumPy makes of integers or truth values, and Python's floats or complex numbers."""
+    """Return NumPy's dtype of integers or truth values with Python's floats or complex numbers."""
     kind = Kind.BOOL
     for each in operands:
         if isinstance(each, Value):
@@ -794,9 +794,9 @@ def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | N
 
 
 def _raised(here: Builder, dtype: DType, operands: Sequence[Value | Weak | int | float]) -> DType:
-    """What NumPy makes of arrays that meet a number of a higher kind, if it can hold both.
+    """Return NumPy's dtype of arrays with a number of a higher kind, if it can hold both.
 
-    Truth values become integers, and floats the complex numbers whose parts they are.
+    Truth values become integers, and floats become complex numbers of the same precision.
     """
     if not dtype.is_float and all(isinstance(each, Value) for each in operands):
         return dtype
@@ -846,14 +846,14 @@ def _elementwise_weak(
 
 
 def are_numbers(operands: Sequence[Weak]) -> bool:
-    """Whether all are numbers, one of them Python's and known when the program runs."""
+    """Return whether all are numbers, one of them a Python number known only at run time."""
     return any(isinstance(x, PythonNumber) for x in operands) and not any(x.shape for x in operands)
 
 
 def meeting(operands: Sequence[Weak]) -> DType:
-    """The dtype at which weak operands meet where nothing decides.
+    """Return the dtype at which weak operands meet if no array decides.
 
-    Integers of which only the program knows the value are not made narrower.
+    Integers whose values are known only at run time are not made narrower.
     """
     kind = max(each.kind for each in operands)
     if any(isinstance(each, PythonNumber) for each in operands):

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.program import Atom, Block, Equation, Function
 
 
-# What a translation rule may emit: the `hlo` that `Primitive.lower` and user primitives get.
+# The operations that a translation rule may emit: the `hlo` that `Primitive.lower` and user
+# primitives get.
 #
-# Implemented by `Emitter` of `xla`; rules see only this, so that none depends on jaxlib. A value of
+# `Emitter` of `xla` implements it; rules see only this, so that none depends on jaxlib. A value of
 # the module being emitted is opaque (`H`); its type is a tensor type of numbers.
 
 
@@ -37,14 +38,14 @@ H: TypeAlias = Any
 
 
 class Effort(NamedTuple):
-    """What is computed for each element."""
+    """The work for each element."""
 
     total: int
     """About how many operations."""
     depth: int
-    """How many of them wait for one another."""
+    """The length of the longest chain of dependent operations."""
     size: float
-    """How large the result is at most, where that is seen."""
+    """An upper bound of the result's absolute value, if it is known."""
 
 
 class Hlo(Protocol):
@@ -52,15 +53,15 @@ class Hlo(Protocol):
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The numbers that names of sizes stand for in this module."""
+        """Return the numbers of the named sizes in this module."""
         ...
 
     def size(self, size: Size) -> int:
-        """The number that a size stands for in this module."""
+        """Return the number of a size in this module."""
         ...
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """The numbers that a shape stands for."""
+        """Return the numbers of a shape."""
         ...
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
@@ -91,15 +92,15 @@ class Hlo(Protocol):
         ...
 
     def i64_array(self, values: Sequence[int]) -> Any:
-        """An attribute such as `array<i64: 0, 1>`."""
+        """Return an attribute such as `array<i64: 0, 1>`."""
         ...
 
     def bool_array(self, values: Sequence[bool]) -> Any:
-        """An attribute such as `array<i1: true>`."""
+        """Return an attribute such as `array<i1: true>`."""
         ...
 
     def i64_elements(self, values: Any) -> Any:
-        """An attribute such as `dense<[[0, 1]]> : tensor<1x2xi64>`, from nested sequences."""
+        """Return an attribute like `dense<[[0, 1]]> : tensor<1x2xi64>`, from nested sequences."""
         ...
 
     def parse_attribute(self, text: str) -> Any:
@@ -119,7 +120,7 @@ class Hlo(Protocol):
         ...
 
     def reshape(self, x: H, to: ArrayType) -> H:
-        """The same elements in another shape."""
+        """Reshape an array."""
         ...
 
     def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
@@ -141,7 +142,7 @@ class Hlo(Protocol):
         ...
 
     def convert(self, x: H, to: ArrayType) -> H:
-        """The same array in another dtype; itself if it has it."""
+        """Convert an array to another dtype; return it unchanged if it has the dtype."""
         ...
 
     def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H:
@@ -153,11 +154,11 @@ class Hlo(Protocol):
         ...
 
     def binary(self, name: str, x: H, y: H) -> H:
-        """An operation whose result has the type of its operands."""
+        """Emit an operation whose result has the type of its operands."""
         ...
 
     def unary(self, name: str, x: H) -> H:
-        """An operation whose result has the type of its operand."""
+        """Emit an operation whose result has the type of its operand."""
         ...
 
     def reduce(
@@ -235,16 +236,16 @@ class Hlo(Protocol):
 
 
 class TargetHlo(Hlo, Protocol):
-    """What translations of a target may ask as well: where they emit, and what was emitted."""
+    """The further operations for translations of a target: context and emitted values."""
 
     @property
     def in_loop(self) -> bool:
-        """Whether this is done in every step of a loop."""
+        """Return whether this is done in every step of a loop."""
         ...
 
     @property
     def nested(self) -> bool:
-        """Whether this is done in a loop or a branch: XLA leaves some operations there slow."""
+        """Return whether this is in a loop or a branch, where XLA leaves some operations slow."""
         ...
 
     def known(self, x: H) -> int | None:
@@ -252,26 +253,26 @@ class TargetHlo(Hlo, Protocol):
         ...
 
     def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
-        """Whether y is computed by a few operations from x at places that it does not stand for.
+        """Return whether a few operations compute y from elements of x at other places.
 
-        Those that it stands for begin at `starts`.
+        The elements at y's own places begin at `starts`.
         """
         ...
 
     def everywhere(self, x: H) -> int | float | None:
-        """The real number that a constant is everywhere; None of what is not such a constant."""
+        """Return the real number that fills a constant; None if x is not such a constant."""
         ...
 
     def bounds(self, x: H) -> tuple[float, float]:
-        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
+        """Return known bounds of the elements that are not NaN; they may be infinite."""
         ...
 
     def tell_bounds(self, x: H, low: float, high: float) -> None:
-        """Let `bounds` know what nobody sees from the operations that compute a value."""
+        """Tell `bounds` what it cannot infer from the operations that compute a value."""
         ...
 
     def flushed(self, x: H) -> bool:
-        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
+        """Return whether x certainly has no subnormal numbers, as a result of arithmetic."""
         ...
 
     def effort(self, x: H, enough: int) -> int:
@@ -279,11 +280,11 @@ class TargetHlo(Hlo, Protocol):
         ...
 
     def is_stored(self, x: H) -> bool:
-        """Whether elements are in memory, and not computed where they are read."""
+        """Return whether elements are in memory, and not computed where they are read."""
         ...
 
     def kept_apart(self, x: H) -> H:
-        """The same real numbers, not fused into what repeats them."""
+        """Return the same real numbers in a form that is not fused into repeated readers."""
         ...
 
     def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
@@ -291,7 +292,7 @@ class TargetHlo(Hlo, Protocol):
         ...
 
 
-# What a primitive is asked.
+# The interface of a primitive.
 
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -299,14 +300,14 @@ Types: TypeAlias = tuple[ArrayType, ...]
 
 
 class Evaluation(Protocol):
-    """What a NumPy meaning may ask of the program around it."""
+    """The context of a NumPy meaning in its program."""
 
     def size(self, size: Size) -> int:
-        """The number a size stands for."""
+        """Return the number of a size."""
         ...
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """The numbers a shape stands for."""
+        """Return the numbers of a shape."""
         ...
 
     def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
@@ -361,9 +362,9 @@ class Primitive:
         raise NotImplementedError
 
     def expansion(self, inputs: Types) -> Block | None:
-        """The same as a program of other primitives, of operands of these types; sizes are numbers.
+        """Return the primitive as a program of others for these operands; sizes are numbers.
 
-        None of a primitive that has a translation of its own.
+        Return None if the primitive has its own translation.
         """
         return None
 
@@ -381,10 +382,10 @@ class Primitive:
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-        """The results and their tangents; None stands for a zero tangent.
+        """Return the results and their tangents; None means a zero tangent.
 
-        Primitives that hold programs have a rule of their own here, and those whose results are
-        computed in another way where tangents are wanted too; all others have `jvp`.
+        Primitives that hold programs override this, and those whose results are computed in another
+        way if tangents are wanted too; all others have `jvp`.
         """
         outputs = self.bind(*primals)
         return outputs, self.jvp(outputs, primals, tangents)
@@ -395,17 +396,17 @@ class Primitive:
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        """The tangents of the results, linear in those of the operands; None stands for zero.
+        """Return the tangents of the results, linear in those of the operands; None means zero.
 
-        A tangent has the type of its primal; at least one is given.  What has no tangents (bool,
-        integers, keys) has None.
+        A tangent has the type of its primal; at least one is given. An operand without tangents
+        (bool, integer, key) has None.
         """
         raise Failure(NoRule(primitive=self.label, rule="a derivative"))
 
     def whole_tangents(self, block: Block, equation: Equation) -> Mapping[Equation, WholeTangent]:
-        """Tangents that later equations of a block have as a whole, where one of this is moving.
+        """Return tangents that later equations of a block have as a whole if one of this is active.
 
-        They are right where the chain rule is not, which goes through the results of this one.
+        They are correct where the chain rule through the results of this equation is not.
         """
         return {}
 
@@ -419,32 +420,33 @@ class Primitive:
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        """Cotangents of the operands in which it is linear, which are given by their types.
+        """Return cotangents of the operands in which it is linear, which are given by their types.
 
-        At least one cotangent of a result is given; None stands for zero, and for the cotangents
-        of the other operands.
+        At least one cotangent of a result is given; None means zero, and also takes the place of
+        the cotangents of the other operands.
         """
         raise Failure(NoRule(primitive=self.label, rule="a transpose"))
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        """The same over a batch of operands: the results, and which of them are batched.
+        """Return the results over a batch of operands, and which of them are batched.
 
-        What is batched has the batch as its first axis, of this size; at least one operand is.
+        A batched value has the batch as its first axis, of this size; at least one operand is
+        batched.
         """
         raise Failure(NoRule(primitive=self.label, rule="a batching rule"))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
-        """How many floating-point operations it takes."""
+        """Return the number of its floating-point operations."""
         raise Failure(NoRule(primitive=self.label, rule="a cost"))
 
     @property
     def is_cheap(self) -> bool:
-        """Whether it is better computed again on the way back than saved for it."""
+        """Return whether the backward pass should compute it again instead of saving it."""
         return self._cheap
 
-    # What it is made of.
+    # The parts of a primitive.
 
     @property
     def label(self) -> str:
@@ -456,7 +458,7 @@ class Primitive:
         return ()
 
     def substitute(self, env: Mapping[str, Size]) -> Self:
-        """The same primitive with sizes in place of names in its parameters."""
+        """Return the primitive with sizes substituted for names in its parameters."""
         changed = {}
         for name in _field_names(self.__class__):
             old = getattr(self, name)

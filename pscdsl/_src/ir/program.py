@@ -45,7 +45,7 @@ class Var:
         self.hint: Final = hint
         """The user's name for it, if there is one; for display only."""
         self.origin: Final = origin
-        """Where its type is declared, if it is a parameter."""
+        """The declaration of its type, if it is a parameter."""
 
     def __repr__(self) -> str:
         return f"{self.hint or 'v'}:{self.type}"
@@ -109,15 +109,15 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
-    """What some equations in a row are a derivative or a batch of, as the source has it.
+    """The source form of some consecutive equations, which are a derivative or a batch of it.
 
-    A derivative computes again, a batch computes what it then drops: which random key is used how
-    often is said by the source alone, and warnings are about it alone.  None as the block: it was
-    all computed before.
+    A derivative computes again, and a batch computes values that it then drops: only the source
+    tells how often each random key is used, and warnings are about the source. The block is None if
+    everything was computed before.
     """
 
     count: int
-    """How many equations there are."""
+    """The number of equations."""
     block: Block | None
     inputs: tuple[Atom, ...] = ()
     outputs: tuple[Atom, ...] = ()
@@ -125,7 +125,7 @@ class Origin:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Function:
-    """A named program; `dims` are its size parameters, `facts` what a caller must establish."""
+    """A named program; `dims` are its size parameters, `facts` the caller's obligations."""
 
     name: str
     dims: tuple[str, ...]
@@ -141,7 +141,8 @@ class Function:
     shown: ClassVar[Callable[[Function], str]]
     """Its text; the room `analysis`, which knows the primitives, sets it."""
     fast_math: bool = False
-    """Whether XLA may compute it by the laws of real numbers; of those that it calls it decides."""
+    """Whether XLA may compute it by the laws of real numbers; it also decides this for its
+    callees."""
 
     def __repr__(self) -> str:
         return str(self)  # what prompts and notebooks show
@@ -199,12 +200,12 @@ def functions_in(primitive: Primitive) -> Iterator[Function]:
 
 
 def is_plain(primitive: Primitive) -> bool:
-    """Whether primitives of this class never hold programs; most do not, and this is fast."""
+    """Return whether primitives of this class never hold programs: a fast test of most."""
     return type(primitive).blocks is Primitive.blocks
 
 
 def holds_programs(primitive: Primitive) -> bool:
-    """Whether blocks or functions are among the fields of a primitive."""
+    """Return whether blocks or functions are among the fields of a primitive."""
     return any(isinstance(part, Block | Function) for part in _parts(primitive))
 
 
@@ -272,7 +273,7 @@ _LARGEST = {
     dtypes.F32: 3.4028235677e38,
     dtypes.C64: 3.4028235677e38,
 }
-"""What is larger would be rounded to infinity."""
+"""The largest numbers that are not rounded to infinity."""
 
 
 def fit(value: Scalar, dtype: DType) -> Scalar:
@@ -333,11 +334,11 @@ class Evaluator:
         self._literals: dict[Literal, NDArray] = {}
 
     def size(self, size: Size) -> int:
-        """The number a size stands for."""
+        """Return the number of a size."""
         return size if isinstance(size, int) else dims.evaluate(size, self.sizes)
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """The numbers a shape stands for."""
+        """Return the numbers of a shape."""
         return tuple([self.size(size) for size in shape])
 
     def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:

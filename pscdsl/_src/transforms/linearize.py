@@ -37,12 +37,12 @@ class Linear:
 
     @property
     def inputs(self) -> tuple[ArrayType, ...]:
-        """The types of what it takes."""
+        """Return the types of its parameters."""
         return self.block.in_types[len(self.saved) :]
 
     @property
     def outputs(self) -> tuple[ArrayType, ...]:
-        """The types of what it returns."""
+        """Return the types of its results."""
         return self.block.out_types
 
     def forward(self, here: Builder, tangents: Sequence[Value]) -> list[Value]:
