@@ -52,11 +52,11 @@ from pscdsl.typing.signatures import (
 
 
 class NotWritable(Exception):
-    """A value that has no form as data; says what it is."""
+    """A value that has no form as data; the message describes it."""
 
 
 def encoded(value: object) -> Any:
-    """A value as JSON; `NotWritable` if it is none that can be written down."""
+    """Return a value as JSON; raise `NotWritable` if it cannot be stored."""
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float:
@@ -77,7 +77,7 @@ def _class_of(value: object) -> type[Any]:
 
 
 def decoded(form: Any) -> object:
-    """The value that `encoded` wrote; a ValueError, KeyError or TypeError if it is none."""
+    """Return the value that `encoded` wrote; raise ValueError, KeyError or TypeError for others."""
     if form is None or isinstance(form, bool | int | str):
         return form
     ((kind, content),) = cast("dict[str, Any]", form).items()
@@ -251,7 +251,7 @@ _SPECS: dict[str, Callable[[Json], Spec]] = {
 
 
 def type_form(tree: Type) -> Json:
-    """A type as JSON; `NotWritable` if a static value in it is none that can be written."""
+    """Return a type as JSON; raise `NotWritable` if a static value in it cannot be stored."""
     if isinstance(tree, ArrayType):
         return array_form(tree)
     if isinstance(tree, TupleType | VectorType):
@@ -313,7 +313,7 @@ def _dict_of(form: Json) -> DictType:
 
 
 def choice_form(choice: Choice) -> Json:
-    """A choice as JSON; `NotWritable` if a static value is none that can be written."""
+    """Return a choice as JSON; raise `NotWritable` if a static value cannot be stored."""
     return {
         "dtypes": [[name, each.name] for name, each in choice.dtypes],
         "ranks": [list(each) for each in choice.ranks],

@@ -1,4 +1,4 @@
-"""Candidates: a type for each parameter of a function, and the order in which these are tried."""
+"""Candidates: a type for each parameter of a function, in the order of the trials."""
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
@@ -66,7 +66,7 @@ def owner(size: str) -> str:
 
 
 def map_arrays(spec: Spec, change: Callable[[ArraySpec], ArraySpec]) -> Spec:
-    """The same type with other arrays; records are left as they are declared."""
+    """Return a type with its arrays replaced; declared records stay as they are."""
     if isinstance(spec, ArraySpec):
         return change(spec)
     if isinstance(spec, TupleSpec):
@@ -83,9 +83,9 @@ class Candidate:
     specs: tuple[tuple[str, Spec], ...]
     facts: tuple[Fact, ...] = ()
     positions: tuple[int, ...] = ()
-    """Which of its alternatives each parameter has."""
+    """The index of the alternative for each parameter."""
     cost: int = field(default=0, compare=False)
-    """How much more it asks for than the first guess, and how far it is from the evidence."""
+    """A measure of the demands beyond the first guess, and of the distance from the evidence."""
     stored: frozenset[str] = frozenset()
     """The parameters that are stored into."""
 
@@ -170,7 +170,7 @@ class Candidate:
 
 
 def _is_weaker(fact: Fact, bound: tuple[str, int] | None) -> bool:
-    """Whether a fact is a lower bound of the same name that is not above another."""
+    """Return whether a fact is a lower bound of the bounded name that is not above the bound."""
     own = fact.explicit_lower_bound()
     return own is not None and bound is not None and own[0] == bound[0] and own[1] <= bound[1]
 
@@ -215,7 +215,7 @@ def _factor(factor: Factor) -> Size:
 
 
 def _plain(size: Size) -> bool:
-    """Whether a size may stand in an annotation: not negative, sums and products of names."""
+    """Return whether an annotation may have a size: not negative, sums and products of names."""
     if isinstance(size, int):
         return size >= 1
     terms = as_terms(size)
@@ -224,7 +224,7 @@ def _plain(size: Size) -> bool:
 
 
 def generalised(size: Size, value: int, name: str) -> Size:
-    """A size with a name in place of a number: the size itself, or what it is divided by."""
+    """Return a size with a name in place of a number: of the size itself, or of its divisor."""
     if isinstance(size, int):
         return variable(name) if size == value else size
     total: Size = 0
@@ -256,10 +256,10 @@ def with_coefficient(size: Size, value: int, name: Size) -> Size:
     return total
 
 
-# What a parameter may be, in the order in which it is tried: all evidence taken together.
+# The possible types of a parameter in the order of trials, from all evidence together.
 
 
-# What annotations and docstrings say of parameters, in the ways that are usual for NumPy code.
+# Annotations and docstrings of parameters, in the usual forms of NumPy code.
 
 
 HintKind: TypeAlias = Literal[
@@ -272,7 +272,7 @@ MAX_TEXT = 20_000
 
 @dataclass(frozen=True)
 class Hint:
-    """What a text says of one parameter."""
+    """The evidence from a text about one parameter."""
 
     kind: HintKind = ""
     dims: tuple[str, ...] | None = None
@@ -322,7 +322,7 @@ def docstring_hints(text: str) -> dict[str, Hint]:
 
 
 def hint(text: str) -> Hint:
-    """What a description of a type says."""
+    """Return the evidence from a description of a type."""
     choices = _CHOICES.search(text)
     strings = tuple(_STRING.findall(choices[1])) if choices else ()
     lowered = text.lower()
@@ -372,7 +372,7 @@ _ANNOTATIONS: dict[str, HintKind] = {
 
 
 def annotation_hint(node: ast.expr | None) -> Hint:
-    """What an annotation that is none of ours says."""
+    """Return the evidence from an annotation that is none of ours."""
     kinds = list(_kinds(node))
     named: list[HintKind] = [kind for kind in kinds if kind != "none"]
     if not named:
@@ -432,7 +432,7 @@ class Alternative:
 
 
 class AnyFunction:
-    """Stands for a function that is given as an argument: its result is like its argument."""
+    """A function that is given as an argument, whose result resembles its argument."""
 
     name = "function"
 
@@ -454,9 +454,9 @@ def alternatives(
     position: int = 0,
     passed: Sequence[Any] = (),
 ) -> tuple[Alternative, ...]:
-    """What a parameter may be, the likeliest first; never empty; `position` is its place.
+    """Return the possible types of a parameter, at least one, the most likely first.
 
-    It is what fits the arguments that are `passed` for it, if anything does.
+    They fit the arguments that are `passed` for it, if any type does. `position` is its index.
     """
     values = [each for each in map(as_array, passed) if each is not UNKNOWN]
     found = [*_alternatives(name, usage, hint, default, position, values)]
@@ -519,14 +519,14 @@ def _alternatives(
 
 
 def literal_length(default: Any) -> int:
-    """How many items a default has that is a tuple; 0 for anything else."""
+    """Return the number of items of a default that is a tuple; 0 for anything else."""
     return len(default) if is_tuple(default) else 0
 
 
 def _static(
     usage: Usage, hint: Hint, default: Any, position: int, passed: Sequence[Any]
 ) -> Iterator[Alternative]:
-    """Values known while checking: the default, what is compared with, or a small number."""
+    """Yield values known while checking: the default, compared values, or a small number."""
     given = [value for value in passed if isinstance(value, str)]
     integers = [value for value in passed if type(value) is int][:MAX_VALUES]
     strings = list(dict.fromkeys([*given, *usage.strings, *hint.strings]))
@@ -540,7 +540,8 @@ def _static(
         samples = dict.fromkeys((default, *integers, 0, 1, 2, 3, 4))
         yield Alternative("static", StaticSpec("int", tuple(samples)), 0)
     elif default is None or default is NO_DEFAULT:
-        # Parameters differ, also from what the function says, so that results tell them apart.
+        # Parameters get different values, also different from the function's numbers, so that
+        # results tell them apart.
         first = 2 + position % 3
         while first in usage.numbers:
             first += 3
@@ -588,7 +589,7 @@ def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alter
 
 
 def _is_weight(name: str) -> bool:
-    """Whether a name is one of several matrices of weights: `w1`, `wq`."""
+    """Return whether a name belongs to one of several matrices of weights: `w1`, `wq`."""
     return len(name) == 2 and name[0] == "w"
 
 

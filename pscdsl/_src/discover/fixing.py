@@ -1,8 +1,8 @@
-"""What is found, written into the files: decorators, annotations, preconditions, imports.
+"""Writing discovered signatures into files: decorators, annotations, preconditions, imports.
 
-A function is written only if the file with it is checked and bears it out: what is found alone may
-not hold beside others, since a function that a kernel calls is another thing once it is a kernel.
-All else in a file stays as it is, letter by letter.
+A function is written only if a check of the file with it succeeds: signatures that hold separately
+may fail together, since a function that a kernel calls behaves differently once it is a kernel.
+Everything else in a file stays unchanged, letter by letter.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from pscdsl.typing.diagnostics import Failure, Severity, Span
 
 TOO_MANY = "may be used in more files than are looked at"
 MAX_ATTEMPTS = 20
-"""How often the files are checked, with fewer functions each time."""
+"""The most checks of the files, with fewer functions each time."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """What came out."""
+    """The result of writing."""
 
     contents: Mapping[str, bytes]
     """The files that changed, by real path."""
@@ -117,7 +117,7 @@ def _wrong(result: CheckResult, verdicts: Sequence[Verdict]) -> set[str]:
 
 
 def _no_worse(before: CheckResult, after: CheckResult) -> bool:
-    """Whether there is no more that is wrong than there was."""
+    """Return whether there are no new errors."""
     return _errors(after) <= _errors(before)
 
 
@@ -151,7 +151,7 @@ def _without_misused(
 def _misuse(
     files: Files, every: Sequence[str], path: str, verdict: Verdict, kernels: set[tuple[str, int]]
 ) -> Left | None:
-    """A use of a function that its definition may not take; None if there is none."""
+    """Return a use that the function's definition may refuse; None if there is none."""
     for call in verdict.violated:
         return Left(verdict, call.path, call.line, "calls it in a way that the definition refuses")
     for source, use in _uses(files, every, path, verdict.name.rpartition(".")[2]):
@@ -170,7 +170,7 @@ def _misuse(
 
 
 def _uses(files: Files, every: Sequence[str], path: str, name: str) -> Iterator[tuple[Source, Use]]:
-    """Where the files of a project name a function of one of them."""
+    """Yield the places at which the files of a project name a function of one of them."""
     stem = os.path.splitext(os.path.basename(path))[0]
     for other in every:
         if name not in files.searched(other):
@@ -184,7 +184,7 @@ def _uses(files: Files, every: Sequence[str], path: str, name: str) -> Iterator[
 
 
 def _is_unused(files: Files, every: Sequence[str], use: Use) -> bool:
-    """Whether a use stands in a function that takes arguments and that nothing calls."""
+    """Return whether a use is in a function with required arguments and without callers."""
     function = use.around[0]
     required = len(function.args.posonlyargs) + len(function.args.args)
     if required <= len(function.args.defaults) or function.name.startswith("test") or use.method:
@@ -194,7 +194,7 @@ def _is_unused(files: Files, every: Sequence[str], use: Use) -> bool:
 
 
 def _can_be_written(source: Source, verdict: Verdict) -> bool:
-    """Whether a function stands in no other, without decorators, its body on lines of its own."""
+    """Return whether a function is outermost, without decorators, its body on separate lines."""
     if verdict.status != "psc" or verdict.written is None:
         return False
     node = _function(source, verdict)
@@ -274,7 +274,7 @@ def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement
 
 
 def _margin(source: Source, node: ast.stmt) -> str:
-    """What stands before a statement on its line."""
+    """Return the text before a statement on its line."""
     line = source.lines[node.lineno - 1]
     return line[: len(line) - len(line.lstrip())]
 
@@ -289,7 +289,7 @@ def _range(text: Text, span: Span) -> tuple[int, int]:
 
 
 def _head(source: Source, node: FunctionStatement) -> tuple[tuple[int, int], int]:
-    """Where the parameters of a function end, and the line of the colon behind them."""
+    """Return the end of a function's parameters, and the line of the colon after them."""
     text = Text(source.text)
     rest = source.text[text.offset(node.lineno, 1) :]
     depth, end = 0, (node.lineno, 1)

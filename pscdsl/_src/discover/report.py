@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # A candidate as text: the decorated definition that can be put in place of the function's own.
 
 
-# Names for the sizes of a signature: what the code or its docstring calls them, or letters.
+# Names for the sizes of a signature: those in the code or its docstring, or letters.
 
 
 LETTERS = "n m k d p q r s t u v w h l".split()
@@ -69,7 +69,7 @@ def named(
 
 
 def _spoken(size: str, usages: Mapping[str, Usage], hints: Mapping[str, Hint]) -> Iterator[str]:
-    """What code and docstring call a size."""
+    """Yield the names of a size in code and docstring."""
     parameter, axis = owner(size), size.removeprefix(owner(size)).strip("_")
     if not axis.isdigit() or parameter not in usages:
         return
@@ -98,7 +98,7 @@ class Written:
     """A signature as it is written in the source."""
 
     imports: tuple[str, ...]
-    """The statements that bind what the definition uses and the module does not have."""
+    """The imports that the definition needs and the module lacks."""
     header: str
     """The decorator and the `def`."""
     preconditions: tuple[str, ...]
@@ -148,7 +148,7 @@ def written(
 
 
 def _option(writes: tuple[str, ...]) -> str:
-    """The option of the decorator that declares what is written."""
+    """Return the option of the decorator that declares writes."""
     if not writes:
         return ""
     names = ", ".join(f'"{name}"' for name in writes)
@@ -156,7 +156,7 @@ def _option(writes: tuple[str, ...]) -> str:
 
 
 class _Spelling:
-    """How types are written where some names are taken."""
+    """Spells types in a module where some names are taken."""
 
     def __init__(self, bound: Set[str]) -> None:
         self.bound = bound
@@ -254,7 +254,7 @@ def _preconditions(candidate: Candidate) -> Iterator[str]:
 # The report of a discovery: definitions to take over and obstacles, as text or JSON.
 
 
-# What every format of a discovery needs: which verdicts to show, and how many there are.
+# Common parts of all formats of a discovery: the shown verdicts, and their counts.
 
 
 STATUSES = ("psc", "helper", "obstacle", "unknown")
@@ -272,13 +272,13 @@ def selected(found: Discovery, select: str) -> list[Verdict]:
 
 
 def counts(found: Discovery) -> dict[str, int]:
-    """How many functions there are of each status."""
+    """Count the functions of each status."""
     statuses = Counter[str](verdict.status for verdict in found.verdicts)
     return {status: statuses[status] for status in STATUSES}
 
 
 def first_obstacles(found: Discovery) -> dict[str, int]:
-    """How many functions each code stops first, the most frequent in front."""
+    """Count the functions that each code stops first, the most frequent code first."""
     codes = Counter(
         verdict.findings[0].code
         for verdict in found.verdicts

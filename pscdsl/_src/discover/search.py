@@ -70,14 +70,14 @@ MAX_STEPS = 10_000
 MAX_CHOICES = 128
 """Choices of dtypes, ranks and static values that a signature is verified with."""
 MAX_SECONDS = 5.0
-"""Of the trials of one function."""
+"""The most seconds for the trials of one function."""
 NUMBERS = (0, 1, 2, 3, 4)
-"""What `psc.Static[int]` is tried with."""
+"""The values that are tried for `psc.Static[int]`."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a trial: a program, or why there is none."""
+    """The result of a trial: a program, or the reasons why there is none."""
 
     program: Function | None
     findings: tuple[Diagnostic, ...]
@@ -118,7 +118,7 @@ class Trials:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no more work is to be done for this function."""
+        """Return whether the work for this function has to end."""
         return self.work > MAX_WORK or time.thread_time() > self.deadline
 
     def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
@@ -164,7 +164,7 @@ class Trials:
             self._count(definition, before)
 
     def accepts(self, candidate: Candidate, result: Spec | None = None) -> bool:
-        """Whether every choice of a candidate is a program, or excluded by a precondition."""
+        """Return whether every choice of a candidate is a program or excluded by preconditions."""
         definition = self.definition(candidate, result)
         if definition not in self._accepted:
             accepted = self._accepts(candidate, definition, result)
@@ -265,7 +265,7 @@ def _apart(candidate: Candidate) -> Iterator[Candidate]:
 
 
 def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
-    """Whether a static parameter takes every value of its type that its preconditions admit."""
+    """Return whether a static parameter takes every value that its preconditions admit."""
     samples = {StaticType(each) for each in spec.samples or ()}
     if spec.kind == "bool":
         return samples >= {StaticType(False), StaticType(True)}
@@ -311,25 +311,25 @@ def first_choice(signature: Signature, rank: int = 1) -> Choice:
     )
 
 
-# Obstacles: which findings hold whatever the signature is, and which of them is told first.
+# Obstacles: findings that hold for every signature, and the one that is reported first.
 
 
 _LANGUAGE = frozenset(f"PSC{number}" for number in (100, 101, 102, 106, 107))
 
 
 class Firmness(IntEnum):
-    """How much a finding depends on the guess of a signature."""
+    """The dependence of a finding on the guessed signature."""
 
     GUESS = 0
     """Another signature may be free of it."""
     UNSEEN = 1
-    """What is behind it cannot be seen, whatever the signature."""
+    """The code behind it cannot be seen, for any signature."""
     FIRM = 2
     """It stands in the way of every signature."""
 
 
 def firmness(finding: Diagnostic) -> Firmness:
-    """How much a finding depends on the guess."""
+    """Return the dependence of a finding on the guessed signature."""
     if isinstance(finding, Mutation) and finding.parameter:
         return Firmness.GUESS  # it can be declared
     if finding.code.startswith("PSC2") or finding.code in _LANGUAGE:
@@ -347,7 +347,7 @@ class Branches:
         self.spans = [source.span(each) for each in _branches(function)]
 
     def hold(self, finding: Diagnostic) -> bool:
-        """Whether a finding, or the call that led to it, stands in one."""
+        """Return whether a finding, or the call that led to it, is in a branch."""
         return any(_within(frame, span) for frame in finding.span.frames() for span in self.spans)
 
 
@@ -370,13 +370,13 @@ def _within(span: Span, other: Span) -> bool:
 
 
 class Progress:
-    """How far trials go: the further one comes, the sooner is it gone on with."""
+    """The progress of trials: those that come further are continued first."""
 
     def __init__(self, function: ast.AST) -> None:
         self.lines = sorted({e.lineno for e in ast.walk(function) if isinstance(e, ast.stmt)})
 
     def before(self, errors: Sequence[Diagnostic]) -> int:
-        """How many statements of the function are before its first error."""
+        """Return the number of the function's statements before its first error."""
         return bisect_left(self.lines, min((place(each)[0] for each in errors), default=0))
 
 
@@ -392,12 +392,12 @@ def standing(found: Sequence[Sequence[Diagnostic]]) -> list[Diagnostic]:
 
 
 def place(finding: Diagnostic) -> tuple[int, int]:
-    """Where a finding stands in the function itself, for the order of findings."""
+    """Return the position of a finding in the function itself, to sort findings."""
     outermost = finding.span.frames()[-1]
     return outermost.line, outermost.column
 
 
-# Which parameters a finding is about: by their sizes, by their places, or by the names in it.
+# The parameters that a finding concerns: by their sizes, their places, or its names.
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -405,7 +405,7 @@ MAX_PASSES = 3
 
 
 class Blame:
-    """What each local name of a function depends on, as far as its text says."""
+    """The dependence of a function's local names on its parameters, as far as the text shows it."""
 
     def __init__(self, source: Source, function: FunctionStatement, names: tuple[str, ...]) -> None:
         self.names = names
@@ -469,9 +469,9 @@ def _parameters(function: FunctionStatement) -> list[ast.arg]:
     return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
 
 
-# What a finding asks of the sizes: facts with which it would not have been found.
+# The demands of a finding for sizes: facts that would have avoided it.
 #
-# Findings say it in words that are promises to users: the `assert` to add, and `n is not m`.
+# Findings state them in words that are promises to users: the `assert` to add, and `n is not m`.
 
 
 _ASSERT = re.compile(r"`assert ([^`]+)`")
@@ -480,7 +480,7 @@ _ARRAY = re.compile(r"an array of type \w+\[(\S+)[^\]]*\]")
 
 
 def demands(finding: Diagnostic) -> Iterator[Fact]:
-    """The facts, any of which may avoid the finding; equalities first."""
+    """Yield facts, each of which may avoid the finding; equalities first."""
     seen: set[Fact] = set()
     direct = [*_equalities(finding), *_assertions(finding)]
     if isinstance(finding, ImpossibleReshape):
@@ -550,7 +550,7 @@ MAX_STALE = 24
 MAX_LOOPS = 8
 """Loops with counters of the same names that a demand may be about."""
 MAX_TRIALS_BLOCKED = 8
-"""The same, once an obstacle was found that stands in a branch only."""
+"""Candidates that are tried once an obstacle was found that is only in a branch."""
 
 _WANTS_STATIC = frozenset(
     f"PSC{number}" for number in (103, 108, 109, 110, 112, 113, 116, 120, 121, 122, 123)
@@ -560,7 +560,7 @@ _WANTS_TUPLE = frozenset({"PSC113", "PSC122", "PSC109"})
 
 @dataclass
 class Search:
-    """What was found out about one function."""
+    """The results of the search for one function."""
 
     accepted: Candidate | None = None
     trial: Trial | None = None
@@ -568,7 +568,7 @@ class Search:
     blocked: tuple[Diagnostic, ...] = ()
     """Obstacles that no signature avoids and that stand in no branch."""
     unsuited: int = 0
-    """How many known calls the accepted candidate refuses."""
+    """The number of known calls that the accepted candidate refuses."""
 
     def note(self, candidate: Candidate, trial: Trial, unsuited: int) -> None:
         """Take a candidate that has no errors, if it refuses fewer calls than the one before."""
@@ -679,7 +679,7 @@ def _successors(
 
 
 def _leaves_nothing(candidate: Candidate, fact: Fact) -> bool:
-    """Whether a demand bounds an array by a parameter from above: so loops have no step."""
+    """Return whether a demand bounds an array above by a parameter, so that loops have no step."""
     statics = candidate.statics()
     return (
         fact.relation != "=="
@@ -703,9 +703,9 @@ def _all_bounds(candidate: Candidate, errors: Sequence[Diagnostic]) -> Iterator[
 def _with_one_size(
     candidate: Candidate, fact: Fact, counters: frozenset[Counter]
 ) -> Iterator[Fact]:
-    """The equations of two sizes of parameters, from any of which a demand follows.
+    """Yield the equations of two sizes of parameters, from any of which a demand follows.
 
-    What a demand says of the counter of a loop follows from where the loop ends.
+    The ends of a loop imply a demand for its counter.
     """
     sizes = [name for name in candidate.sizes() if name not in candidate.statics()]
     known = [(*candidate.facts, *facts) for facts in _of_counters(fact, counters)]
@@ -723,13 +723,13 @@ def _with_one_size(
 
 
 def _strangeness(same: Fact) -> int:
-    """How much less likely than two arrays of one shape it is that two axes have one size."""
+    """Return how much less likely an equality is than that of two arrays of one shape."""
     (one, first), (other, second) = (str(size).rsplit("__", 1) for size in (same.left, same.right))
     return (one == other) + (first != second)
 
 
 def _of_counters(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fact, ...]]:
-    """What may be known of the counters that a demand names, by their names in messages."""
+    """Yield the possible facts about a demand's counters, by their names in messages."""
     loops: dict[str, dict[tuple[Fact, ...], None]] = {}
     for each in sorted(counters, key=lambda each: each.name):
         facts = each.facts()

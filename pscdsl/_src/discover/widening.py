@@ -50,14 +50,14 @@ from pscdsl.typing.signatures import (
     walk_paths,
 )
 
-# What a function returns under a candidate, as a type that can be declared.
+# The result of a function under a candidate, as a type that can be declared.
 
 
 BATCH = Variadic("batch")
 
 
 def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
-    """A result type with which every choice of the candidate is accepted; None if there is none."""
+    """Return a result type that every choice of the candidate satisfies; None if there is none."""
     if trials.exhausted:
         return None
     definition = trials.definition(candidate)
@@ -124,7 +124,7 @@ def _with_name(spec: Spec, name: str, value: int) -> Spec:
 
 
 def opened(trials: Trials, candidate: Candidate) -> Candidate:
-    """A candidate with all values of each static parameter that are accepted beside defaults."""
+    """Add to each static parameter all values that are accepted together with defaults."""
     quick = first_dtypes(fixed(candidate))
     taken: dict[str, tuple[object, ...]] = {}
     facts: list[Fact] = []
@@ -142,7 +142,7 @@ def opened(trials: Trials, candidate: Candidate) -> Candidate:
 
 
 def suits(trials: Trials, candidate: Candidate) -> bool:
-    """Whether a candidate takes no number that only makes it work.
+    """Return whether a candidate needs no particular number just to make it work.
 
     A static parameter takes every number from a bound on, or those that calls or a default of a
     size pass, or those that the function itself admits.
@@ -162,7 +162,7 @@ def suits(trials: Trials, candidate: Candidate) -> bool:
 
 
 def _spoken_for(trials: Trials, name: str) -> bool:
-    """Whether a call or a default passes an integer where the function needs one."""
+    """Return whether a call or a default passes an integer where the function needs one."""
     passed = [each.arguments.get(name) for each in trials.calls if each.arguments is not None]
     if name in trials.sizes:
         passed.append(trials.closure.defaults.get(name))
@@ -170,7 +170,7 @@ def _spoken_for(trials: Trials, name: str) -> bool:
 
 
 def _asserted(trials: Trials, candidate: Candidate, name: str, value: int) -> bool:
-    """Whether the function itself refuses a number."""
+    """Return whether the function itself refuses a number."""
     quick = first_dtypes(fixed(candidate))
     errors = trials.run(with_samples(quick, {name: (value,)})).errors
     return bool(errors) and all(isinstance(error, AssertionFails) for error in errors)
@@ -204,7 +204,7 @@ def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterat
                     yield Refused(name, value, blocking[0])
 
 
-# Other ranks: signatures of the same function in which one array has another number of axes.
+# Other ranks: signatures of the function in which one array has another number of axes.
 
 
 MAX_TRIED = 4
@@ -278,7 +278,7 @@ def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
 
 
 def has_group(spec: Spec) -> bool:
-    """Whether a type has an open number of leading axes."""
+    """Return whether a type has an open number of leading axes."""
     return any(isinstance(dim, Variadic) for each in arrays_of(spec) for dim in each.dims)
 
 
