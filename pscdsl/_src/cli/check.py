@@ -54,25 +54,25 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure
 if TYPE_CHECKING:
     from pscdsl._src.cli.watching import Watched
 
-# What is checked: files and folders, or a text from standard input in the place of a file.
+# The input of a check: files and folders, or a text from standard input as a file.
 
 
 INPUT = "-"
-"""The path that stands for standard input."""
+"""The path that means standard input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be checked, by which settings, and what is reported of it."""
+    """The files to check, the settings, and the selection of findings to report."""
 
     settings: Settings
     selection: Selection
     typed: list[str]
     paths: list[str]
-    """The ends of what was typed, or of what the settings name."""
+    """The resolved paths of the arguments, or of the settings' paths."""
     excluded: Callable[[str], bool]
     text: bytes | None = None
-    """What was read from standard input, in the place of the only path."""
+    """The text from standard input, in place of the only path."""
 
     def files(self) -> Files:
         """The files, each read when it is needed."""
@@ -80,7 +80,7 @@ class Target:
         return files if self.text is None else files.changed({self.paths[0]: self.text})
 
     def texts(self) -> dict[str, str]:
-        """What is not to be read from disk, by path as shown."""
+        """Return the texts that are not read from disk, by displayed path."""
         if self.text is None:
             return {}
         shown = shown_path(self.paths[0])
@@ -118,20 +118,20 @@ def standard_input(path: str) -> bytes:
 
 @dataclass(frozen=True)
 class FixOutcome:
-    """What became of a check with fixes."""
+    """The outcome of a check with fixes."""
 
     result: CheckResult
-    """What is found afterwards."""
+    """The findings after the fixes."""
     diffs: dict[str, str]
-    """What was changed in each file, or would be."""
+    """The actual or possible changes of each file."""
     summary: str
-    """How many findings were fixed."""
+    """A sentence about the number of fixed findings."""
     contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """The files that changed, or would, by real path."""
 
 
 def fix(target: Target, wanted: Wanted, *, unsafe: bool, write: bool) -> FixOutcome:
-    """Fix what is wanted; files that cannot be written stay as they are, and are named."""
+    """Fix the wanted findings; files that cannot be written stay as they are, and are named."""
     files = target.files()
     own = set(files.given)
     changing = [path for path in target.may_change() if path in own]
@@ -142,7 +142,7 @@ def fix(target: Target, wanted: Wanted, *, unsafe: bool, write: bool) -> FixOutc
         for path, new in fixed.contents.items()
         if write and not save(path, files.data(path), new)
     ]
-    # Files that are left are as they were, and so is what is found in them.
+    # Unwritten files and their findings stay as they are.
     result = check_paths(target.paths, target.excluded) if left else fixed.result
     if not fixed.complete:
         _say("there is more to fix: run it again")
@@ -161,7 +161,7 @@ def _sentence(fixed: Fixed, left: Sequence[str]) -> str:
 
 
 def caveats(fixed: Fixed, left: Sequence[str] = ()) -> Iterator[str]:
-    """What means something else after the fixes, once for each file."""
+    """Yield notes about changes of meaning by the fixes, once for each file."""
     made = [each for each in fixed.made if each.path not in left and each.fix.caveat]
     yield from dict.fromkeys(
         f"{shown_path(each.path)}: {each.fix.message}: {each.fix.caveat}" for each in made
@@ -187,7 +187,7 @@ def show(path: str, diff: str) -> None:
 
 
 def write_text(data: bytes) -> None:
-    """Write a program to standard output: exactly, but for what could steer a terminal."""
+    """Write a program to standard output: exactly, except that it must not steer a terminal."""
     if sys.stdout.isatty():
         sys.stdout.write(printable(decode(data)))
     else:
@@ -207,7 +207,7 @@ def may_change(
 
 
 def _is_led_to(given: str) -> bool:
-    """Whether a file is a link out of its folder; said so."""
+    """Return whether a file is a link out of its folder, and report it."""
     end, folder = resolved(given), resolved(os.path.dirname(os.path.abspath(given)))
     if not os.path.islink(given) or os.path.isdir(end) or inside(end, folder):
         return False
@@ -255,11 +255,11 @@ def save(path: str, old: bytes, new: bytes) -> bool:
 
 
 def checked(arguments: argparse.Namespace, target: Target) -> CheckResult:
-    """What is found in the files.
+    """Return the findings in the files.
 
-    Results are stored in the user's folder for caches, or where it is said, but not behind a link
-    that leads out of the settings' folder or the current one.  Those of a text from standard input
-    are not: it stands in the place of a file only once.
+    Results are stored in the user's folder for caches, or in the given one, but not behind a link
+    that leads out of the settings' folder or the current one. Those of a text from standard input
+    are not stored: it replaces a file only once.
     """
     stored = not arguments.no_cache and target.text is None
     cache = _cache(arguments.cache_dir, target.settings.root) if stored else None
@@ -291,9 +291,9 @@ class Outcome:
     has_baseline: bool
     exit_code: int
     fixed: str = ""
-    """How many findings were fixed, in words."""
+    """A sentence about the number of fixed findings."""
     strict: bool = False
-    """Whether the summary names what is held when kernels run."""
+    """Whether the summary names the obligations that are checked when kernels run."""
 
 
 def render(
@@ -451,7 +451,7 @@ _APART = {
     "--watch": ("--fix", "--diff", "--write-baseline", "`-`", "--format json", "--format sarif"),
     "--statistics": ("--diff", "--write-baseline", "--format sarif", "--format github"),
 }
-"""Options, and what has no meaning with them."""
+"""Options, and others that have no meaning with them."""
 
 
 def _require_together(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -476,7 +476,7 @@ def _require_together(arguments: argparse.Namespace, settings: Settings) -> None
 
 
 def _target(arguments: argparse.Namespace) -> Target:
-    """What is to be checked; the text of standard input is not read yet."""
+    """Return the files to check; standard input has not been read yet."""
     settings = _settings(arguments)
     _require_together(arguments, settings)
     select, extend, ignore = map(
@@ -488,7 +488,7 @@ def _target(arguments: argparse.Namespace) -> Target:
 
 
 def _watched(arguments: argparse.Namespace) -> Watched:
-    """What a check depends on."""
+    """Return the files that a check depends on."""
     from pscdsl._src.cli.watching import Watched  # loaded by now
 
     target = _target(arguments)
@@ -500,7 +500,7 @@ def _watched(arguments: argparse.Namespace) -> Watched:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    """The settings of the project, with what the command line says instead."""
+    """Return the settings of the project, overridden by the command line."""
     try:
         if arguments.config:
             found = read_settings(admitted(arguments.config, [os.getcwd()]))
@@ -522,9 +522,9 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str], list[str]]:
-    """The files and folders to check, as they were named and where that leads.
+    """Return the files and folders to check, as they were named and as resolved.
 
-    What is typed may lie anywhere; what the settings name does not lead out of their folder.
+    A typed path may lead anywhere; a path in the settings must not lead out of their folder.
     """
     if arguments.paths == [INPUT]:
         name = STANDARD_INPUT if arguments.stdin_filename is None else arguments.stdin_filename

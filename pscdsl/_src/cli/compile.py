@@ -23,7 +23,7 @@ from pscdsl.typing.codes.limits import NoRule
 
 @dataclass
 class _Done:
-    """What became of the kernels, to be counted."""
+    """The counts of kernels by outcome."""
 
     compiled: int = 0
     found: int = 0

@@ -1,6 +1,6 @@
-"""What the command line takes: the arguments of each command, declared apart from its work.
+"""The arguments of each command, declared apart from its work.
 
-The docstring of a command's function is what `pscdsl COMMAND --help` says of it.  Nothing is
+The docstring of a command's function is the description in `pscdsl COMMAND --help`. Nothing is
 imported here that only the work needs.
 """
 
@@ -177,12 +177,12 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 
 def _discover(parser: argparse.ArgumentParser) -> None:
-    """Find the functions of plain NumPy code that are PSC already, and what stops the others.
+    """Find the functions of plain NumPy code that are PSC already, and the obstacles in others.
 
-    A function that is PSC is shown as the definition of a kernel, to be put in place of its own; of
-    the others the first obstacle is shown, with its rewrite.  With `--fix`, definitions are written
-    into the files, as far as the check of these bears them out.  Nothing is imported or run.  Exit
-    code 0: the files were looked at, whatever was found; 2: could not run.
+    A function that is PSC is shown as the definition of a kernel, to replace it; for the others the
+    first obstacle is shown, with its rewrite. With `--fix`, definitions are written into the files
+    if a check of the files with them succeeds. Nothing is imported or run. Exit code 0: the files
+    were examined; 2: could not run.
     """
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
     parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -199,7 +199,7 @@ def _discover(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
-    """Say what a diagnostic code means, with a failing example and its fix.
+    """Explain a diagnostic code, with a failing example and its fix.
 
     Without a code, list them all.
     """
@@ -258,18 +258,18 @@ def _cost(parser: argparse.ArgumentParser) -> None:
 
 
 def _compile(parser: argparse.ArgumentParser) -> None:
-    """Compile kernels ahead and keep them, so that a program that calls them need not.
+    """Compile kernels ahead and keep them, so that a program that calls them need not compile.
 
         pscdsl compile model.py --dims n=1,d=64 --dims n=32
 
-    Sizes that are given several times are combined with all others.  Kernels with a size that is
-    not given are left out, and so are those with primitives that users' Python translates, which is
-    not run (`psc.compile_all` compiles them where it is).  What a signature leaves open besides is
-    the first that it admits, unless --dims names it.  A kernel with numbers for defaults is
-    compiled twice: with these as constants, and for all other calls.
+    Sizes that are given several times are combined with all others. Kernels with a size that is not
+    given are left out, and so are those with primitives that users' Python translates, which is not
+    run (`psc.compile_all` compiles them in a program that runs it). For everything else that a
+    signature leaves open, the first admitted choice is taken, unless --dims names one. A kernel
+    with numbers for defaults is compiled twice: with these as constants, and for all other calls.
 
-    A program finds what is stored if it runs with the same versions on the same kind of machine,
-    and with PSCDSL_CACHE as here.  Exit code 1: a kernel has errors; 2: could not run, or nothing
+    A program finds the stored code if it runs with the same versions on the same kind of machine,
+    and with the same PSCDSL_CACHE. Exit code 1: a kernel has errors; 2: could not run, or nothing
     stored.
     """
     _add_target(parser)
@@ -362,9 +362,9 @@ PARSERS: Final = {
     "run": _run,
     "completion": _completion,
 }
-"""What declares the arguments of each command."""
+"""The functions that declare the arguments of each command."""
 
 
 def description(name: str) -> str:
-    """What `--help` says of a command before its arguments."""
+    """Return the description of a command that `--help` shows before its arguments."""
     return inspect.cleandoc(PARSERS[name].__doc__ or "")

@@ -150,7 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _places(function: Function) -> list[str]:
-    """What each array of the result is: where it is found, and its type."""
+    """Return each array of the result with its path and type."""
     if function.result is None:
         return [str(type_) for type_ in function.body.out_types]
     return [f"{name}: {type_}" if name else str(type_) for name, type_ in paths(function.result)]

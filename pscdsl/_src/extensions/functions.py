@@ -1,4 +1,4 @@
-"""Functions of users as Python objects: with derivatives of their own, or taken to be pure."""
+"""Users' functions as Python objects: with their own derivatives, or assumed to be pure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 class Ruled(Generic[P, R]):
-    """A function whose derivative its author gives; called from Python, it is the function."""
+    """A function with derivative rules by its author; a call from Python calls the function."""
 
     kind: Kind
 
@@ -56,7 +56,7 @@ class Ruled(Generic[P, R]):
         self.rules: tuple[Callable[..., Any], ...] = ()
         self._definition: RuledFunction | None = None
         self.trace: Trace | None = None
-        """What was looked up when the function and its rules were read."""
+        """The look-ups made when the function and its rules were read."""
         functools.update_wrapper(self, function)
 
     def __reduce__(self) -> str:
@@ -80,7 +80,7 @@ class Ruled(Generic[P, R]):
         self.rules = rules
 
     def __pscdsl_origin__(self) -> object:
-        """What decides which function this is; see `pscdsl._src.frontend.modules.traces`."""
+        """Return the identity of this function; see `pscdsl._src.frontend.modules.traces`."""
         return self.kind, self.function, self.nondiff_argnums, self.rules
 
     def __pscdsl_definition__(self) -> RuledFunction:
@@ -109,7 +109,7 @@ class Ruled(Generic[P, R]):
         """Nothing."""
 
     def found_changed(self, changed: Callable[[Any], bool]) -> bool:
-        """Nothing beside what the trace tells."""
+        """Return False: the trace shows all changes."""
         return False
 
     def forget(self) -> None:
@@ -143,8 +143,8 @@ class CustomJvp(Ruled[P, R]):
 class CustomVjp(Ruled[P, R]):
     """A function with rules for reverse mode only.
 
-    `forward(*args)` returns the result and what is saved; `backward(*nondiff, saved, cotangent)`
-    a tuple with the cotangent of each argument, None for integers and keys.
+    `forward(*args)` returns the result and the saved values; `backward(*nondiff, saved, cotangent)`
+    returns a tuple with the cotangent of each argument, None for integers and keys.
     """
 
     kind = "custom_vjp"
@@ -200,7 +200,7 @@ def custom_vjp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
     return CustomVjp(fun, nondiff_argnums)
 
 
-# Functions that are taken to be pure at the user's word: `psc.pure`.
+# Functions that users declare to be pure: `psc.pure`.
 #
 #     @psc.pure
 #     def nodes(n: int) -> f32["n"]:
@@ -264,7 +264,7 @@ class VouchedDefinition:
             self.place = closure.source.span(closure.node).head(len("def"))
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What a call gives: the declared result, or, once it is loaded, what it returns."""
+        """Return the declared result of a call, or, in a loaded kernel, its constant result."""
         for each in (*args, *kwargs.values()):
             unknown = next(_unknown(each), None)
             if unknown is not None:

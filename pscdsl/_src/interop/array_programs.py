@@ -24,7 +24,7 @@ from pscdsl.typing.array_types import ArrayType, TupleType, paths
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import C64, C128, F32, F64, I32, I64
 
-# Programs where arrays have at most 32 bits a number, as in a jax whose 64-bit types are off.
+# Programs with at most 32 bits a number, as in a jax whose 64-bit types are off.
 
 
 _NARROW: Final = {F64: F32, I64: I32, C128: C64}
@@ -58,7 +58,7 @@ Mode: TypeAlias = Literal["fwd", "rev"]
 
 @dataclass(frozen=True)
 class Subject:
-    """A program whose derivative is checked: a function of arrays, and what they are called."""
+    """A program whose derivative is checked: a function of arrays, and their names."""
 
     function: Function
     params: tuple[str, ...]
@@ -123,7 +123,7 @@ def _quoted(text: str) -> str:
 
 
 def as_function(like: Function, block: Block) -> Function:
-    """A block as a program of its own."""
+    """Return a block as a separate program."""
     parameters = tuple([(f"a{at}", type_) for at, type_ in enumerate(block.in_types)])
     result = TupleType(block.out_types)
     return replace(like, body=block, parameters=parameters, result=result)
@@ -136,9 +136,9 @@ T = TypeVar("T")
 class Linearization:
     """A program split in two, for the derivative in some of its operands.
 
-    values   takes the operands; returns the results, then what is saved
-    tangents takes what is saved, then tangents of the active operands; linear in these
-    moving   which results have a tangent
+    values   takes the operands; returns the results, then the saved values
+    tangents takes the saved values, then tangents of the active operands; linear in these
+    moving   flags of the results that have a tangent
     """
 
     values: ArrayProgram
@@ -169,10 +169,10 @@ class ArrayProgram:
         return self._once(("linearized", active), lambda: self._linearize(active))
 
     def transposed(self, linear: Mask, given: Mask) -> ArrayProgram:
-        """The transpose in operands in which it is linear, for cotangents of the given results.
+        """Return the transpose in linear operands, for cotangents of the given results.
 
-        It takes the other operands, then these cotangents, and returns a cotangent for each
-        linear operand.
+        It takes the other operands, then these cotangents, and returns a cotangent for each linear
+        operand.
         """
 
         def make() -> ArrayProgram:

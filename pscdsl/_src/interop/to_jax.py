@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from pscdsl._src.xla.specialisation import Specialisation
 
 
-# One primitive of jax, when it is installed: the call of a typed program.
+# One primitive of jax, if jax is installed: the call of a typed program.
 #
-# It is lowered to the StableHLO that the program would be compiled from here, as a function of the
-# module that jax is making.  Its derivatives and batches are calls of the programs that we derive;
-# a linear part is transposed by us as well, so that reverse mode saves what it saves here.
+# It is lowered to the StableHLO from which the program would be compiled here, as a function of the
+# module that jax is making. Its derivatives and batches are calls of the programs that we derive;
+# we transpose its linear part as well, so that reverse mode saves the same values as here.
 
 
 # jax is not installed where types are checked.
@@ -159,7 +159,7 @@ _registered: set[type] = set()
 
 @Array.register
 class Traced:
-    """A tracer of jax on its way into a kernel: an array of which only the type is known."""
+    """A tracer of jax on its way into a kernel: an array with only its type known."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -168,11 +168,11 @@ class Traced:
 
 
 def kernel_to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
-    """A function of jax arrays that computes what the kernel does.
+    """Return a function of jax arrays that computes the kernel.
 
-    Records and pyrsistent containers become pytrees of jax.  Raises an ImportError without jax,
-    ArgumentErrors as the kernel does, and one where 64-bit types are switched off in jax that the
-    kernel needs.
+    Records and pyrsistent containers become pytrees of jax. Raise ImportError without jax, the
+    ArgumentErrors of the kernel, and one if the kernel needs 64-bit types that are switched off in
+    jax.
     """
     jax = imported()
     register = functools.partial(register_class, jax)
@@ -228,7 +228,7 @@ def imported() -> Any:
 
 
 def standing_in(jax: Any, leaf: Any) -> Any:
-    """What has the type of a leaf; of a scalar without a dtype of its own, a Python scalar."""
+    """Return a stand-in of a leaf's type: a Python scalar for a weak scalar."""
     found = traced(jax, leaf)
     if isinstance(found, Traced) and leaf.aval.weak_type and not found.shape:
         return np.zeros((), found.dtype).item()
@@ -278,7 +278,7 @@ def register_class(jax: Any, cls: type, to_children: Any, from_children: Any) ->
 
 
 def loaded_to_jax(loaded: Loaded) -> Callable[..., Any]:
-    """A function of jax arrays that computes what the loaded kernel does; jax can `jit` it."""
+    """Return a function of jax arrays that computes the loaded kernel; jax can `jit` it."""
     jax = imported()
     register = functools.partial(register_class, jax)
     boundary.register_signature(loaded.signature, register, apart=True)
@@ -308,7 +308,7 @@ def loaded_to_jax(loaded: Loaded) -> Callable[..., Any]:
 
 
 def _exported(jax: Any, name: str, variant: Variant) -> Any:
-    """What `jax.export.export` would have made."""
+    """Return the equivalent of `jax.export.export`."""
     export: Any = import_module("jax.export")
     # With one platform the module has no parameter that says which; portable ones run on any.
     checks = () if variant.module.calls else (export.DisabledSafetyCheck.platform(),)

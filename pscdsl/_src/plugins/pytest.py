@@ -33,7 +33,7 @@ NAME = "pscdsl-checks"
 
 
 class Findings(Exception):
-    """What is wrong in a file, as the report for people has it."""
+    """The errors in a file, in the form of the report for people."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Outcome:
 
 
 class Checks:
-    """What the tests of one session share."""
+    """The common state of one session's tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.root = config.rootpath
@@ -78,18 +78,18 @@ class Checks:
         return CheckedFile.from_parent(parent, path=file_path)
 
     def _followed(self, path: Path) -> bool:
-        """Whether it is a file of the project, or of its own folder, not a link to others."""
+        """Return whether it is a file of the project or of its own folder, not a link to others."""
         return not path.is_symlink() or inside_any(
             real(str(path)), (resolved(str(self.root)), resolved(str(path.parent)))
         )
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Remember what is to be checked: what was not deselected."""
+        """Remember the files to check: those of items that were not deselected."""
         items = [item for item in session.items if isinstance(item, CheckedItem)]
         self._files = dict.fromkeys(resolved(str(item.path)) for item in items)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what was checked."""
+        """Write a summary of the checks."""
         if "outcome" in self.__dict__:
             result, found = self.outcome.result, self.outcome.triage
             said = sentence(found.reported, result.kernels, result.files, found.hidden())
@@ -112,7 +112,7 @@ class Checks:
         return _Outcome(result, found, sources)
 
     def of(self, path: Path) -> Triage:
-        """What was found in one of the files."""
+        """Return the findings in one of the files."""
         file = resolved(str(path))
         reported = (d for d in self.outcome.triage.reported if self._file(d) == file)
         return Triage(tuple(reported))
@@ -157,5 +157,5 @@ class CheckedItem(pytest.Item):
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """What stands above a failure."""
+        """Return the heading of a failure."""
         return self.path, None, f"pscdsl: {os.path.relpath(self.path)}"
