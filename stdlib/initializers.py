@@ -91,7 +91,7 @@ def scaled_normal(key: Key, shape: Shape, variance: Any, dtype: Any = np.float32
 
 
 def fans(shape: Shape) -> tuple[int, int]:
-    """How many inputs meet in one output, and how many outputs one input reaches."""
+    """The number of inputs of one output, and of outputs that use one input."""
     assert len(shape) >= 2, "a matrix, or the window of a convolution"
     if len(shape) == 2:
         return shape[0], shape[1]

@@ -123,9 +123,9 @@ def update(
 
 @psc.kernel
 def emission_of(p: Model["s o"], observation: Float["o"]) -> tuple[Float["o s"], Float["o o"]]:
-    """How an observation depends on the state, and the covariance of its noise.
+    """The matrix that maps a state to its observation, and the covariance of its noise.
 
-    Numbers that are missing depend on nothing, and have independent noise of variance 1.
+    Missing numbers depend on nothing, and have independent noise of variance 1.
 
     Cost: 3*o*o + o*s + o flops.
     """
@@ -247,7 +247,7 @@ def steady(p: Model["s o"], tolerance: Float = 1e-6) -> Steady["s o"]:
 
 @psc.kernel
 def sample(p: Model["s o"], key: Key, steps: psc.Static[int]) -> Trajectory["steps s o"]:
-    """States and observations at so many times, at least 1; the noises are positive definite.
+    """States and observations at `steps` times, at least 1; the noises are positive definite.
 
     Cost: at most o*o*o + 2*o*o*steps + 2*o*s*steps + s*s*s + 4*s*s*steps + 362*o*o + 149*o*steps +
     2*s*s + 149*s*steps flops.

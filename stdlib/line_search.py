@@ -30,14 +30,14 @@ class Place(psc.Record, dims="n"):
 
 
 class Search(psc.Record, dims="n"):
-    """Where a search stands: between two lengths, once `bracketed`, or beyond the lower."""
+    """The state of a search: between two lengths, once `bracketed`, or beyond the lower."""
 
     low: Place["n"]
     """The lowest value found, among those that have fallen enough; at first the start."""
     high: Place["n"]
     """The other end."""
     bracketed: bool_
-    """Whether a good length is known to lie between the two."""
+    """Whether a good length is known to be between the two."""
     trial: Float
     """The length to look at next."""
     found: bool_

@@ -65,13 +65,13 @@ class _Step(psc.Record, dims="d"):
 
 
 class _Averaging(psc.Record):
-    """Where dual averaging stands."""
+    """The state of dual averaging."""
 
     count: Float
     error: Float
     """The mean of how much less often than wanted steps were accepted."""
     origin: Float
-    """What the logarithm of the step size is drawn to."""
+    """The number that the logarithm of the step size is drawn to."""
     log_step: Float
     log_average: Float
 
@@ -85,7 +85,7 @@ class _Spread(psc.Record, dims="d"):
 
 
 class _WarmUp(psc.Record, dims="d"):
-    """Where warming up stands."""
+    """The state of warming up."""
 
     at: Point["d"]
     averaging: _Averaging
@@ -269,7 +269,7 @@ def _ratio(difference: Any) -> Any:
 
 
 def _taken(key: Key, ratio: Any) -> Any:
-    """Whether a step of this log-probability is taken."""
+    """Decide at random whether to take a step, given its log-probability."""
     return psc.random.uniform(key, (), ratio.dtype) < np.exp(ratio)
 
 

@@ -47,7 +47,7 @@ class _At(psc.Record, dims="n"):
 
 
 class _Direction(psc.Record, dims="n"):
-    """Where conjugate gradients stand in the quadratic model of a loss."""
+    """The state of conjugate gradients in the quadratic model of a loss."""
 
     z: Float["n"]
     residual: Float["n"]

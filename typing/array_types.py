@@ -30,7 +30,7 @@ class ArrayType:
 
     @property
     def rank(self) -> int:
-        """How many axes there are."""
+        """Return the number of axes."""
         return len(self.shape)
 
     def __eq__(self, other: object) -> bool:
@@ -50,11 +50,11 @@ class ArrayType:
         return show_type(self.dtype, self.shape)
 
     def with_dtype(self, dtype: DType) -> ArrayType:
-        """The same shape with another dtype."""
+        """Return the type with another dtype."""
         return ArrayType(dtype, self.shape)
 
     def with_shape(self, shape: Shape) -> ArrayType:
-        """The same dtype with another shape."""
+        """Return the type with another shape."""
         return ArrayType(self.dtype, shape)
 
     def substitute(self, env: Mapping[str, Size]) -> ArrayType:
@@ -99,13 +99,13 @@ def size_of(shape: Shape) -> Size:
 
 @dataclass(frozen=True, slots=True)
 class RecordName:
-    """The class of a record; `definition` is what the front end knows of it."""
+    """The class of a record; `definition` is the front end's description of it."""
 
     name: str
     module: str
     definition: object = field(default=None, compare=False, repr=False)
     number: int = field(default=0, repr=False)
-    """Which of the classes of this name that a process has loaded, one after the other."""
+    """The index among the classes of this name that a process has loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class StaticType:
 
 
 def static_text(value: object) -> str:
-    """A static value as messages write it: as Python does, or by what the program calls it."""
+    """Return a static value's text in messages: in Python's form, or by its name in the code."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if value.__class__ is tuple:
@@ -296,7 +296,7 @@ def paths(tree: Type, prefix: str = "") -> Iterator[tuple[str, ArrayType]]:
 
 
 def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
-    """The same tree with other arrays."""
+    """Return the tree with other arrays."""
     if isinstance(tree, ArrayType):
         return change(tree)
     if isinstance(tree, TupleType):
@@ -313,7 +313,7 @@ def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
 
 
 def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
-    """The same tree with other names of records."""
+    """Return the tree with other names of records."""
     if isinstance(tree, TupleType):
         return type(tree)(tuple(map_records(item, change) for item in tree.items))
     if isinstance(tree, VectorType):
@@ -328,12 +328,12 @@ def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
 
 
 def substitute_tree(tree: Type, env: Mapping[str, Size]) -> Type:
-    """The same tree with sizes in place of names."""
+    """Return the tree with sizes substituted for names."""
     return map_leaves(tree, lambda leaf: leaf.substitute(env))
 
 
 def same_structure(left: Type, right: Type) -> bool:
-    """Whether two trees differ in their arrays at most."""
+    """Return whether two trees differ only in their arrays."""
     if isinstance(left, ArrayType) or isinstance(right, ArrayType):
         return isinstance(left, ArrayType) and isinstance(right, ArrayType)
     if isinstance(left, TupleType) and isinstance(right, TupleType):

@@ -62,11 +62,11 @@ NOWHERE = Span("<unknown>", 1, 1, 1, 1)
 
 
 Applicability = Literal["safe", "unsafe"]
-"""Whether a fix keeps what the code means.
+"""Whether a fix preserves the meaning of the code.
 
-A safe fix makes an accepted kernel compute what the same function computes under plain NumPy (for
-arguments that share no memory), or leaves what an accepted kernel computes.  Whatever decides
-something for the author is unsafe: a precondition, a cast, the removal of a statement.
+A safe fix makes an accepted kernel compute the result of the same function under plain NumPy (for
+arguments that share no memory), or leaves the result of an accepted kernel unchanged. A fix that
+makes a decision for the author is unsafe: a precondition, a cast, the removal of a statement.
 """
 
 
@@ -74,7 +74,7 @@ something for the author is unsafe: a precondition, a cast, the removal of a sta
 class Edit:
     """A range of a file and the text that replaces it; an empty range inserts.
 
-    Lines in the text end in a newline character, whatever they end in in the file.
+    Lines in the text end in a newline character, independent of the line ends in the file.
     """
 
     span: Span
@@ -83,14 +83,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One way to fix a finding; all of its edits are made, or none.  They lie in one file."""
+    """One way to fix a finding: all of its edits, in one file, or none are made."""
 
     message: str
-    """What it does, as an imperative: "replace `x[0] = 1` by `x = psc.update(x, 0, 1)`"."""
+    """The effect as an imperative: "replace `x[0] = 1` by `x = psc.update(x, 0, 1)`"."""
     edits: tuple[Edit, ...]
     applicability: Applicability = "unsafe"
     caveat: str = ""
-    """What means something else than before, which is said when the fix is made."""
+    """A note about a change of meaning, shown when the fix is made."""
 
     @property
     def path(self) -> str:
@@ -99,7 +99,7 @@ class Fix:
 
 
 class Severity(Enum):
-    """How much a finding weighs."""
+    """The severity of a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -108,7 +108,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A second place that matters for a finding, and what is to be said of it."""
+    """A second place that matters for a finding, with a text."""
 
     span: Span
     text: str
@@ -119,24 +119,24 @@ _ASSERTION = re.compile(r"(?:(?! or )[^`])*`(assert [^`]*)`")
 """A help that names an `assert` first, and not as one way among others."""
 _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _SIZED = re.compile(r"`(?:assert |range\(|\.reshape\(|np\.broadcast_to\()[^`]*`")
-"""Code that a help proposes in which names are sizes."""
+"""Code in a help text in which names are sizes."""
 _REGISTRY: dict[str, type[Diagnostic]] = {}
 _LONE = re.compile(r"(?<=`assert )\(([^()]*)\) ([<>=]=|[<>]) ")
 """A size in parentheses that nothing is done with but to compare it."""
 UNWRITABLE = "\N{WORD JOINER}"
-"""What stands in names that no program can write: texts show them without, and what follows."""
+"""A character in names that no program can write; texts omit it and the rest of the name."""
 _HIDDEN = re.compile(f"{UNWRITABLE}\\d+")
 
 
 def plainly(text: str) -> str:
-    """A text in which names are shown as programs write them."""
+    """Return a text with names as programs write them."""
     return _HIDDEN.sub("", text) if UNWRITABLE in text else text
 
 
 def _shown(word: Callable[[Diagnostic], str | None]) -> Callable[[Diagnostic], str | None]:
-    """A text of a finding, with the counters of loops as they are written.
+    """Show the counters of loops in a finding's text as they are written.
 
-    No `assert` is advised of what only a loop names.
+    Suppress advice of an `assert` about a name that only a loop has.
     """
 
     @wraps(word)
@@ -215,17 +215,17 @@ class Diagnostic(_Facts):
     span: Span = NOWHERE
     labels: tuple[Label, ...] = ()
     kernel: str = ""
-    """The kernel in which it was found; not compared."""
+    """The kernel with the finding; not compared."""
     choice: str = ""
-    """Where the signature leaves something open: for what it was found; not compared."""
+    """The choice for which it was found, if the signature leaves something open; not compared."""
     precondition: str = ""
-    """A condition on what is left open, without which the finding is; not compared."""
+    """A condition on open parts of the signature that avoids the finding; not compared."""
     is_sampled: bool = False
-    """Whether the help would be another one for values that were not tried; not compared."""
+    """Whether the help might differ for values that were not tried; not compared."""
     spelling: tuple[tuple[str, str], ...] = ()
-    """How the kernel's code writes the names of sizes: `n` is `x.shape[0]`; not compared."""
+    """The code's forms of the names of sizes: `n` is `x.shape[0]`; not compared."""
     fixes: tuple[Fix, ...] = ()
-    """What would fix it, the likeliest first: alternatives, of which one is made; not compared."""
+    """Alternative fixes, the most likely first; not compared."""
 
     def __init_subclass__(cls, code: str = "", severity: Severity | None = None) -> None:
         super().__init_subclass__()
@@ -241,19 +241,19 @@ class Diagnostic(_Facts):
         _REGISTRY[code] = cls
 
     def message(self) -> str:
-        """What is wrong, in one line without a final stop."""
+        """Return the problem in one line without a final stop."""
         raise NotImplementedError
 
     def label(self) -> str:
-        """Text beside the carets under the primary place."""
+        """Return the text next to the carets under the primary place."""
         return ""
 
     def help(self) -> str | None:
-        """What to write instead."""
+        """Return the advice about what to write instead."""
         return None
 
     def advice(self) -> str | None:
-        """What to write instead, sizes written as the code can."""
+        """Return the advice with sizes in forms that the code can use."""
         text = self.help()
         asks = text is not None and _ASSERTION.match(text) is not None
         if asks and self.is_sampled:
@@ -276,7 +276,7 @@ class Diagnostic(_Facts):
         return found[1] if found else None
 
     def claimed(self) -> tuple[Fact, ...]:
-        """What this `assert` says of sizes, if it says nothing else."""
+        """Return the claim of the advised `assert` about sizes, if that is the whole advice."""
         # Facts are about sizes; most findings name none.
         from pscdsl.typing.dims import DimSyntaxError
         from pscdsl.typing.facts import parse_fact
@@ -329,11 +329,11 @@ class Failure(Exception):
         return "; ".join(f"{d.span}: {d.code} {d.message()}" for d in self.diagnostics)
 
     def at(self, span: Span) -> Failure:
-        """The same findings, those without a place put at `span`."""
+        """Return the findings, those without a place moved to `span`."""
         return Failure(*(d.at(span) for d in self.diagnostics))
 
     def labelled(self, *labels: Label) -> Failure:
-        """The same findings with more places."""
+        """Return the findings with more places."""
         return Failure(*(d.labelled(*labels) for d in self.diagnostics))
 
 

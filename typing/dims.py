@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 # Two sizes that are equal as polynomials are structurally equal, and a constant is always an `int`.
 
 
-# What sizes are made of: products of names and operations, their order, limits and text.
+# The parts of sizes: products of names and operations, their order, limits and text.
 
 
 MAX_TERMS = 200
@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal["name", "//", "%", "min", "max"]
 
 
 class DimTooLarge(OverflowError):
-    """A size expression has grown past what is worth reasoning about."""
+    """A size expression has become too large for proofs."""
 
 
 class Factor(str):
@@ -135,7 +135,7 @@ def quotient(a: Monomial, b: Monomial) -> Monomial | None:
 
 
 def common_factors(monomials: Iterable[Monomial]) -> Monomial:
-    """The largest monomial that divides all of these, of which there is at least one."""
+    """Return the largest monomial that divides all of these, of which there must be one."""
     shared, *others = monomials
     for monomial in others:
         if not shared:
@@ -270,7 +270,7 @@ def _negated(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 
 def _cancelled(terms: tuple[Term, ...], shared: Monomial, content: int) -> tuple[Term, ...]:
-    """Divide terms by what they share; their order stays."""
+    """Divide terms by their common factors; their order stays."""
     return tuple([(quotient(monomial, shared) or (), c // content) for monomial, c in terms])
 
 
@@ -407,7 +407,7 @@ def from_terms(terms: Mapping[Monomial, int]) -> Size:
 
 
 def apply(kind: Kind, args: Iterable[Size]) -> Size:
-    """Build an operation anew from its operands."""
+    """Rebuild an operation from its operands."""
     if kind == "min" or kind == "max":
         return extremum(kind, args)
     a, b = args
@@ -737,7 +737,7 @@ def show(size: Size) -> str:
 
 
 def substitute(size: Size, env: Mapping[str, Size]) -> Size:
-    """Replace names by sizes, all at once; names that `env` lacks stay."""
+    """Replace names by sizes simultaneously; names that `env` lacks stay."""
     if isinstance(size, int):
         return size
     kept: dict[Monomial, int] = {}

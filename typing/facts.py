@@ -1,4 +1,4 @@
-"""Facts about sizes, and what they imply: Fourier-Motzkin elimination over integers, and cases."""
+"""Facts about sizes, and their consequences: Fourier-Motzkin elimination over integers, cases."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Fact:
         return Fact(_OPPOSITE[self.relation], self.right, self.left)
 
     def holds(self, env: Mapping[str, int]) -> bool:
-        """Whether the fact is true of these numbers; not if it divides by zero."""
+        """Return whether the fact is true of these numbers; False if it divides by zero."""
         try:
             left, right = dims.evaluate(self.left, env), dims.evaluate(self.right, env)
         except ZeroDivisionError:
@@ -106,7 +106,7 @@ class Fact:
 
 
 def parse_fact(text: str) -> tuple[Fact, ...]:
-    """Read a comparison such as `n % 8 == 0`; a chain `2 <= n < m` gives one fact a link."""
+    """Parse a comparison such as `n % 8 == 0`; a chain `2 <= n < m` gives one fact a link."""
     operators = list(_COMPARISON.finditer(text))
     if not operators:
         raise DimSyntaxError("expected a comparison such as `n >= 2`", len(text))
@@ -159,7 +159,7 @@ def _spaced(size: Size) -> str:
     return text.replace(factor.kind, f" {factor.kind} ")
 
 
-# What facts about sizes imply: Fourier-Motzkin elimination over integers, and cases.
+# Consequences of facts about sizes: Fourier-Motzkin elimination over integers, and cases.
 #
 # Facts become constraints over integer unknowns, with all equalities solved away; a claim is proved
 # when elimination closes every case of its negation.
@@ -167,8 +167,8 @@ def _spaced(size: Size) -> str:
 
 # Fourier-Motzkin elimination: whether integers can satisfy inequalities between polynomials.
 #
-# Every monomial counts as an unknown of its own.  What ties `n*m` to `n` and `m` is put in before:
-# bounds of the factors, and products of constraints that speak of products already there.
+# Every monomial counts as a separate unknown. The relations of `n*m` with `n` and `m` are added
+# before: bounds of the factors, and products of constraints that contain existing products.
 
 
 _MAX_ROWS = 160
@@ -179,7 +179,7 @@ _MANY_PRODUCTS = 3
 
 
 def infeasible(nonnegative: Iterable[Dim], zero: Iterable[Dim]) -> bool:
-    """Whether no integers make all of these nonnegative and all of those zero."""
+    """Return whether no integers make all of these nonnegative and all of those zero."""
     constraints: list[Size] = [*nonnegative]
     for size in zero:
         constraints += (size, -size)
@@ -199,9 +199,9 @@ def infeasible(nonnegative: Iterable[Dim], zero: Iterable[Dim]) -> bool:
 
 
 def _with_products(constraints: list[Size], factors: set[Factor]) -> list[Size] | None:
-    """Restate constraints so that factors start at 0, and add what follows for their products.
+    """Restate constraints so that factors start at 0, and add consequences for their products.
 
-    The answer is None where the bounds of a name already exclude each other.
+    Return None if the bounds of a name already exclude each other.
     """
     bounds = _bounds(constraints)
     if bounds is None:
@@ -298,7 +298,7 @@ _Row: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def _eliminate(constraints: Iterable[Size]) -> bool:
-    """Whether `size >= 0` for all of these has no solution, found by removing unknowns in turn."""
+    """Return whether `size >= 0` for all of these has no solution, by removing unknowns in turn."""
     columns: dict[Monomial, int] = {}
     rows: dict[_Row, int] = {}
     for size in constraints:
@@ -335,7 +335,7 @@ def _eliminate(constraints: Iterable[Size]) -> bool:
 
 
 def _cheapest_column(rows: dict[_Row, int]) -> int | None:
-    """The column whose removal leaves the fewest rows; None if even that leaves too many."""
+    """Return the column whose removal leaves the fewest rows; None if even that is too many."""
     signs: dict[int, tuple[int, int]] = {}
     for row in rows:
         for column, coefficient in row:
@@ -354,9 +354,10 @@ def _growth(item: tuple[int, tuple[int, int]]) -> int:
 
 
 def _conflicts(rows: dict[_Row, int], row: list[tuple[int, int]], constant: int) -> bool:
-    """Add a row; whether it cannot hold, alone or beside its opposite.
+    """Add a row; return whether it cannot hold, alone or together with its opposite.
 
-    A row is divided by what its coefficients share and its constant, `rows[row]`, rounded down.
+    A row is divided by its coefficients' common divisor, as is its constant, `rows[row]`, rounded
+    down.
     """
     if not row:
         return constant < 0
@@ -382,7 +383,7 @@ _MAX_UNKNOWNS = 60
 _MAX_EQUATIONS = 200
 
 Definition: TypeAlias = tuple[Kind, tuple[Size, ...]]
-"""What an unknown stands for: an operation and its operands."""
+"""The definition of an unknown: an operation and its operands."""
 
 
 class ProofTooLarge(Exception):
@@ -409,7 +410,7 @@ class Constraints:
         self.distinct: list[Dim] = []
 
     def copy(self) -> Constraints:
-        """The same constraints, to be added to independently."""
+        """Return a copy that can be extended independently."""
         other = Constraints(self.lower_bound)
         other.contradictory = self.contradictory
         other.count = self.count
@@ -471,7 +472,7 @@ class Constraints:
                 self.zero.append(equation)
 
     def value(self, unknown: str) -> Size:
-        """What is known to equal an unknown; the unknown itself if nothing is."""
+        """Return a size that is known to equal an unknown; the unknown itself if there is none."""
         return self.solution.get(unknown, dims.variable(unknown))
 
     def fresh(self) -> Dim:
@@ -515,7 +516,7 @@ class Constraints:
         return self._named(dims.apply(kind, args))
 
     def _named(self, size: Size) -> Size:
-        """Replace operations on unknowns by the unknowns that stand for them."""
+        """Replace operations on unknowns by the unknowns that they define."""
         total: Size = 0
         for monomial, coefficient in dims.as_terms(size):
             product: Size = coefficient
@@ -554,7 +555,7 @@ class Constraints:
             self.add_nonnegative(dividend - quotient)
 
     def _entails(self, size: Size) -> bool:
-        """Whether a size over unknowns is nonnegative by what is known so far."""
+        """Return whether a size over unknowns is nonnegative by the constraints so far."""
         if isinstance(size, int):
             return size >= 0
         if size in self.nonnegative:
@@ -606,7 +607,7 @@ class Constraints:
         return equations
 
     def _redefine(self, unknown: str, definition: Definition) -> list[Size]:
-        """Define an unknown anew by what its operands have become, or give an equation for it."""
+        """Redefine an unknown by its operands' new values, or return an equation for it."""
         kind, args = definition
         args = tuple([dims.substitute(arg, self.solution) for arg in args])
         if kind == "//" and args[1] == 0:
@@ -657,7 +658,7 @@ def _content(size: Dim) -> int:
 
 
 def _tightened(size: Dim) -> Dim:
-    """Divide `size >= 0` by what all its coefficients share, the constant rounded down."""
+    """Divide `size >= 0` by its coefficients' common divisor, rounding the constant down."""
     common = _content(size)
     if common == 1:
         return size
@@ -683,11 +684,11 @@ _MAX_CASES = 48
 _MAX_MODULUS = 4
 
 _Case: TypeAlias = tuple[Constraints, frozenset[str]]
-"""Constraints, and the divisions whose sign they already are one case of."""
+"""Constraints, and the divisions whose sign has been decided."""
 
 
 def refuted(constraints: Constraints) -> bool:
-    """Whether no integers satisfy the constraints, as far as can be shown."""
+    """Return whether the constraints provably have no integer solution."""
     pending: list[_Case] = [(constraints, frozenset())]
     for _ in range(_MAX_CASES):
         if not pending:
@@ -751,7 +752,7 @@ def _where_chosen(
 
 
 def _residues(constraints: Constraints, name: str, modulus: int) -> list[Constraints]:
-    """The cases of what a name leaves when divided by a small number."""
+    """Return the cases of a name's remainder by a small number."""
     cases: list[Constraints] = []
     for residue in range(modulus):
         case = constraints.copy()

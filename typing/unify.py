@@ -67,7 +67,7 @@ from pscdsl.typing.static_values import admits
 
 @dataclass(frozen=True)
 class Match:
-    """How a signature was made to fit."""
+    """The choice and the sizes that make a signature fit."""
 
     choice: Choice
     sizes: Mapping[str, Size]
@@ -120,9 +120,9 @@ def _swapped(
 
 
 class _OwnSizes:
-    """Static values that consist of sizes, in the names of sizes that the function has itself.
+    """Static values that consist of sizes, in the function's own names of sizes.
 
-    A size of the caller is what it is called here, or gets a name that nothing else has.
+    A size of the caller gets its name here, or a new name.
     """
 
     def __init__(self, signature: Signature, sizes: dict[str, Size]) -> None:
@@ -274,7 +274,7 @@ class _Matching:
         self.statics[where] = given
 
     def tree(self, spec: TreeSpec, given: Type, where: str) -> None:
-        """Bind a type variable, or compare with what it is bound to."""
+        """Bind a type variable, or compare with its binding."""
         found = list(paths(given))
         for path, leaf in found:
             self.dtype(_leaf(spec), leaf, where + path, spec)
@@ -328,7 +328,7 @@ class _Matching:
                 raise self.wrong_shape(where, spec, given, why)
 
     def aligned(self, spec: ArraySpec, given: ArrayType, where: str) -> Iterator[tuple[Size, Size]]:
-        """The declared dimensions beside the given sizes, groups spread out."""
+        """Yield pairs of declared dimensions and given sizes, with groups spread out."""
         dims = spec.dims
         groups = [index for index, dim in enumerate(dims) if isinstance(dim, Variadic)]
         least = len(dims) - len(groups)
@@ -356,7 +356,7 @@ class _Matching:
             axis += 1
 
     def finish(self) -> Match:
-        """Solve for the sizes: names first, then what is linear in one unknown name."""
+        """Solve for the sizes: names first, then dimensions linear in one unknown name."""
         self.sizes.update(static_sizes(self.statics))
         self.sizes.update(
             (where, each.value)
@@ -439,7 +439,7 @@ class _Matching:
         )
 
     def declared(self, spec: ArraySpec, tree: TreeSpec | None = None) -> str:
-        """A specification, with the dtype that its class stands for by now."""
+        """Return a specification, with the dtype that its class has been bound to."""
         if tree is not None:
             known = (
                 ""
@@ -453,7 +453,7 @@ class _Matching:
 
 
 def _other_keys(spec: Spec, given: Type) -> str:
-    """Which keys a dict has too few or too many; empty if it is none that has others."""
+    """Describe the missing and extra keys of a dict; empty if there are none."""
     if not isinstance(spec, DictSpec) or not isinstance(given, DictType):
         return ""
     keys, wanted = [key for key, _ in given.items], spec.keys()
@@ -463,11 +463,11 @@ def _other_keys(spec: Spec, given: Type) -> str:
 
 
 ANY_INEXACT: Final = DTypeClass("Inexact", CLASSES["Inexact"])
-"""The dtype of an array in a tree whose arrays have each their own."""
+"""The dtype of an array in a tree whose arrays may differ in dtype."""
 
 
 def _leaf(spec: TreeSpec) -> ArraySpec:
-    """What is asked of each array of a tree."""
+    """Return the specification of each array of a tree."""
     dims: tuple[DimSpec, ...] = (*spec.batch, Variadic(None))
     return ArraySpec(spec.dtype or ANY_INEXACT, dims)
 
@@ -490,7 +490,7 @@ def _solve(declared: Dim, name: str, given: Size, known: Mapping[str, Size]) -> 
     return remainder if coefficient == 1 else remainder // coefficient
 
 
-# Where two trees of arrays differ, why, and what would make one the other.
+# Differences of two trees of arrays, their reasons, and remedies.
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,7 +505,7 @@ class Difference:
 
 
 def structure_differences(found: Type, wanted: Type, path: str = "") -> Iterator[Difference]:
-    """The outermost places where the structures differ, whatever the arrays are."""
+    """Yield the outermost places where the structures differ, ignoring arrays."""
     if isinstance(found, ArrayType) and isinstance(wanted, ArrayType):
         return
     why = _structure(found, wanted)
@@ -539,7 +539,7 @@ def _structure(found: Type, wanted: Type) -> str | None:
 
 
 def kind(tree: Type) -> str:
-    """What a node is, in words."""
+    """Return the kind of a node in words."""
     match tree:
         case ArrayType():
             return "an array"
@@ -562,7 +562,7 @@ def kind(tree: Type) -> str:
 
 
 def _as_python_has_it(found: Type, wanted: Type, path: str = "") -> Iterator[Difference]:
-    """Where one of two trees of a structure has a list or another order of keys, as code sees."""
+    """Yield the differences of trees of equal structure that code can see: lists, key order."""
     if isinstance(found, TupleType) and type(found) is not type(wanted):
         yield Difference(path, found, wanted, f"{kind(found)}, not {kind(wanted)}")
         return
@@ -587,9 +587,9 @@ def array_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) ->
 
 
 def conversion(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str:
-    """What is written behind an array to make it the other; empty if nothing does for all sizes.
+    """Return code to append to an array to make it the other; empty if none fits all sizes.
 
-    A dtype is cast; a shape is brought about by what moves elements and leaves them as they are.
+    A dtype is cast; a shape is changed by operations that move elements and keep their values.
     """
     cast = "" if found.dtype is wanted.dtype else f".astype(psc.{wanted.dtype})"
     if _equal(facts, found.shape, wanted.shape):
@@ -682,7 +682,7 @@ def enough_for(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None:
 
 
 def repair(facts: Assumptions, found: ArrayType, wanted: ArrayType, subject: str) -> str:
-    """How to make one array the other, as a sentence about `subject`; empty if none is known."""
+    """Return a sentence on how to make `subject` the other array; empty if there is no way."""
     written = conversion(facts, found, wanted)
     if written:
         return f"{subject} with `{written}`"
@@ -708,7 +708,7 @@ def _written(shape: Shape) -> str:
 
 
 def broadcasts(facts: Assumptions, found: Shape, wanted: Shape) -> bool:
-    """Whether an array can be repeated to a shape."""
+    """Return whether an array can be repeated to a shape."""
     return len(found) <= len(wanted) and all(
         facts.equal(a, 1) or facts.equal(a, b)
         for a, b in zip(found[::-1], wanted[::-1], strict=False)
@@ -726,19 +726,19 @@ def _equal(facts: Assumptions, left: tuple[Size, ...], right: tuple[Size, ...]) 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a type variable stands for in one call."""
+    """The binding of a type variable in one call."""
 
     where: str
     """The argument that says so."""
     tree: Type
     general: Type
-    """The same with a name in place of each size."""
+    """The tree with a name in place of each size."""
 
 
 def differing(
     function: str, spec: TreeSpec, bound: Bound, given: Type, where: str, facts: Assumptions
 ) -> list[TreeArgumentsDiffer]:
-    """Where an argument is not the tree that its type variable stands for."""
+    """Return the differences between an argument and the binding of its type variable."""
 
     def problem(path: str, found: object, wanted: object, why: str) -> TreeArgumentsDiffer:
         return TreeArgumentsDiffer(
