@@ -32,8 +32,8 @@ class Counts(psc.Record, dims="s o"):
 def expected_counts(p: HMM["s o"], observations: Int["t"]) -> Counts["s o"]:
     """The expected counts of one sequence of observations, which must be possible.
 
-    Negative numbers are missing observations.  What comes after the last that is there, as in
-    the shorter ones of several sequences, does not count.
+    Negative numbers are missing observations. Missing observations at the end, as in the shorter
+    ones of several sequences, do not count.
 
     Cost: at most 37*s*s*t + 54*s*t + 39*t flops.
     """

@@ -71,7 +71,7 @@ def parallel_filter(p: Model["s o"], observations: Float["t o"]) -> Filtered["t 
 
 @psc.kernel
 def parallel_smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
-    """The states given all observations; what `smooth` wants of the covariances, this wants too.
+    """The states given all observations; the covariances must satisfy the conditions of `smooth`.
 
     Cost: at most o*o*o*t + 8*o*o*s*t + 10*o*s*s*t + 50*s*s*s*t + 9*o*o*t + 14*o*s*t + 45*s*s*t
     flops.

@@ -1,9 +1,9 @@
 """Samples of a distribution whose density is known up to a factor, by Markov chains.
 
-A distribution is a function from a tree of arrays of one dtype (an array, a tuple, a record) to
-the logarithm of its density; what else it depends on, it captures.  -inf and NaN are never
-entered.  Everything here is about one chain: `psc.vmap` over keys and starts runs several, and
-`pscdsl.stdlib.mcmc_diagnostics` says whether they agree.
+A distribution is a function from a tree of arrays of one dtype (an array, a tuple, a record) to the
+logarithm of its density; it captures its other parameters. Places of -inf and NaN are never
+entered. Everything here concerns one chain: `psc.vmap` over keys and starts runs several, and
+`pscdsl.stdlib.mcmc_diagnostics` measures whether they agree.
 
     tuned = warm_up(log_density, start, key, 500)
     found = hamiltonian(log_density, tuned.position, other, 1000, tuned.step_size, tuned.variance)
@@ -187,7 +187,7 @@ def warm_up(
         change = i == steps - quarter - 1
         share = spread.count / (spread.count + 5)
         new = share * spread.square / np.maximum(spread.count - 1, 1) + (1 - share) * 1e-3
-        # In units of deviations, what fits the smallest of them is longer by its inverse.
+        # In units of deviations, the step that fits the smallest of them is longer by its inverse.
         again = _averaging_from(np.exp(averaging.log_average) / np.sqrt(new.min()))
         averaging = _chosen(change, again, averaging)
         variance = np.where(change, new, state.variance)

@@ -1,12 +1,13 @@
 """Recurrent networks: a step of a cell, and whole sequences.
 
-A step takes inputs and states with any leading axes, which are a batch.  A sequence has time as its
+A step takes inputs and states with any leading axes, which are a batch. A sequence has time as its
 first axis, [t *batch i], and its product with the weights of the inputs is one product for all
-times.  Where `present` is false a state stays what it was: so sequences of several lengths are one
-batch, padded at the end.  With `reverse`, time runs backwards; row i of a result belongs to row i
-of the inputs either way.
+times. Where `present` is false a state does not change: so sequences of several lengths are one
+batch, padded at the end. With `reverse`, time runs backwards; row i of a result belongs to row i of
+the inputs either way.
 
-The gates of a cell are the parts of one matrix: side by side, in the order that its docstring says.
+The gates of a cell are the parts of one matrix: side by side, in the order that its docstring
+gives.
 """
 
 from __future__ import annotations

@@ -211,8 +211,8 @@ def fixed_point(
 ) -> Root[T, T]:
     """The fixed point of a contraction of trees, by iteration.
 
-    Converged once a step is at most `tolerance` times the length of what it gave (Banach 1922).
-    The derivative solves a linear system by `gmres`, to the same tolerance.
+    Converged once a step is at most `tolerance` times the length of its result (Banach 1922). The
+    derivative solves a linear system by `gmres`, to the same tolerance.
     """
     flat, restored = psc.tree.ravel(guess)
 

@@ -189,7 +189,7 @@ def analytic(x: Float["*b n"]) -> Complex["*b n"]:
 def resample(x: Float["*b n"], size: psc.Static[int]) -> Float["*b _"]:
     """A periodic signal at `size` places in the same time, by its Fourier series.
 
-    Fewer places leave out the frequencies that they cannot show.
+    Fewer places omit the frequencies that they cannot represent.
 
     Cost: at most 26*b*n + 26*b*size + 9*b + 2*n flops.
     """

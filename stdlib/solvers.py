@@ -147,10 +147,10 @@ def gmres(
     """Solve `operator(x) = b` for any regular operator.
 
     The residual is least in the space of all products so far; every `restart` products that space
-    is begun anew, which bounds the memory, and may bring progress to a halt.  Stops once the
+    starts again from nothing, which bounds the memory, and may prevent progress. Stops once the
     residual is at most `tolerance` times the length of `b`, or at the first restart after
-    `max_steps` products (Saad, Schultz 1986).  Vectors are orthogonalised twice (Giraud, Langou,
-    Rozložník 2005).  `preconditioner` is linear, close to the inverse, and applied from the right.
+    `max_steps` products (Saad, Schultz 1986). Vectors are orthogonalised twice (Giraud, Langou,
+    Rozložník 2005). `preconditioner` is linear, close to the inverse, and applied from the right.
     """
     flat, restored = psc.tree.ravel(b)
 
@@ -291,8 +291,8 @@ def eigenpairs(
 ) -> Eigenpairs["n k"]:
     """Approximate eigenpairs of a symmetric operator, from the basis of `lanczos`.
 
-    There are as many as steps.  Those at both ends of the spectrum, and those far from others, are
-    found first: look at `residuals`.  Where the basis ends early, because `start` has a part in few
+    There is one for each step. Those at both ends of the spectrum, and those far from others,
+    converge first: look at `residuals`. If the basis ends early, because `start` has a part in few
     eigenvectors, the others are 0 with a vector of zeros.
     """
     krylov = lanczos(operator, start, steps)

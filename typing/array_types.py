@@ -19,7 +19,7 @@ Shape: TypeAlias = tuple[Size, ...]
 
 
 class ArrayType:
-    """The type of an array; immutable and hashable, equal when written the same in normal form."""
+    """The type of an array; immutable, hashable, and equal to types with the same normal form."""
 
     __slots__ = ("_hash", "dtype", "shape")
 

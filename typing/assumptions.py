@@ -136,7 +136,7 @@ def _depends(size: Size, name: str, defined: Mapping[str, Size]) -> bool:
 
 
 def _ordered(free: list[str], defined: Mapping[str, Size]) -> list[str]:
-    """The free names, then the defined ones, each after what defines it."""
+    """Return the free names, then the defined ones, each after the names that define it."""
     order = list(free)
     waiting = sorted(defined)
     while waiting:
@@ -297,7 +297,7 @@ class _Search:
         return (most,) if position == len(self.space.order) - 1 else self.free_values(name, most)
 
     def free_values(self, name: str, most: int) -> Iterator[int]:
-        """The values of a name up to a bound that pass the facts about it alone."""
+        """Yield the values of a name up to a bound that satisfy the facts about it alone."""
         values = self.values[name]
         yield from values
         while self.reached[name] <= most:
@@ -677,7 +677,7 @@ class Assumptions:
         return self._groups
 
     def _relevant_groups(self, names: frozenset[str]) -> list[FactGroup]:
-        """The groups of facts that bear on these names; all of them where there are none."""
+        """Return the groups of facts that concern these names; all groups if there are no names."""
         groups = self._all_groups()
         if not names:
             return groups
@@ -733,9 +733,9 @@ MOST = 64
 
 
 def sufficient_bound(facts: Assumptions, claims: Sequence[Fact]) -> Fact | None:
-    """The weakest `k <= n` for one of the names under which all claims are proven, if there is one.
+    """Return the weakest `k <= n` for one of the names that proves all claims, if there is one.
 
-    It is looked for where a claim speaks of the smaller or larger of two sizes.
+    It is searched for if a claim contains the smaller or larger of two sizes.
     """
     if not any("min(" in str(claim) or "max(" in str(claim) for claim in claims):
         return None

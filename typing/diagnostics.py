@@ -58,7 +58,7 @@ class Span:
 NOWHERE = Span("<unknown>", 1, 1, 1, 1)
 
 
-# Fixes as data: what to write instead, as replacements of ranges of source text.
+# Fixes as data: replacements of ranges of source text.
 
 
 Applicability = Literal["safe", "unsafe"]
@@ -153,8 +153,8 @@ def _shown(word: Callable[[Diagnostic], str | None]) -> Callable[[Diagnostic], s
 class _Facts:
     """An immutable value with the annotated names of its class as keyword-only fields.
 
-    What `dataclass(frozen=True, kw_only=True)` gives, without generating code for each of the many
-    classes: all of them are created whenever the checker starts.
+    It is equivalent to `dataclass(frozen=True, kw_only=True)`, without generating code for each of
+    the many classes: all of them are created whenever the checker starts.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()

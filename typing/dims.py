@@ -125,7 +125,7 @@ def times(a: Monomial, b: Monomial) -> Monomial:
 
 
 def quotient(a: Monomial, b: Monomial) -> Monomial | None:
-    """The monomial that, times `b`, is `a`, if there is one."""
+    """Return the monomial that, times `b`, is `a`, if there is one."""
     left = list(a)
     for factor in b:
         if factor not in left:
@@ -151,7 +151,7 @@ def common_factors(monomials: Iterable[Monomial]) -> Monomial:
 
 
 def sum_text(terms: tuple[Term, ...]) -> str:
-    """The text of a sum, a positive term first if there is one."""
+    """Return the text of a sum, a positive term first if there is one."""
     if terms[0][1] < 0:
         first = next((i for i, (_, c) in enumerate(terms) if c > 0), 0)
         terms = (terms[first], *terms[:first], *terms[first + 1 :])
@@ -185,7 +185,7 @@ def _operation_text(kind: Kind, args: tuple[Size, ...]) -> str:
     return f"{left}{kind}{right}"
 
 
-# Dividing sums of terms: how much of a quotient is a polynomial, and what then remains.
+# Division of sums of terms: the polynomial part of a quotient, and the rest.
 
 
 Terms: TypeAlias = dict[Monomial, int]
@@ -556,13 +556,13 @@ def _mod_int(a: Dim, k: int) -> Size:
     return _alone(operation_factor("%", (remaining, k)))
 
 
-# Symbolic sizes: the names that other modules use, and how sizes are computed and rewritten.
+# Symbolic sizes: the names that other modules use, evaluation and rewriting of sizes.
 #
-# A size is an `int`, or a `Dim` in the normal form of `polynomials`; `parse` is from `size_syntax`.
-# What follows only from facts about the names (`n % 8 == 0`) is the business of `assumptions`.
+# A size is an `int`, or a `Dim` in normal form. Consequences of facts about the names (`n % 8 ==
+# 0`) belong to `assumptions`.
 
 
-# The text form of sizes: `parse` reads what `str` writes, and what people write.
+# The text form of sizes: `parse` reads the forms that `str` writes, and those that people write.
 
 
 class DimSyntaxError(ValueError):

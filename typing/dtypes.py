@@ -23,7 +23,7 @@ class Kind(IntEnum):
 
 
 class DType:
-    """One element type; compared by identity, there is one instance of each."""
+    """One element type; compared by identity, with one instance for each type."""
 
     __slots__ = (
         "bits",
@@ -173,7 +173,7 @@ def widens(narrow: DType, wide: DType) -> bool:
 
 
 def common(dtypes: Iterable[DType]) -> DType | None:
-    """The one dtype that all share, or None if they differ or there are none."""
+    """Return the dtype that all share, or None if they differ or there are none."""
     found: DType | None = None
     for each in dtypes:
         if found is None:

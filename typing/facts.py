@@ -530,7 +530,7 @@ class Constraints:
         return total
 
     def _defined(self, definition: Definition) -> Size:
-        """The unknown of a definition, or what solves it."""
+        """Return the unknown of a definition, or its solution."""
         existing = self.unknowns.get(definition)
         if existing is not None:
             return self.value(existing)
@@ -564,10 +564,10 @@ class Constraints:
         return isinstance(beyond, Dim) and infeasible([*self.nonnegative, beyond], self.zero)
 
     def _solved_for_one(self, equation: Dim) -> tuple[str, Size, list[Size]] | None:
-        """A name, its value by an equation, and what then remains to be solved.
+        """Return a name, its value by an equation, and the equations that remain.
 
-        Where the name has a coefficient `c` other than 1, its value is rounded and gets a fresh
-        unknown, which is to make up for the roundings: they and `c` times it must add up to 0.
+        If the name has a coefficient `c` other than 1, its value is rounded and gets a fresh
+        unknown, which makes up for the roundings: they and `c` times it must add up to 0.
         """
         pivot = _pivot(equation)
         if pivot is None:

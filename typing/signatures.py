@@ -61,7 +61,7 @@ class Anonymous:
 
 @dataclass(frozen=True, slots=True)
 class Variadic:
-    """Any number of dimensions: `*batch` is the same group wherever named, `...` has no name."""
+    """Any number of dimensions: `*batch` is one group wherever it occurs, `...` has no name."""
 
     name: str | None
 
@@ -252,7 +252,7 @@ class TupleSpec:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedSpec:
-    """`tuple[A, ...]`, `list[A]`, `PVector[A]`: any number of the same."""
+    """`tuple[A, ...]`, `list[A]`, `PVector[A]`: any number of items of one type."""
 
     item: Spec
     vector: bool = False
@@ -319,7 +319,7 @@ class DictSpec:
 
 @dataclass(frozen=True, slots=True)
 class StaticSpec:
-    """`psc.Static[int]`: a value known while checking; `samples` are tried when checking alone."""
+    """`psc.Static[int]`: a value known while checking; `samples` are tried without a call."""
 
     kind: str
     samples: tuple[object, ...] | None
@@ -371,7 +371,7 @@ class TreeSpec:
         return f"{shown}[{' '.join(map(str, self.batch))}]" if self.batch else shown
 
     def samples(self) -> tuple[Spec, ...]:
-        """The trees that are tried when a signature is checked alone: an array, and two."""
+        """Return the trees that are tried without a call: an array, and two."""
         several = ArraySpec(self.dtype or F32, (self.size(0), self.size(1)))
         return (
             ArraySpec(self.dtype or F32, (self.size(0),)),
@@ -583,10 +583,10 @@ class Signature:
         return tuple(dict.fromkeys(tree.name for tree in result if tree.name not in given))
 
     def choices(self) -> list[Choice] | None:
-        """The choices that are tried when the signature is checked alone.
+        """Return the choices that are tried when the signature is checked without a call.
 
-        All of them, or MAX_INSTANCES spread evenly where there are more (see `combinations`).
-        None if a parameter can only be checked at its call sites.
+        These are all choices, or MAX_INSTANCES spread evenly if there are more (see
+        `combinations`). Return None if a parameter can only be checked at its call sites.
         """
         columns = self._columns()
         if columns is None:
@@ -637,9 +637,10 @@ class Signature:
         return types.type_of(self.result if self.result is not None else NoneSpec(), "return", like)
 
     def with_sizes(self, sizes: frozenset[str] = frozenset()) -> Signature | None:
-        """Static integers that are tried by examples as sizes; None if there are none.
+        """Return the signature with sampled static integers as sizes; None if there are none.
 
-        One that is no axis of a parameter or of the result, nor one of `sizes`, is tried as 0, too.
+        One that is neither an axis of a parameter or of the result, nor one of `sizes`, is tried as
+        0, too.
         """
         axes = self.axis_names() | sizes
         changed = [

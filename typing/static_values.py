@@ -1,4 +1,4 @@
-"""Values known while checking: when two are the same, and which types they are of."""
+"""Values known while checking: their identity, and the types they belong to."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias, cast
 
 from pscdsl.typing.dims import Dim
 
-# When two values that are known while checking are the same to every program.
+# The identity of values known while checking: two are the same if no program tells them apart.
 #
-# Python's own equality does not tell: `1 == 1.0 == True`, and `0.0 == -0.0`, also inside of tuples.
+# Python's own equality does not decide this: `1 == 1.0 == True`, and `0.0 == -0.0`, also in tuples.
 
 
 def exact(value: object) -> Hashable:
@@ -77,7 +77,7 @@ def _is_of_dataclass(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """The instances of a class of Python's own, and what counts as one (PEP 484)."""
+    """The instances of a Python class, and of others that count as its subclasses (PEP 484)."""
 
     cls: type
 

@@ -100,7 +100,7 @@ def _match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptio
 def _swapped(
     signature: Signature, arguments: Mapping[str, Type], facts: Assumptions, failure: Failure
 ) -> Failure:
-    """The failure, with the one argument that stands in the place of another, if there is one."""
+    """Return the failure, naming an argument in the place of another if there is exactly one."""
     (finding, *others) = failure.diagnostics
     if others or not isinstance(finding, ArgumentShape | ArgumentDtype):
         return failure
@@ -575,7 +575,7 @@ def _as_python_has_it(found: Type, wanted: Type, path: str = "") -> Iterator[Dif
 
 
 def array_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str | None:
-    """Why two types differ, in words; None if they are the same for all sizes."""
+    """Return the difference of two types in words; None if they are equal for all sizes."""
     if found.rank != wanted.rank:
         return f"{found.rank} {'axis' if found.rank == 1 else 'axes'}, not {wanted.rank}"
     for mine, other in zip(found.shape, wanted.shape, strict=True):
@@ -617,9 +617,9 @@ def _moved(facts: Assumptions, found: Shape, wanted: Shape) -> str:
 
 
 def _order(facts: Assumptions, found: Shape, wanted: Shape) -> list[int]:
-    """The axes that have the wanted sizes; none if the shapes differ by more than their order.
+    """Return the axes that have the wanted sizes; none if not only their order differs.
 
-    An axis stands there twice if several have its size: which is meant is not known.
+    An axis occurs twice if several have its size: the intended one is unknown.
     """
     order = [[facts.equal(a, b) for a in found].count(True) for b in wanted]
     back = [[facts.equal(a, b) for a in wanted].count(True) for b in found]
@@ -653,7 +653,7 @@ def surplus_axis(facts: Assumptions, found: Shape, wanted: Shape) -> int | None:
 
 
 def may_be_equal(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None:
-    """The one equation between sizes under which the shapes are the same, if it can hold."""
+    """Return the one equation between sizes that makes the shapes equal, if it can hold."""
     if len(found) != len(wanted):
         return None
     pairs = zip(found, wanted, strict=True)
@@ -674,7 +674,7 @@ def may_be_equal(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None
 
 
 def enough_for(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None:
-    """The least size from which on two shapes are the same, if there is one."""
+    """Return the least size from which on two shapes are equal, if there is one."""
     if len(found) != len(wanted):
         return None
     pairs = zip(found, wanted, strict=True)
@@ -721,7 +721,7 @@ def _equal(facts: Assumptions, left: tuple[Size, ...], right: tuple[Size, ...]) 
     )
 
 
-# Type variables: what one is bound to by its first argument, and how others differ from that.
+# Type variables: the binding by the first argument, and the differences of others.
 
 
 @dataclass(frozen=True)

@@ -659,12 +659,12 @@ def _unknown_of(variables: Sequence[Var]) -> Ranges:
     return [unknown(var.type.dtype) if counts(var.type) else None for var in variables]
 
 
-# Integers made of sizes, counts and literals alone: they must fit once the sizes are numbers.
+# Integers made only of sizes, counts and literals: they must fit once the sizes are numbers.
 #
-# Python's integers have no end, and NumPy counts in 64 bits; a program computes them in the dtype
+# Python's integers are unbounded, and NumPy counts in 64 bits; a program computes them in the dtype
 # of the array that they meet. So where the sizes are numbers, every such integer has to be provably
-# inside its dtype: otherwise it would wrap around in silence. What depends on the elements of
-# arrays is computed in their dtype by NumPy, too, and 64 bits are what NumPy itself has.
+# inside its dtype: otherwise it would wrap around silently. NumPy also computes values that depend
+# on the elements of arrays in their dtype, and itself has only 64 bits.
 
 
 def require_fitting(function: Function, sizes: Mapping[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""Ranges of integers with symbolic bounds, and what each operation does to them."""
+"""Ranges of integers with symbolic bounds, and the effect of each operation on them."""
 
 from __future__ import annotations
 
@@ -333,7 +333,7 @@ class Refinement:
             found[atom] = replace(order.meet(old, bound, atom.type.dtype), along=old.along)
 
 
-# Transfer functions: what each operation does to ranges of integers.
+# Transfer functions: the effect of each operation on ranges of integers.
 
 
 # The effect of integer arithmetic on ranges, element by element.
@@ -620,7 +620,7 @@ def _everywhere(given: Range, rank: int) -> frozenset[object]:
 
 
 def _all_axes(along: frozenset[object], rank: int) -> frozenset[object]:
-    """Every axis of a result, and what else its operand varies with."""
+    """Return every axis of a result, and the other things that its operand varies with."""
     return frozenset(x for x in along if not isinstance(x, int)) | frozenset(range(rank))
 
 

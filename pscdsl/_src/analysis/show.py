@@ -171,7 +171,7 @@ def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequ
 
 
 def nested(primitive: Primitive, inputs: Sequence[Atom]) -> Iterator[Nested]:
-    """The blocks that stand below an equation."""
+    """Yield the blocks below an equation."""
     if isinstance(primitive, Control):
         layout = primitive.layout
         operands = layout.operands(inputs)

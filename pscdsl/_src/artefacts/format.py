@@ -1,4 +1,4 @@
-"""Artefacts as files: what an exported kernel is, who signed it, how it is read and written."""
+"""Artefacts as files: the parts of an exported kernel, its signature, reading and writing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Module:
     code: bytes
     """StableHLO as a portable artefact: one public function `main`, from arrays to arrays."""
     calls: tuple[str, ...] = ()
-    """The custom calls in it, by their targets: what runs it has to know these."""
+    """The targets of its custom calls, which the program that runs it must know."""
     donate: tuple[int, ...] = ()
     """The arrays, by their place, that give their memory to results."""
 
@@ -115,7 +115,7 @@ VARIABLE: Final = "PSCDSL_KEY"
 _BYTES: Final = 32
 """The length of a key made here."""
 _LEAST: Final = 16
-"""Bytes of a key that somebody gives: a shorter one could be guessed."""
+"""The least bytes of a given key: a shorter one could be guessed."""
 _MOST: Final = 1 << 12
 _HELP: Final = (
     "What is loaded becomes machine code, so trust whom you would let run programs: "

@@ -111,7 +111,7 @@ def _key(folder: Folder) -> bytes | None:
 
 
 def _is_good(folder: Folder) -> bool:
-    """Whether the file can only be this user's."""
+    """Return whether the file can only be this user's."""
     state = folder.state(_KEY_NAME)
     return state is not None and state.st_size == _KEY_BYTES and is_secret(state)
 
@@ -182,7 +182,7 @@ class Store:
             return None
 
     def put(self, name: str, content: bytes) -> bool:
-        """Keep an entry, unless it is too large or there is no place; whether it is stored."""
+        """Store an entry, unless it is too large or has no place; return whether it is stored."""
         if _SEAL + len(content) > _LARGEST or _on_disk(_SEAL + len(content)) > self.limit:
             return False
         try:
@@ -201,7 +201,7 @@ class Store:
             folder.remove(_file(name))
 
     def names(self) -> list[str]:
-        """The entries that are there."""
+        """Return the existing entries."""
         with contextlib.suppress(OSError, ValueError), self._opened() as folder:
             found = map(_OWN.fullmatch, folder.names())
             return sorted(each["entry"] for each in found if each is not None and each["entry"])

@@ -173,9 +173,9 @@ def _say(message: str) -> None:
 
 
 def show(path: str, diff: str) -> None:
-    """Print the changes of a file; to a terminal, without what could steer it.
+    """Print the changes of a file; to a terminal, without text that could steer it.
 
-    Elsewhere a patch must be exact.  One that a workflow's runner would take commands from is left
+    Elsewhere a patch must be exact. A patch that contains commands for a workflow's runner is left
     out: a context line begins with a blank, which runners skip.
     """
     if sys.stdout.isatty():
@@ -282,7 +282,7 @@ def _cache(given: str | None, root: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A check, what became of its findings, and the exit code."""
+    """A check, the treatment of its findings, and the exit code."""
 
     result: CheckResult
     triage: Triage

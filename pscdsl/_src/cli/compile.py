@@ -38,7 +38,7 @@ class _Done:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile, and say of each kernel what became of it."""
+    """Compile kernels, and report the outcome of each."""
     if arguments.gpu:
         from pscdsl._src.cli import compile_for_gpu  # whose plugin may not be installed
 

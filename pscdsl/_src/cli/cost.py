@@ -1,4 +1,4 @@
-"""`pscdsl cost`: what kernels cost, as text or JSON."""
+"""`pscdsl cost`: the cost of kernels, as text or JSON."""
 
 from __future__ import annotations
 

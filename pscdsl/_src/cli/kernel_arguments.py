@@ -87,7 +87,7 @@ MOST = 8
 
 
 def chosen(arguments: argparse.Namespace) -> Iterator[Kernel[..., Any]]:
-    """The kernels that are meant, or the derivative that is asked for."""
+    """Yield the selected kernels, or the requested derivative."""
     found = kernels(arguments.target)
     mode = next((name for name in ("grad", "jvp", "vjp") if getattr(arguments, name)), "")
     for option in ("argnums", "order"):

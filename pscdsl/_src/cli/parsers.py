@@ -208,11 +208,12 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _ir(parser: argparse.ArgumentParser) -> None:
-    """Print the typed program of a kernel: what the checker made of the Python.
+    """Print the typed program of a kernel, as the checker made it from the Python source.
 
         pscdsl ir model.py:loss --grad --argnums 0,2
 
-    With --grad, --jvp or --vjp the program of a derivative; --simplified shows what is compiled.
+    With --grad, --jvp or --vjp, print the program of a derivative; with --simplified, print the
+    program that is compiled.
     """
     _add_target(parser)
     parser.add_argument(
@@ -239,15 +240,15 @@ def _add_gpu(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _cost(parser: argparse.ArgumentParser) -> None:
-    """Say what kernels cost: operations and memory, as polynomials in their sizes.
+    """Print the cost of kernels: operations and memory, as polynomials in their sizes.
 
         pscdsl cost model.py:loss --grad --dims n=128
 
-    It is counted in the checked program: nothing is run.  Sizes that --dims names become numbers.
-    Where the cost depends on a static value or a length, it is printed for all that were tried, or
-    for the one that --dims names; of dtypes and ranks that are open, the first is taken.  Bytes
-    moved, and memory, are upper bounds, which XLA stays below by fusing; of a `while_loop` without
-    `max_steps` one step is counted.
+    The cost is counted in the checked program: nothing is run. Sizes that --dims names become
+    numbers. If the cost depends on a static value or a length, it is printed for all values that
+    were tried, or for the one that --dims names; for open dtypes and ranks, the first one is taken.
+    Bytes moved, and memory, are upper bounds, as XLA fuses operations; a `while_loop` without
+    `max_steps` counts one step.
     """
     _add_target(parser)
     _add_dims(parser)
@@ -292,8 +293,9 @@ def _export(parser: argparse.ArgumentParser) -> None:
 
         pscdsl export model.py:predict --dims n=1,d=64 --dims n=32 --output predict.psca
 
-    Sizes that are given several times are combined with all others; all are in the one file.  What
-    a signature leaves open besides is the first that it admits, unless --dims names it.
+    Sizes that are given several times are combined with all others; all are in the one file. For
+    everything else that a signature leaves open, the first admitted choice is taken, unless --dims
+    names one.
 
     It is signed with your key, the file that $PSCDSL_KEY names, or one among your settings:
     `psc.load` accepts it from users who have that key.

@@ -38,7 +38,7 @@ MAX_SECONDS = 2.0
 MAX_DEPTH = 8
 """The deepest nesting of calls that are followed."""
 MAX_TURNS = 200
-"""Steps of a loop; what comes after them is not seen."""
+"""The most steps of a loop that are followed."""
 MAX_ITEMS = 1_000_000
 """Elements of an array, and operations for one."""
 MAX_EXAMPLES = 40

@@ -41,8 +41,8 @@ from pscdsl.typing.signatures import (
 
 # Candidates: a type for each parameter of a function, and facts about the sizes in them.
 #
-# A search begins with a fresh size for each axis.  What an elaboration then demands makes sizes
-# equal, or becomes a precondition: a candidate says no more than was asked for.
+# A search begins with a fresh size for each axis. The demands of an elaboration then make sizes
+# equal, or become preconditions: a candidate has no further restrictions.
 
 
 FLOAT, INT, BOOL, COMPLEX = "Float", "Int", "Bool", "Complex"
@@ -120,9 +120,9 @@ class Candidate:
         return replace(self, specs=specs, facts=kept)
 
     def requiring(self, fact: Fact) -> Candidate | None:
-        """The candidate that also meets a demand; None if nothing can be done about it.
+        """Return the candidate that also meets a demand; None if that is impossible.
 
-        To make two names one costs nothing: with these ranks there is no other way.
+        Identifying two names costs nothing: with these ranks there is no other way.
         """
         if not fact.names():
             return None

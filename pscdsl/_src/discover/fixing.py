@@ -111,7 +111,7 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
 
 
 def _wrong(result: CheckResult, verdicts: Sequence[Verdict]) -> set[str]:
-    """The functions that are no kernels where they stand in their file."""
+    """Return the functions that are no kernels in the changed file."""
     right = {each.name for each in result.kernels if each.status == "ok"}
     return {each.name for each in verdicts} - right
 
@@ -208,7 +208,7 @@ def _can_be_written(source: Source, verdict: Verdict) -> bool:
 
 
 def _function(source: Source, verdict: Verdict) -> FunctionStatement | None:
-    """The statement of a function; None if it stands in another one, or its name has others."""
+    """Return the statement of a function; None if it is nested, or its name has other bindings."""
     every = [each for each in places(source) if each.name == verdict.name]
     if len(every) != 1 or every[0].nested or every[0].node.lineno != verdict.line:
         return None

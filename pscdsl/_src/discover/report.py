@@ -189,7 +189,7 @@ class _Spelling:
         return str(spec)
 
     def name(self, name: str) -> str:
-        """A name of ours, alone where the module has no other use for it."""
+        """Return a name of ours, without the package if the module has no other use for it."""
         if name in self.bound:
             return f"{self.package}.{name}"
         self.used[name] = None
@@ -335,7 +335,7 @@ def _function(verdict: Verdict) -> dict[str, object]:
     }
 
 
-# A discovery for people: definitions to take over, and what stops the other functions.
+# A discovery for people: definitions to adopt, and the obstacles in other functions.
 
 
 _TITLES = {

@@ -1,4 +1,4 @@
-"""The search for a signature: what an elaboration demands is granted, the cheapest first."""
+"""The search for a signature: it grants an elaboration's demands, the cheapest first."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ class Firmness(IntEnum):
     UNSEEN = 1
     """The code behind it cannot be seen, for any signature."""
     FIRM = 2
-    """It stands in the way of every signature."""
+    """It prevents every signature."""
 
 
 def firmness(finding: Diagnostic) -> Firmness:
@@ -526,7 +526,7 @@ def _assertions(finding: Diagnostic) -> Iterator[Fact]:
 
 
 def _divisible(fact: Fact) -> Iterator[Fact]:
-    """The divisions that would come out even: what an equation of quotients most often means."""
+    """Yield the divisibility facts that would make an equation of quotients exact."""
     if fact.relation != "==":
         return
     for size in (fact.left, fact.right):
@@ -548,7 +548,7 @@ MAX_TRIALS = 64
 MAX_STALE = 24
 """Trials after the one that came furthest in the function."""
 MAX_LOOPS = 8
-"""Loops with counters of the same names that a demand may be about."""
+"""The most loops with counters of the same names that a demand may concern."""
 MAX_TRIALS_BLOCKED = 8
 """Candidates that are tried once an obstacle was found that is only in a branch."""
 
@@ -566,7 +566,7 @@ class Search:
     trial: Trial | None = None
     failed: list[tuple[Candidate, Trial]] = field(default_factory=list[tuple[Candidate, Trial]])
     blocked: tuple[Diagnostic, ...] = ()
-    """Obstacles that no signature avoids and that stand in no branch."""
+    """Obstacles outside of branches that no signature avoids."""
     unsuited: int = 0
     """The number of known calls that the accepted candidate refuses."""
 

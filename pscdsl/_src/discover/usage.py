@@ -318,7 +318,7 @@ class _Reader:
 
 
 def mutating_method(usage: Usage) -> tuple[str, str, ast.AST] | None:
-    """A method of lists or dicts that the body calls on a parameter, what of, and where."""
+    """Return a method of lists or dicts called on a parameter, with its class and node."""
     for name, node in usage.attributes.items():
         if name in _LIST:
             return "list", name, node

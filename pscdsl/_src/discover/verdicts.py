@@ -143,9 +143,9 @@ def examine(
     deadline: float = float("inf"),
     shapes: Sequence[tuple[str, ...]] = (),
 ) -> Verdict:
-    """Find the signature of a function, or what stands in the way of any.
+    """Find the signature of a function, or the obstacle to every signature.
 
-    `shapes` has the sizes of its parameters where a decorator says them.
+    `shapes` has the sizes of its parameters if a decorator gives them.
     """
     source = module.source
     span = source.span(function)
@@ -196,7 +196,7 @@ def examine(
 
 
 def _same_sizes(used: Iterable[str], shapes: Sequence[tuple[str, ...]]) -> Iterator[Fact]:
-    """The sizes that a decorator says to be the same."""
+    """Yield the equalities of sizes that a decorator states."""
     first: dict[str, Size] = {}
     for name, dims in zip(used, shapes, strict=False):
         for axis, dim in enumerate(dims):

@@ -209,7 +209,7 @@ def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterat
 
 MAX_TRIED = 4
 MAX_STEPS = 6
-"""Trials for one of them: what sizes have to be equal is all that is asked."""
+"""The most trials for one array; they only ask which sizes have to be equal."""
 MAX_OTHER = 2
 """Higher ranks are not tried."""
 

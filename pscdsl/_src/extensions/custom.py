@@ -51,7 +51,7 @@ from pscdsl.typing.unify import array_difference
 # Rules that users register for their primitives: functions of the language.
 #
 # A rule is read, not run: it is elaborated for the types at hand into a program, which is then
-# appended where the rule is asked for.  So a kernel that needs it can be checked from its source.
+# appended where the rule is needed. So a kernel that needs it can be checked from its source.
 
 
 MOST_STEPS = 10_000
@@ -271,7 +271,7 @@ class Reader:
         return broadcast_to(value, wanted.shape)
 
     def refuse(self, what: str, given: str, wanted: str, why: str = "") -> NoReturn:
-        """Say what differs."""
+        """Raise a Failure about the difference."""
         raise Failure(
             RuleMismatch(
                 primitive=self.primitive,

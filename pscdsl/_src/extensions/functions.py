@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Functions with derivatives of the user's own, as Python objects.
 
 
-# These are decorators: what reads functions is loaded when one of them has to be read.
+# These are decorators: the modules that read functions are loaded when one has to be read.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -70,7 +70,7 @@ class Ruled(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def _register(self, *rules: Callable[..., Any]) -> None:
-        """Set the rules, unless those that are there have been read for a derivative."""
+        """Set the rules, unless earlier ones have been read for a derivative."""
         if self.rules and self._definition is not None and self._definition.rules:
             name = getattr(self.function, "__name__", "function")
             raise RuntimeError(

@@ -170,7 +170,7 @@ def jvp_function(function: Function, active: Mask) -> tuple[Function, Mask]:
 
 
 def derived(function: Function, what: str, body: Block) -> Function:
-    """A function made of another one, in the same sizes."""
+    """Return a function made of another one, in the same sizes."""
     name = f"{function.name}.{what}"
     return replace(function, name=name, body=body, parameters=(), result=None)
 
@@ -279,7 +279,7 @@ def over_batch(type: ArrayType, size: Size) -> ArrayType:  # noqa: A002
 
 
 def repeated(value: Value, size: Size) -> Value:
-    """A batch of one array, the same everywhere."""
+    """Return a batch of equal arrays."""
     rank = value.ndim
     return value.builder.spread(value, (size, *value.shape), tuple(range(1, rank + 1)))
 

@@ -585,7 +585,7 @@ class Weak(Operators):
         return dtype.real if self.kind is Kind.FLOAT else BOOL
 
     def remember(self, built: Value) -> None:
-        """Keep what `at` gave already."""
+        """Record a value that `at` has given."""
         self._built[built.dtype] = built
 
     def default(self, which: str = "") -> Value:
@@ -605,10 +605,10 @@ class Weak(Operators):
 
 
 class PythonNumber(Weak):
-    """A number of Python's that is known when the program runs: an argument, or made of some.
+    """A Python number that is known only at run time: an argument, or computed from arguments.
 
-    As in Python and NumPy, arithmetic of such numbers is done in f64 and i64, and what comes of it
-    is converted to the dtype of the array that it meets.
+    As in Python and NumPy, arithmetic of such numbers is done in f64 and i64, and the result is
+    converted to the dtype of the array that it meets.
     """
 
     __slots__ = ("adapts", "is_array", "value")

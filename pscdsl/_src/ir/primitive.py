@@ -1,4 +1,4 @@
-"""The base class of primitives, which lists everything one can be asked, and what rules may emit.
+"""The base class of primitives, with their whole interface, and the emitter that rules use.
 
 A primitive is a frozen dataclass: fields are its static parameters, methods are its rules.  An
 equation holds an instance, so equality, hashing and printing come from the dataclass.
@@ -354,7 +354,7 @@ class Primitive:
     # The rules.
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        """The result types, or a Failure; what holds of the sizes is in `facts`."""
+        """Return the result types, or raise a Failure; `facts` has the facts about sizes."""
         raise NotImplementedError
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
@@ -369,9 +369,9 @@ class Primitive:
         return None
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        """The translation to StableHLO, right on every device; by the expansion if there is one.
+        """Translate to StableHLO, correctly on every device; by the expansion if there is one.
 
-        Targets may know a better one: see `pscdsl._src.targets`.
+        Targets may have a better translation: see `pscdsl._src.targets`.
         """
         types = tuple([type_.with_shape(hlo.shape(type_.shape)) for type_ in inputs])
         block = self.substitute(hlo.sizes).expansion(types)

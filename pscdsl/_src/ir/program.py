@@ -175,9 +175,9 @@ def callees(block: Block) -> Iterator[Function]:
 def mapped(
     function: Function, change: Callable[[Function, Mapping[Function, Function]], Function]
 ) -> Function:
-    """A function and all that it calls, each changed once, callees first.
+    """Change a function and all that it calls, each once, callees first.
 
-    `change` gets a function, and what its callees have become.
+    `change` gets a function and the results for its callees.
     """
     memo: dict[Function, Function] = {}
     due = [function]
@@ -212,7 +212,7 @@ def holds_programs(primitive: Primitive) -> bool:
 def rebuilt(
     primitive: P, block: Callable[[Block], Block], function: Callable[[Function], Function]
 ) -> P:
-    """The primitive with other blocks and functions; itself if they are the same ones."""
+    """Return the primitive with other blocks and functions; itself if nothing changes."""
     if is_plain(primitive) or not is_dataclass(primitive):
         return primitive
 
@@ -327,7 +327,7 @@ def evaluate_block(
 
 
 class Evaluator:
-    """Runs blocks at given sizes; what NumPy meanings see as `here`."""
+    """Runs blocks at given sizes; NumPy meanings get it as `here`."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes

@@ -1,4 +1,4 @@
-"""`pytest --pscdsl`: each Python file that is collected is a test, which passes if its kernels do.
+"""`pytest --pscdsl`: each collected Python file is a test, which passes if its kernels are right.
 
 All files are checked together when the first of these tests runs: one may write what another reads.
 The settings of the project count, as in `pscdsl check`.

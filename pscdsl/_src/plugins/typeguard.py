@@ -119,7 +119,7 @@ class Scope:
         return self._settle()
 
     def _spans(self, rank: int, dims: Sequence[DimSpec]) -> list[tuple[int, int]] | str:
-        """The axes that each word of a shape is about, or why there is no way to tell."""
+        """Return the axes of each word of a shape, or the reason why they cannot be determined."""
         widths = [
             len(self.groups.get(group_name(dim), ())) if isinstance(dim, Variadic) else 1
             for dim in dims

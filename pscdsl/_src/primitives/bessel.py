@@ -24,7 +24,7 @@ _HIGHEST: Final = 128
 
 
 def _orders(m: Arithmetic, v: Number, known: Number) -> tuple[Number, Number]:
-    """The order without its sign, 0 where there is no value, and whether it is an odd integer."""
+    """Return the order without sign, or 0 if out of range, and whether it is an odd integer."""
     order = m.where(known, m.absolute(v), 0.0)
     half = m.floor(order) / 2
     return order, m.floor(half) != half
@@ -214,7 +214,7 @@ def iv(m: Arithmetic, v: Number, x: Number) -> Number:
 
 
 def _turned(m: Arithmetic, order: Number) -> Number:
-    """A number of half turns that has the same sine, between -1 and 1."""
+    """Return a number of half turns between -1 and 1 with the same sine."""
     nearest = order - fraction(m, order)
     is_odd = m.floor(nearest / 2) * 2 != nearest
     return m.where(is_odd, -fraction(m, order), fraction(m, order))

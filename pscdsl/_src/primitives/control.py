@@ -112,7 +112,7 @@ def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
 
 @dataclass(frozen=True)
 class Control(Primitive):
-    """Base of the primitives that hold blocks; passes know of them what their layout says."""
+    """Base of the primitives that hold blocks; their layout tells passes how."""
 
     @cached_property
     def layout(self) -> Layout:
@@ -144,7 +144,7 @@ class Control(Primitive):
     def require(
         self, facts: Assumptions, what: str, given: Sequence[ArrayType], wanted: Sequence[ArrayType]
     ) -> None:
-        """Refuse if the types are not the same ones."""
+        """Refuse types that are not equal."""
         if len(given) != len(wanted):
             self.ill_typed(f"{what}: {len(given)} given, {len(wanted)} taken")
         for index, (one, other) in enumerate(zip(given, wanted, strict=True)):
@@ -160,7 +160,7 @@ class Expanded(Control):
     """Base of those that are cut in two, and transposed, as their program is."""
 
     def program(self, facts: Assumptions, operands: Types) -> Block:
-        """A program that computes the same of operands of these types."""
+        """Return a program with the same results for operands of these types."""
         raise NotImplementedError
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:

@@ -42,9 +42,9 @@ T = TypeVar("T")
 
 
 class Rule:
-    """A block that is made when it is asked for: rules may call the functions they belong to.
+    """A block that is made on demand, as rules may call the functions they belong to.
 
-    Of one that is `linear` in tangents, those that are zero may be left out.
+    A rule that is `linear` in tangents may omit those that are zero.
     """
 
     def __init__(

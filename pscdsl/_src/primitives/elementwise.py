@@ -349,14 +349,15 @@ def nothing(*_: Value) -> None:
 
 # Note [Kinks]
 # Where a function has a kink, its first derivative is a convention: 0 for the absolute value and
-# for norms, equal shares for ties.  What is made of conventions has no second derivative: any
-# number would be wrong of functions that are smooth all the same, such as `abs(x)**2` and
-# `maximum(x**2, 0)`.  So the slope has `kink(d)` added to it, which is -0, and whose tangent is NaN
-# where d is 0; a value has `bend(d)`, whose tangent is a slope with a kink.  A tangent of zero is
-# no exception: in `abs(x**2)` that of the operand is zero.
+# for norms, equal shares for ties. A result of conventions has no second derivative: any number
+# would be wrong for functions that are smooth all the same, such as `abs(x)**2` and `maximum(x**2,
+# 0)`. So `kink(d)` is added to the slope, which is -0, and whose tangent is NaN where d is 0; a
+# value has `bend(d)`, whose tangent is a slope with a kink. A tangent of zero is no exception: in
+# `abs(x**2)` the operand has one.
 #
-# What takes one of several elements or pieces (`select`, `sort`, what is flat but for jumps) has
-# the derivatives of that piece, to any order.  Where a function is smooth these are its own.
+# A primitive that takes one of several elements or pieces (`select`, `sort`, functions that are
+# constant except for jumps) has the derivatives of that piece, to any order. Where a function is
+# smooth these are its derivatives.
 
 
 def _kink(t: Value, y: Value, x: Value) -> Any:
@@ -398,7 +399,7 @@ def _corner(t: Value, x: Value, y: Value, distance: Value) -> Any:
 
 
 def _power_by_exponent(t: Value, z: Value, x: Value, y: Value) -> Any:
-    """`x**y * log(x)`, also where `x**y` alone overflows; 0 where x is 0 and y is above."""
+    """Return `x**y * log(x)`, even where `x**y` overflows; 0 where x is 0 and y is positive."""
     one = x.builder.literal(1, x.dtype)
     slope = z * log(Select()(equal(x, 0), one, x))
     if x.dtype.is_complex:

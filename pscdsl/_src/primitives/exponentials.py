@@ -194,10 +194,10 @@ def _of_probabilities(
     return m.where((x == x) & (y == y), result, x + y)
 
 
-# The error function's complement and inverse, and the normal distribution, which is the same.
+# The error function's complement and inverse, and the equivalent normal distribution.
 #
 # exp(-x^2) is computed from an exact square of the leading bits of x, as its rounding would be
-# magnified. In f64 the rest is an expm1, as XLA takes a product of exponentials for that of the
+# magnified. In f64 the rest is an expm1, as XLA replaces a product of exponentials by that of the
 # sum.
 
 

@@ -216,8 +216,8 @@ class Cholesky(OfMatrices, name="cholesky"):
 class Lu(OfMatrices, name="lu"):
     """Square matrices as `a[permutation] = L @ U`; results lu, pivots, permutation.
 
-    L has ones on its diagonal and stands below that of U.  The pivots (i32) tell by which row
-    each row was replaced, in order.  A singular matrix has a zero on the diagonal of U.
+    L has ones on its diagonal and is stored below that of U. The pivots (i32) are the rows by which
+    each row was replaced, in order. A singular matrix has a zero on the diagonal of U.
     """
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -328,7 +328,7 @@ class LuSolve(Composite, name="lu_solve"):
 def require_factors(
     primitive: OfMatrices, facts: Assumptions, a: ArrayType, lu: ArrayType, *rows: ArrayType
 ) -> None:
-    """Refuse what cannot be the factorisation of a matrix."""
+    """Refuse operands that cannot be the factorisation of a matrix."""
     primitive.require_square(facts, a)
     wanted = vector_type(a, a.shape[-1]).with_dtype(I32)
     given = ((lu, a), *((type_, wanted) for type_ in rows))
@@ -579,7 +579,7 @@ class Determinant(OfFactors, name="determinant"):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        # The cofactors are there for singular matrices too, where `det(a) * inv(a)` is not.
+        # The cofactors exist for singular matrices too, where `det(a) * inv(a)` does not.
         tangent = tangents[0]
         return (None if tangent is None else _paired(Cofactors()(*primals), tangent),)
 
@@ -626,7 +626,7 @@ class LogDeterminant(OfFactors, name="log_determinant"):
 class Cofactors(OfFactors, name="cofactors"):
     """The matrix of cofactors, `det(a) * inv(a)^T`; operands a, lu, pivots, permutation.
 
-    It is there for singular matrices too, to within rounding.
+    It exists for singular matrices too, to within rounding.
     """
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:

@@ -39,7 +39,7 @@ class WithoutTangents(Primitive):
 
 
 class Linear(Primitive):
-    """A primitive that is its own derivative: the same of the tangents, where others stay."""
+    """A primitive that is its own derivative: applied to tangents, other operands unchanged."""
 
     def jvp(
         self,

@@ -669,8 +669,8 @@ class ArgReduce(WithoutTangents, name="arg_reduce"):
 
 # Linear recurrences along an axis, and neighbours along one.
 #
-# They are what cumulative products have as derivatives, to any order and also at zeros, where
-# dividing by an element is no way.
+# They are the derivatives of cumulative products, to any order and also at zeros, where dividing by
+# an element is impossible.
 
 
 def before(x: Value, axis: int, fill: float, *, reverse: bool = False) -> Value:
@@ -810,8 +810,8 @@ class _Lines:
             factor, term = (self.hlo.reshape(x, self.type(line)) for x in (factor, term))
             single = (outer, chunks, 1, inner)
             ends = self.hlo.reshape(self.prefixes(factor, term, line), self.type(single))
-            # Before the first chunk there is nothing: its first factor, which may be infinite,
-            # must not be used.
+            # Before the first chunk there is nothing: its first factor, which may be infinite, must
+            # not be used.
             first = self.moved(self.moved(factors[0], single, -1), single, 1)
             results = self.steps([first, *factors[1:-1]], self.moved(ends, single, 1), terms[:-1])
             results = [*results[1:], ends]
@@ -820,7 +820,7 @@ class _Lines:
         return self.padded(self.hlo.reshape(joined, self.type(flat)), flat, 0, count - flat[1])
 
     def steps(self, factors: Sequence[H], start: H, terms: Sequence[H]) -> list[H]:
-        """The start, and what each step makes of it."""
+        """Return the start, and the state after each step."""
         results = [start]
         for factor, term in zip(factors, terms, strict=True):
             product = self.hlo.binary("multiply", factor, results[-1])

@@ -84,7 +84,7 @@ class Region:
     """A block, and the groups that its parameters and results belong to."""
 
     field: str
-    """The field of the primitive that it stands in, alone or with others."""
+    """The field of the primitive that holds it, possibly with others."""
     block: Block
     takes: tuple[Group, ...]
     gives: tuple[Group, ...]

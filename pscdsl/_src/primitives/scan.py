@@ -357,7 +357,7 @@ class Saving:
         return Block(early.params, early.equations, tuple(results)), sources
 
     def hoist(self, here: Builder, captured: Sequence[Value]) -> list[Value]:
-        """The saved values that are the same in every step, computed once."""
+        """Return the saved values that are equal in every step, computed once."""
         params = self.early.params[: len(captured)]
         equations, _ = needed(Block(params, self.early.equations, tuple(self.hoisted)))
         return replay(here, Block(params, equations, tuple(self.hoisted)), captured)
@@ -528,7 +528,7 @@ def _linear(scan: Scan, given: Sequence[bool]) -> Mask:
 def batch(
     scan: Scan, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """A scan over the same axis, each step of it over the batch."""
+    """Return a scan over the same axis, each step of it over the batch."""
     here = operands[0].builder.program.current
     many, carry_many, arrays_many = scan.roles(batched)
     captured, carry, arrays = scan.roles(operands)
@@ -626,7 +626,7 @@ def side_by_side(x: Value, length: Size, count: Size) -> Value:
 
 
 def one_after_the_other(x: Value) -> Value:
-    """The rows of blocks that stand side by side, block after block."""
+    """Return the rows of parallel blocks, block after block."""
     length, count, *rest = x.shape
     return Reshape((count * length, *rest))(swapped(x))
 

@@ -166,7 +166,7 @@ def part_of(shape: Shape, axis: int, start: Size, stop: Size) -> Slice:
 
 
 def each_batched(operands: Sequence[Value], batched: Sequence[bool], size: Size) -> list[Value]:
-    """Operands over a batch, those that are the same everywhere repeated."""
+    """Return operands over a batch, repeating those that have no batch."""
     return [x if m else repeated(x, size) for x, m in zip(operands, batched, strict=True)]
 
 
@@ -422,7 +422,7 @@ class Pad(Shaping, name="pad"):
         return exactly(Slice(none, periods, steps)(inner), shape)
 
     def _around(self, cotangent: Value, shape: Shape) -> Value | None:
-        """The sum of the cotangent where there is no element of x."""
+        """Return the sum of the cotangent over the places without an element of x."""
         if not shape:
             return None
         zero = cotangent.builder.literal(0, cotangent.dtype)

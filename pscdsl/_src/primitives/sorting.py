@@ -53,8 +53,8 @@ def ranks(x: NDArray, *, descending: bool = False) -> list[NDArray]:
 class Sort(Primitive, name="sort"):
     """Sort arrays of one shape together, by the first `keys` of them in lexicographic order.
 
-    Equal elements keep their order; but one array of floats, alone and not `stable`, has its
-    zeros in order too, which is faster: -0 before 0 if ascending.
+    Equal elements keep their order; but a single array of floats that is not `stable` has its zeros
+    in order too, which is faster: -0 before 0 if ascending.
     """
 
     axis: int
@@ -114,9 +114,9 @@ class Sort(Primitive, name="sort"):
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-        """Sorts once, and the places along: tangents are taken from these.
+        """Sort once, together with the places, which pick the tangents.
 
-        Of one array alone, -0 and 0 are then in their given order.
+        In a single array, -0 and 0 are then in their given order.
         """
         first = primals[0]
         (count,) = first.builder.bind(Iota(first.shape, self.axis, I32), ())

@@ -52,8 +52,8 @@ from pscdsl.typing.dtypes import I32
 class Eig(OfMatrices, name="eig"):
     """Eigenvalues in any order, and eigenvectors of length 1 as columns; results values, vectors.
 
-    Both are complex, also where all eigenvalues are real.  Without `vectors`, the values alone.
-    An iteration that does not end gives NaN.
+    Both are complex, even if all eigenvalues are real. Without `vectors`, the result is only the
+    values. An iteration that does not end gives NaN.
     """
 
     vectors: bool = True
@@ -111,7 +111,7 @@ class Eig(OfMatrices, name="eig"):
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
         # With M = V^-1 a' V, the values change by the diagonal of M, the vectors by V (F * M) as
-        # those of `Eigh`, less what would change their lengths.
+        # those of `Eigh`, minus the change of their lengths.
         (values, vectors), (a,), (tangent,) = outputs, primals, tangents
         assert tangent is not None
         lu, _, permutation = Lu().bind(vectors)
@@ -165,8 +165,8 @@ def _well_conditioned(inverse: Value, gaps: Value, size: Value) -> Value:
 class Eigh(OfMatrices, name="eigh"):
     """Eigenvalues in ascending order, and eigenvectors as columns; results values, vectors.
 
-    Only the lower triangle of the matrix is read, and of its diagonal the real part.  Without
-    `vectors`, the values alone.  An iteration that does not end gives NaN.
+    Only the lower triangle of the matrix is read, and the real part of its diagonal. Without
+    `vectors`, the result is only the values. An iteration that does not end gives NaN.
     """
 
     vectors: bool = True
@@ -248,8 +248,8 @@ class Eigh(OfMatrices, name="eigh"):
 class Svd(OfMatrices, name="svd"):
     """`a = U @ diag(s) @ V^H` with s real and in descending order; results U, s, V^H.
 
-    Of a matrix [m n] with k = min(m, n), U is [m k] and V^H [k n]; [m m] and [n n] if `complete`.
-    Without `vectors`, s alone.  An iteration that does not end gives NaN.
+    For a matrix [m n] with k = min(m, n), U is [m k] and V^H [k n]; [m m] and [n n] if `complete`.
+    Without `vectors`, the result is only s. An iteration that does not end gives NaN.
     """
 
     complete: bool = False

@@ -33,7 +33,7 @@ from pscdsl.typing.dtypes import I32
 NO_FACTS = Assumptions()
 
 
-# The function that is summed: a block of scalars, the value first, then what else it depends on.
+# The function to sum: a block of scalars, the value first, then its other parameters.
 
 
 def sums(block: Block, values: Var) -> Iterator[tuple[Equation, Block, tuple[Atom, ...]]]:

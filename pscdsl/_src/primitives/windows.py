@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
 
 
-# Windows that slide along axes: where they stand, their elements, and combinations of these.
+# Windows that slide along axes: their places, their elements, and combinations of these.
 
 
-# Windows that slide along axes: where they stand, and which elements they see.
+# Windows that slide along axes: their places, and the elements that they see.
 
 
 Padding: TypeAlias = tuple[tuple[Size, Size], ...]
@@ -150,7 +150,7 @@ def laid_out(here: Evaluation, x: NDArray, windows: Sequence[Window], padding: o
 def offsets(
     here: Evaluation, windows: Sequence[Window], places: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """Each place in the window, and the elements that stand there as it slides."""
+    """Yield each place in the window, and the elements at that place as it slides."""
     for offset in product(*(range(here.size(window.size)) for window in windows)):
         yield (
             offset,
@@ -209,7 +209,7 @@ def _indices(here: Builder, window: Window, size: Size) -> Value:
     return Reshape((*shape, 1))(Select()(exists, element, end))
 
 
-# Combinations over windows that slide along all axes, and where their extremes stand.
+# Combinations over windows that slide along all axes, and the places of their extremes.
 
 
 @dataclass(frozen=True)

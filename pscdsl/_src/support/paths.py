@@ -1,9 +1,9 @@
-"""Files that strangers may have named: where a path leads, and opening it without following links.
+"""Files that strangers may have named: resolving paths, and opening them without following links.
 
-A repository can hold links, and its users pipes and devices, in place of anything.  So a
-path is resolved once (`real`), what comes out is compared with the folders that may be read or
-written (`inside`), and then that resolved path is opened with no link anywhere in it: one that was
-put there since is an error, never another file.
+A repository can contain links, and its users pipes and devices, in place of anything. So a path is
+resolved once (`real`), the result is compared with the folders that may be read or written
+(`inside`), and then that resolved path is opened with no link anywhere in it: a link that was put
+there since is an error, never another file.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class Folder:
         return True
 
     def remove(self, name: str) -> None:
-        """Remove a regular file, if there is one of this name."""
+        """Remove a regular file of this name, if it exists."""
         if self.state(name) is not None:
             self._unlink(name)
 

@@ -187,9 +187,9 @@ def _stop_other_threads() -> None:
 
 
 def _positions(threads: Mapping[int | None, object]) -> dict[int | None, object]:
-    """From where threads call what may be a kernel; those that have been stopped, or wait, do not.
+    """Return the places at which threads call possible kernels; not of stopped or waiting threads.
 
-    A call in C++ has no frame: the innermost one that is not ours is the caller's.
+    A call in C++ has no frame: the innermost frame that is not ours is the caller's.
     """
     found: dict[int | None, object] = {}
     for ident, top in sys._current_frames().items():  # pyright: ignore[reportPrivateUsage]

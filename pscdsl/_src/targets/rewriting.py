@@ -80,7 +80,7 @@ class ReadOften(Primitive):
 def call_apart(
     primitive: Apart, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H]:
-    """The call of a function, which is the same for blocks that compute the same."""
+    """Emit the call of a function, one for all blocks with the same computation."""
     return hlo.apart(primitive.body, operands)
 
 
@@ -116,7 +116,7 @@ class Target:
     routines: Routines = ON_CPU
     """The calls of the routines of linear algebra that StableHLO lacks."""
     missing: Mapping[Key, str] = field(default_factory=dict[Key, str])
-    """The primitives that it cannot compute, and what to do instead."""
+    """The primitives that it cannot compute, with a remedy for each."""
 
     def require(self, block: Block) -> None:
         """A `Failure` with the first equation that it cannot compute, in inner blocks too."""

@@ -66,9 +66,9 @@ def _by_last_update(scatter: Scatter, operands: Sequence[Value]) -> Sequence[Val
 
 @Rewrite
 def by_long_indices(scatter: Scatter, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """A scatter by indices of 64 bits.
+    """Rewrite a scatter to use indices of 64 bits.
 
-    With others XLA makes code of two kinds of integers where it sorts the updates, and refuses it:
+    With others XLA emits code of two kinds of integers to sort the updates, and then refuses it:
     "Both operands to a binary operator are not of the same type".
     """
     if scatter.unique or inputs[1].dtype is I64:

@@ -201,7 +201,7 @@ def _keeps_everything(primitive: Primitive, inputs: Sequence[Atom], output: Var)
 
 
 def _undone(primitive: Primitive, operand: Atom, made: Definitions) -> Atom | None:
-    """The operand's operand, if the equation undoes what made the operand."""
+    """Return the operand's operand, if the equation inverts the one that made the operand."""
     inner = made.get(operand)
     if inner is None:
         return None
@@ -432,7 +432,7 @@ class Straight:
         return Block(block.params, tuple(equations), results)
 
     def equation(self, equation: Equation, scope: Scope) -> None:
-        """Add an equation to a scope, or what takes its place."""
+        """Add an equation to a scope, or its replacement."""
         primitive, outputs = equation.primitive, equation.outputs
         inputs = scope.use(equation.inputs)
         if scope.scalars and len(outputs) == 1:
@@ -537,7 +537,7 @@ class Straight:
         equation: Equation,
         scope: Scope,
     ) -> None:
-        """Add an equation in the place of another, unless an equal one stands there already."""
+        """Add an equation in the place of another, unless an equal one exists already."""
         if (
             primitive is not equation.primitive
             or inputs != equation.inputs
@@ -594,7 +594,7 @@ class Forward(Straight):
     """The pass."""
 
     def equation(self, equation: Equation, scope: Scope) -> None:
-        """Add an equation to a scope, or what takes its place."""
+        """Add an equation to a scope, or its replacement."""
         primitive = equation.primitive
         if not isinstance(primitive, Control) or not primitive.layout.regions:
             super().equation(equation, scope)
@@ -701,7 +701,7 @@ class Forward(Straight):
         equation: Equation,
         scope: Scope,
     ) -> list[bool]:
-        """Flags of stacks, given what each step gives: whether they are to be made."""
+        """Return whether to make each stack, given the results of each step."""
         constants, rows = [
             dict(pair for group in region.takes if group.role is role for pair in known[group])
             for role in (Role.CONSTANT, Role.ROW)
@@ -756,9 +756,9 @@ class Forward(Straight):
     def bind(
         self, pairs: Pairs, inner: Scope, scope: Scope, before: Sequence[tuple[Var, Atom]] = ()
     ) -> Pairs:
-        """Say in an inner scope what parameters are; those that stay parameters, with operands.
+        """Bind parameters in an inner scope, and return those that stay parameters, with operands.
 
-        What stands `before` them are parameters in any case.
+        The ones in `before` are parameters in any case.
         """
         left: Pairs = []
         first: dict[Atom, Var] = {atom: param for param, atom in before}

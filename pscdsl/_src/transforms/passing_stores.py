@@ -134,7 +134,7 @@ class _Rewriting:
         self.equations: Final[list[Equation]] = []
 
     def run(self, equations: Sequence[Equation]) -> list[Equation]:
-        """All equations; the passing stores are there still."""
+        """Return all equations; the passing stores are still among them."""
         for equation in equations:
             primitive, inputs = equation.primitive, equation.inputs
             store = self.stores.get(inputs[0]) if inputs else None

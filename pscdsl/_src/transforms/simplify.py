@@ -52,7 +52,7 @@ class Pruner:
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
-        """The block with all its parameters and results, and only what these need."""
+        """Return the block with its parameters and results, and only the equations they need."""
         cached = self._blocks.get(block)
         if cached is None:
             cached = self._blocks[block] = self.pruned(block, block.results)[0]
@@ -88,7 +88,7 @@ class Pruner:
         return Equation(new, equation.inputs, equation.outputs, equation.span)
 
     def control(self, primitive: Control, equation: Equation, used: Collection[Atom]) -> Equation:
-        """A loop or choice without what only leads to itself, nor operands that no block needs."""
+        """Return a loop or choice without unused operands or carries that only feed themselves."""
         layout = primitive.layout
         live = _live(layout, layout.results([var in used for var in equation.outputs]))
         # An operand is needed if a block needs it, or the equation itself.
@@ -237,9 +237,9 @@ POISONED = frozenset((e.add, e.subtract, e.multiply, e.divide, e.negative, e.exp
 
 
 def with_largest(function: Function) -> Function:
-    """The function, and all that it calls, with largest elements that keep NaN where it is seen.
+    """Use largest elements that keep NaN only where it matters, in a function and its callees.
 
-    It has the same results, but derivatives are to be taken before.
+    The results are the same, but derivatives have to be taken before.
     """
     blocks: dict[Block, Block] = {}
 

@@ -64,7 +64,7 @@ class Demands:
             self._equation(equation)
 
     def end(self, var: Atom) -> End | None:
-        """The row that alone is asked for, if it is one alone."""
+        """Return the single row that is demanded, if there is just one."""
         demand = self.of.get(var)
         return None if demand == "all" else demand
 
@@ -127,7 +127,7 @@ class Demands:
         return True
 
     def _row_before(self, part: Atom, scan: Equation) -> Atom | None:
-        """A single row that is there before a loop, without its first axis."""
+        """Return a single row that exists before a loop, without its first axis."""
         made = self._made.get(part)  # type: ignore[arg-type]
         if made is None or part.type.shape[0] != 1:
             return None
@@ -306,7 +306,7 @@ class _Narrower:
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
-        """A block, narrowed; itself if there is nothing to do."""
+        """Narrow a block; return it unchanged if there is nothing to do."""
         cached = self._blocks.get(block)
         if cached is None:
             cached = self._blocks[block] = self._narrowed(block)
@@ -321,7 +321,7 @@ class _Narrower:
         return Block(block.params, tuple(scope.equations), scope.use(block.results))
 
     def equation(self, equation: Equation, scope: _Scope) -> None:
-        """Add an equation, or what takes its place."""
+        """Add an equation, or its replacement."""
         primitive, demands = equation.primitive, scope.demands
         end = demands.end(equation.outputs[0]) if equation.outputs else None
         if isinstance(primitive, Slice):
@@ -417,7 +417,7 @@ class _Narrower:
         )
 
     def scan(self, scan: Scan, equation: Equation, scope: _Scope) -> None:
-        """A loop that carries the rows that are used alone, or takes a single step."""
+        """Add a loop that carries rows of which only the last is used, or takes a single step."""
         demands = scope.demands
         stacks = equation.outputs[scan.carried :]
         ends: list[End | None] = [demands.end(var) for var in stacks]

@@ -41,7 +41,7 @@ _OPERATIONS: Final = frozenset(
     "shift_right_arithmetic shift_right_logical sign sine slice sort sqrt subtract tan tanh "
     "transpose triangular_solve while xor".split()
 ) | {"func.call", "func.return"}
-"""Those that compute their results from their operands alone, of shapes that are numbers."""
+"""Operations that compute their results only from their operands, of known shapes."""
 _ATTRIBUTES: Final = frozenset(
     "algorithm api_version backend_config base_dilations batch_group_count broadcast_dimensions "
     "call_target_name callee called_computations compare_type comparison_direction dimension "
@@ -63,7 +63,7 @@ _EMPTY: Final[Mapping[str, object]] = {
 
 
 class Refused(Exception):
-    """A module holds something else; says what."""
+    """A module contains something else; the message names it."""
 
 
 class _Extent(NamedTuple):
@@ -189,7 +189,7 @@ class _Modules:
 
 
 def _require_function(function: Any, donate: Collection[int], *, is_main: bool) -> None:
-    """Refuse a function that says more of itself than its name, and what memory it gives away."""
+    """Refuse a function with attributes other than its name and the memory it gives away."""
     _require_known(function, {"sym_name", "function_type", "sym_visibility", "arg_attrs"})
     attributes = function.attributes
     if is_main and attributes["sym_visibility"].value != "public":

@@ -172,7 +172,7 @@ def _has_theirs(value: Any) -> bool:
 
 
 def as_jax(array: Any) -> Any:
-    """A result as an array of jax's, where jax puts arrays by default, in the same dtype."""
+    """Return a result as an array of jax's in the same dtype, on jax's default device."""
     from pscdsl._src.xla.runtime.devices import to_numpy  # whose arrays this is about
 
     jax: Any = sys.modules["jax"]

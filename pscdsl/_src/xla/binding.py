@@ -72,8 +72,8 @@ def _once(where: Any, cls: type, register: Callable[[], None]) -> None:
         if cls not in _known[id(where)]:
             register()
             _known[id(where)].add(cls)
-            # jaxlib never lets go of a class, nor of the names of its module.  As long as there is
-            # the module itself, Python clears these names when it ends, before its own builtins.
+            # jaxlib never releases a class, nor the names of its module. As long as the module
+            # itself exists, Python clears these names when it ends, before its own builtins.
             keep_for_ever(sys.modules.get(cls.__module__))
 
 
@@ -183,7 +183,7 @@ register_class(dict, _of_dict, _to_dict)
 _register_values()
 
 
-# Argument binding: where the arguments of a call go, and what C++ may be given of them.
+# Argument binding: the parameters of a call's arguments, and the arguments that C++ may get.
 
 
 # Python's numbers as arguments of calls.
@@ -339,7 +339,7 @@ def _brought(value: Any, known: frozenset[np.dtype[Any]], here: Placement) -> An
     return value if dtype in known else here.copied(np.asarray(value), Aval(value.shape, dtype))
 
 
-# The leaves of a call: what C++ may be given, and what decides which program is called.
+# The leaves of a call: those that C++ may get, and those that decide which program is called.
 
 
 ARRAYS: Final = (ArrayImpl, np.ndarray)

@@ -69,10 +69,10 @@ def compile_module(
     """Compile a module for a device.
 
     A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
-    interpreted step by step, with parallelism inside a step.  `loops.loop_bytes` chooses it for a
-    program; None leaves XLA's own bound, which is 1 kB or more.  Bodies that are too deep for
-    native functions are interpreted.
-    `options` are XLA's debug options, by name, besides those of `exactness`.
+    interpreted step by step, with parallelism inside a step. `loops.loop_bytes` chooses it for a
+    program; None leaves XLA's own bound, which is 1 kB or more. Bodies that are too deep for native
+    functions are interpreted. `options` are XLA's debug options, by name, in addition to those of
+    `exactness`.
     """
     inputs, outputs = signature(module)
     if Depths(module).loops > DEEPEST:

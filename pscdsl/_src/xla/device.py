@@ -66,7 +66,7 @@ class Device:
 
 
 CPU: Final = Device("cpu", 0)
-"""The device that kernels run on where nothing else is asked for."""
+"""The device that kernels run on by default."""
 PLATFORM_VARIABLE: Final = "PSCDSL_PLATFORM"
 """The environment variable that asks for something else."""
 

@@ -1,4 +1,4 @@
-"""Executables on disk: the names of entries, what all of them hold, how they get there and back."""
+"""Executables on disk: the names and conditions of entries, storing and loading."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from pscdsl._src.xla.runtime.devices import Placement
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 
-# Names of entries on disk, and what all of them hold: the machine, jaxlib, ourselves, settings.
+# Names of entries on disk, and the conditions in all names: machine, jaxlib, our files, settings.
 #
 # Code that was compiled under other conditions must never be loaded: it may use instructions that
-# this processor lacks, and nothing below would notice.
+# this processor lacks, and no later check would notice.
 
 
 _VERSION: Final = "pscdsl executables 4"
@@ -270,7 +270,7 @@ def _obtained(
     outputs: Sequence[Aval],
     device: Device,
 ) -> Executable:
-    """The executable under a key; else compiled, and stored if there is a store."""
+    """Return the executable under a key, or compile it, and store it if there is a store."""
     executable = None if store is None else load(store, key, inputs, outputs, device)
     if executable is None:
         here = device.placement

@@ -38,7 +38,7 @@ from pscdsl._src.xla.runtime.devices import COPYING, Placement, prepare, to_nump
 from pscdsl._src.xla.runtime.executable import Executable, transfer
 from pscdsl.typing.static_values import equality_tells, exact
 
-# Calls that run in C++ once their program is known: what jaxlib calls `pjit`.
+# Calls that run in C++ once their program is known: jaxlib's `pjit`.
 #
 # It finds the program, hands over device arrays, and makes results, without entering Python.
 
@@ -63,13 +63,13 @@ class Stale(ValueError):
 
 # Note [Host values]
 # For a value that is no device array, C++ asks Python for the transfer if the program names a
-# layout for it.  We name one for just those: no real layout, but what the transfer needs to know.
-# Small NumPy arrays need none where calls wait: C++ takes their memory as it is, or copies it at
-# once, and has read it when the program has run.  Larger ones it may copy in another thread: then
-# the program does not run where it is called, and the caller gets the array back too early.
-# Two things can go wrong, both end in Stale and then in Python: C++ may take one dtype for another
-# (a jax in the process has 64-bit types off: f64 reads as f32), and arrays that a jax made without
-# committing them to a device look like host values, and then are asked for their layout.
+# layout for it. We name one for exactly these: no real layout, but the data for the transfer. Small
+# NumPy arrays need none where calls wait: C++ uses their memory, or copies it immediately, and has
+# read it when the program has run. Larger ones it may copy in another thread: then the program does
+# not run in the calling thread, and the caller gets the array back too early. Two things can go
+# wrong, both end in Stale and then in Python: C++ may take one dtype for another (a jax in the
+# process has 64-bit types off: f64 reads as f32), and arrays that a jax made without committing
+# them to a device look like host values, and then are asked for their layout.
 
 READ_BYTES: Final = 1 << 16
 """Below, arrays are copied by the calling thread; 100 KiB is XLA:CPU's own limit for that."""
@@ -166,9 +166,9 @@ def in_cpp(
     *,
     registry: Any = binding.registry,
 ) -> tuple[Any, Any]:
-    """A function in C++ that asks `miss` where it has no program; and what must live as long.
+    """Return a function in C++ that asks `miss` for missing programs, and an object to keep alive.
 
-    `registry` tells how arguments are taken apart.
+    `registry` flattens arguments.
     """
 
     def function(*args: Any, **kwargs: Any) -> Any:  # called if a jax has its jit disabled
@@ -193,9 +193,9 @@ _WORKS: Final = b"works"
 
 @cache
 def fast_path_works(device: Device = CPU) -> bool:
-    """Try the C++ path on a small program: jaxlib is private to another project and moves.
+    """Try the C++ path on a small program: jaxlib is private to another project and changes.
 
-    That it worked is stored on disk, for the same jaxlib and our own files as they are.
+    A success is stored on disk, for this version of jaxlib and the present state of our files.
     """
     store = disk.opened()
     key = disk.digest("trial", *disk.backend(device), *disk.reading())
@@ -284,21 +284,20 @@ MissResult: TypeAlias = tuple[Any, FastPath | None, bool]
 """The answer to C++ if it has no program: the result, the program, whether to ask again."""
 
 # Note [Entries]
-# Calls are made in one of two ways.  As long as all arguments are device arrays or static values,
-# and none is donated, the entry is jaxlib's function itself, and no Python runs.  Numbers that are
-# left to their defaults are no arguments: the program has them.  From the first other call on,
-# calls are assisted: arrays that C++ would misread are replaced, and what C++ cannot do is done in
-# Python.
+# Calls are made in one of two ways. As long as all arguments are device arrays or static values,
+# and none is donated, the entry is jaxlib's function itself, and no Python runs. Numbers that are
+# left to their defaults are no arguments: the program contains them. From the first other call on,
+# calls are assisted: arrays that C++ would misread are replaced, and Python does the parts that C++
+# cannot.
 
 # Note [Static values]
-# C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So static
-# arguments, and static fields of records, are shown to it as structure without leaves, which tells
-# them apart (`binding.with_values`): numbers, strings and tuples from the start, other classes from
-# the first call that has one of theirs.  That does not do for some static values (a container, a
-# scalar of NumPy), nor where a number is not static.  Then C++ is told which
-# arguments are static, and is given no programs for values that equality does not tell; a frame
-# around such calls explains what C++ says of values that it cannot hash.  Calls with static fields
-# go through Python then.
+# C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0). So it sees
+# static arguments, and static fields of records, as structure without leaves, which tells them
+# apart (`binding.with_values`): numbers, strings and tuples from the start, other classes from the
+# first call that has one of theirs. That fails for some static values (a container, a scalar of
+# NumPy), and where a number is not static. Then C++ gets the names of the static arguments, and no
+# programs for values that equality does not tell apart; a frame around such calls explains C++'s
+# errors about values that it cannot hash. Calls with static fields then run in Python.
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,20 @@ from pscdsl.typing.dtypes import BF16, F32
 
 # The options with which XLA on CPUs keeps arithmetic as written.
 #
-# By default it rewrites arithmetic by laws that hold for real numbers alone, and gives sums with
-# what they are sums of, to a library that is wrong for some of them. Each rule here says which
-# modules get which option; one that asks for fast math gets none.
+# By default it rewrites arithmetic by laws that hold only for real numbers, and gives sums, with
+# the computation of their terms, to a library that is wrong for some of them. Each rule here says
+# which modules get which option; a module that asks for fast math gets none.
 #
-# `xla_disable_hlo_passes=algsimp`, all modules: else `a / b / c` is `a / (b * c)`, `x / 49` is `x *
-# (1 / 49)`, `x + c - c` is `x`, and so on. `reshape-mover` with it: that pass puts a transpose and
-# its inverse behind each operation on transposed arrays and relies on the simplifier to take them
-# away, so without it a hundred copies are left of each.
-# `xla_allow_excess_precision=False`, modules with bf16: else what is rounded to it is not, where it
-# is converted, summed up or multiplied at once.
-# `xla_cpu_experimental_ynn_fusion_type`, modules that may sum up what they compute: see Note [Sums
-# of products].
+# `xla_disable_hlo_passes=algsimp`, all modules: otherwise `a / b / c` is `a / (b * c)`, `x / 49` is
+# `x * (1 / 49)`, `x + c - c` is `x`, and so on. `reshape-mover` with it: that pass puts a transpose
+# and its inverse after each operation on transposed arrays and relies on the simplifier to remove
+# them, so without the simplifier a hundred copies are left of each.
+#
+# `xla_allow_excess_precision=False`, modules with bf16: otherwise XLA omits the rounding to bf16 of
+# numbers that are then converted, summed or multiplied.
+#
+# `xla_cpu_experimental_ynn_fusion_type`, modules that may sum computed terms: see Note [Sums of
+# products].
 
 
 EXCESS: Final = "xla_allow_excess_precision"
@@ -50,15 +52,15 @@ def options(module: Any) -> Mapping[str, Any]:
 
 # Note [Sums of products]
 # XLA on CPUs hands to a library, YNNPACK: single products of matrices, convolutions, and reductions
-# with the elementwise operations and products of matrices before them.  Of the last, a product of
-# matrices in one is computed wrongly for many columns, and a product of elements, one of which is
-# repeated, ends the process where there are seven axes or more.  Without reductions nothing of that
-# is left, but those that have no product before them are up to three times slower.
+# with the elementwise operations and products of matrices before them. In such a reduction, a
+# product of matrices is computed wrongly for many columns, and a product of elements, one of which
+# is repeated, ends the process where there are seven axes or more. Without reductions these errors
+# do not occur, but reductions that have no product before them are up to three times slower.
 #
-# So a reduction keeps the library if all that it is computed from, back to parameters, constants
-# and other reductions, has few axes and is elementwise, and none of that is a product: but squares,
-# and products with one number.  What stands in other functions, loops and branches is not followed:
-# if what is reduced comes from there, it counts as a product where the module has one.
+# So a reduction keeps the library if its whole computation, back to parameters, constants and other
+# reductions, has few axes and is elementwise, without products other than squares, and products
+# with one number. Other functions, loops and branches are not followed: an operand from there
+# counts as a product if the module has one.
 
 MOST_AXES: Final = 5
 """More are never reduced by the library."""
@@ -147,18 +149,18 @@ def _is_number(value: Any) -> bool:
     return bool(made.attributes["value"].is_splat)
 
 
-# Exponentials as XLA's approximations on CPUs leave them to LLVM, and what guards them.
+# Exponentials as XLA's approximations on CPUs leave them to LLVM, and their guards.
 #
-# Of NaN: they convert a number to an integer, which of NaN has no meaning in LLVM, and where LLVM
-# sees that an operand is NaN, as in `np.exp(x * np.nan)`, it leaves the whole result out.  A choice
-# between the operand and the result has a meaning for all of them.  It takes a tenth of the time of
-# an exponential, and no module needs it in which no constant is NaN.
+# NaN: they convert a number to an integer, which has no meaning for NaN in LLVM, and where LLVM
+# sees that an operand is NaN, as in `np.exp(x * np.nan)`, it omits the whole result. A choice
+# between the operand and the result has a meaning for all numbers. It takes a tenth of the time of
+# an exponential, and only modules with a constant NaN need it.
 #
-# Of large f32: the last step is a product of about 1 and a power of 2, of an operand that is cut to
-# 88.8. Rounded, that is infinite; but where it is added at once, by an instruction that rounds only
-# the sum, `np.exp(1000.0) - 3e38` is a finite number, and `x - np.exp(x)` of an infinite x is not
-# NaN. A choice of infinity there goes where an exponential may be added to or subtracted from
-# something that is not a small constant.
+# Large f32: the last step is a product of about 1 and a power of 2, of an operand clamped to 88.8.
+# Rounded, that is infinite; but where it is added by an instruction that rounds only the sum,
+# `np.exp(1000.0) - 3e38` is a finite number, and `x - np.exp(x)` of an infinite x is not NaN. A
+# choice of infinity is added where an exponential may be added to or subtracted from something
+# other than a small constant.
 
 
 EXPONENTIAL: Final = "stablehlo.exponential"
@@ -274,14 +276,14 @@ def _after(made: Any) -> Any:
     return c.mlir.InsertionPoint.after(made)
 
 
-# Sums with constants that may be zero: XLA takes `x + 0.0` for x, which it is not where x is -0.0.
+# Sums with constants that may be zero: XLA takes `x + 0.0` for x, which is wrong where x is -0.0.
 #
-# It does so while it reads a module, whatever its options are: of a sum one of whose operands is a
-# constant, or folds to one, of zeros of either sign: rightly of `x + -0.0` and of `x - 0.0`.
-# `c - (-x)` is the same number as `x + c`, for all x and c, and no rule of XLA's is about it; LLVM
-# makes one addition of it.  More may fold than constants of constants: what is chosen from them, by
-# a choice that folds, and integers and truth values of one operand twice (`mask ^ mask`), or of one
-# that decides alone (`i & 0`).
+# It does so while it reads a module, with any options, in a sum with an operand that is a constant
+# zero of either sign, or folds to one: correctly for `x + -0.0` and for `x - 0.0`. `c - (-x)` is
+# the same number as `x + c`, for all x and c, and no rule of XLA's concerns it; LLVM makes one
+# addition of it. More may fold than constants of constants: selections from them, by a predicate
+# that folds, and operations on integers and truth values with one operand twice (`mask ^ mask`), or
+# with one that decides the result (`i & 0`).
 
 
 SUM: Final = "stablehlo.add"

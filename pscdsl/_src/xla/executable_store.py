@@ -54,7 +54,7 @@ def program_key(wanted: Specialisation) -> str | None:
 
 
 def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
-    """The key of a module; `NoKey` if it calls what another process may not have."""
+    """Return the key of a module; raise `NoKey` for calls that another process may not have."""
     calls = foreign(targets(module))
     if calls:
         raise NoKey(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
@@ -90,10 +90,10 @@ def obtain(
     compiler: Compiler,
     emit: Callable[[Specialisation], Any],
 ) -> Executable:
-    """The executable, from disk if it is there; else compiled, and stored if it can be.
+    """Return the executable from disk, or else compiled, and stored if possible.
 
-    It says where it comes from, how long that took, and why it is not on disk if it is not.
-    `emit` makes the module where it is needed.
+    The executable has its origin, the time taken, and the reason why it is not on disk, if any.
+    `emit` makes the module if it is needed.
     """
     started = time.perf_counter()
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 from pscdsl._src.support.processes import WATCHER
 
 APART: Final = 0.3
-"""Seconds: signals that follow sooner are the same Ctrl-C, seen twice."""
+"""Seconds: sooner signals are the same Ctrl-C, seen twice."""
 EXIT: Final = 130
 """The exit status that shells report after SIGINT."""
 _SAID: Final = b"\npscdsl: interrupted twice during a call that does not return: the process ends\n"

@@ -64,8 +64,8 @@ ON_CPU: Final = OnCpu()
 
 # The operands and results of LAPACK's routines, which jaxlib's wrappers do not check.
 #
-# A routine with a result that is too small writes beside it.  So those here are what kernels emit,
-# and all their shapes follow from those of their operands.
+# A routine writes outside of a result that is too small. So only the forms that kernels emit are
+# allowed, and all their shapes follow from those of their operands.
 
 
 Array: TypeAlias = tuple[DType, tuple[int, ...]]
@@ -222,7 +222,7 @@ def attributes(
 
 
 def _axes(rank: int, batch: int) -> tuple[int, ...]:
-    """The axes from the fastest varying on; matrices stand in columns, all else in rows."""
+    """Return the axes, the fastest varying first; matrices are stored by columns, else by rows."""
     rows = tuple(range(rank - 1, -1, -1))
     return (rank - 2, rank - 1, *rows[2:]) if rank == batch + 2 else rows
 

@@ -93,9 +93,8 @@ class Specialisation:
 
 # Numbers that a call leaves to their defaults: constants of the program that it runs.
 #
-# So what is known of them counts: a power by default 2 is a product, and a call costs no more than
-# if they stood in the kernel. Programs differ by the numbers that are left out, not by what is
-# given.
+# So the program uses their values: a power by default 2 is a product, and a call is as fast as with
+# the numbers in the kernel. Programs differ by the omitted numbers, not by the given ones.
 
 
 def number_defaults(signature: Signature, python: PythonSignature) -> dict[str, Any]:

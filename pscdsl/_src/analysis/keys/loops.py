@@ -366,8 +366,8 @@ def _integer(atom: Atom) -> int | None:
 
 # Rows combined by a function: walked as if one after the other, several times, like a loop.
 #
-# But a row may come first or second, whichever it is: where keys of rows are consumed on either
-# side of the combination, one key may be consumed twice.  So may what others were combined to.
+# But any row may come first or second: if keys of rows are consumed on either side of the
+# combination, one key may be consumed twice. So may the keys of a total.
 
 
 def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None:

@@ -143,7 +143,7 @@ class Number:
 
 
 def _nearest(value: int, bits: int) -> int:
-    """The integer nearest to 0 that is the same one modulo 2 to the number of bits."""
+    """Return the integer nearest to 0 that is congruent modulo 2 to the number of bits."""
     half = 1 << (bits - 1)
     return (value + half) % (2 * half) - half
 
@@ -186,7 +186,7 @@ class Numbers:
             self.known.pop(var, None)
 
     def follow(self, equation: Equation) -> None:
-        """Note what an equation says of its output, if that is an integer."""
+        """Record the integer that an equation computes."""
         primitive = equation.primitive
         if len(equation.outputs) != 1 or not _may_count(equation):
             return
@@ -288,8 +288,8 @@ def exclusive(left: When, right: When) -> bool:
 class Root:
     """An array of keys that came into being as a whole: a parameter, the result of a split.
 
-    `sources` are the places from which its keys were taken, if they are not new; to use a part
-    of it is to use those.  With `repeated` one key may stand at several places of it.
+    `sources` are the places from which its keys were taken, if they are not new; a use of a part of
+    it is a use of those. With `repeated` one key may be at several places of it.
     """
 
     def __init__(
@@ -367,7 +367,7 @@ class Range:
 
     @property
     def only(self) -> Size | None:
-        """The one place that there is, if it is one."""
+        """Return the only place, if there is just one."""
         return self.start if self.stop - self.start == 1 else None
 
 

@@ -112,7 +112,8 @@ class Seen:
 
     def _use(self, use: Use, when: When = ()) -> Use:
         deed = "folded" if use.data is not None else "consumed"
-        # Uses of one parameter were compared within the function; two may be given the same key.
+        # Uses of one parameter were compared within the function; two parameters may get the same
+        # key.
         account = self._call, use.place.root
         return Use(
             self._place(use.place),
@@ -536,7 +537,7 @@ class Walk:
         return [self.place(value) if value.type.dtype is KEY else None for value in carry]
 
     def _inline(self, block: Block, given: Sequence[Atom], outputs: Sequence[Atom]) -> None:
-        """A block that is run once, where it stands."""
+        """Walk a block that runs once, in place."""
         self.enter(block.params, given)
         places = self.block(block)
         for atom, result, place in zip(outputs, block.results, places, strict=True):

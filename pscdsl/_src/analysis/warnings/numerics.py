@@ -365,7 +365,7 @@ def _finding(
 
 
 def _rewritten(where: ast.Call, function: ast.expr, partial: Partial, holds: bool) -> str:
-    """The whole expression with a safe operand; empty if the function does not stand in it."""
+    """Return the whole expression with a safe operand; empty if it lacks the function."""
     wanted = ast.dump(function)
     safe: ast.expr = ast.Constant(int(partial.safe))
 

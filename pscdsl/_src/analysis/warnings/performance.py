@@ -211,10 +211,10 @@ def _reduces(program: Program, at: Equation, axes: set[int]) -> bool:
     return False
 
 
-# Branches that a batch runs for every row, because what decides differs from row to row.
+# Branches that a batch runs for every row, because the decision differs from row to row.
 #
-# `psc.vmap` makes one program for all rows, and a program takes one branch.  Where rows decide
-# differently, every branch is run for all of them, and each row selects from the results.
+# `psc.vmap` makes one program for all rows, and a program takes one branch. Where rows decide
+# differently, every branch runs for all of them, and each row selects from the results.
 
 
 _CALLED = {"fft": "a Fourier transform", "convolution": "a convolution"}

@@ -91,7 +91,7 @@ class Program:
             atom = at.inputs[0]
 
     def made_by(self, atom: Atom) -> Equation | None:
-        """The equation of the bare atom, also where it stands in a function that is called."""
+        """Return the equation of the bare atom, even in a called function."""
         atom = self.bare(atom)
         at = self.definition(atom)
         if at is None or not isinstance(at.primitive, Call):

@@ -144,14 +144,13 @@ def taken(
 
 # Long computations of elements in stages, with the value between two stages in memory.
 #
-# XLA on CPUs fuses all that is computed element by element into one loop. Where each operation
-# waits for the one before, a processor has to work on several elements at a time; but it looks only
-# some hundred operations ahead, and in a long loop these are all for the same elements. In a loop
-# of few operations they are for several, and to write and read memory takes less time than the
-# waiting.
+# XLA on CPUs fuses all elementwise computations into one loop. Where each operation waits for the
+# one before, a processor has to work on several elements at a time; but it looks only some hundred
+# operations ahead, and in a long loop these are all for the same elements. In a loop of few
+# operations they are for several, and writing and reading memory takes less time than the waiting.
 #
-# A computation is cut where one value is all that is left of what was computed before.  Parts that
-# compute the same are calls of one function, which XLA compiles in less time than one large loop.
+# A computation is cut where only one value is left of the computation before. Parts with the same
+# computation are calls of one function, which XLA compiles in less time than one large loop.
 
 
 STAGES = Form(
@@ -202,7 +201,7 @@ def with_stages(block: Block, here: Context) -> Block:
 
 
 def _stages(runs: Runs, run: Run) -> Iterator[Run]:
-    """The steps of each stage; the last one is fused into what uses it, unless it is as another."""
+    """Yield the steps of each stage; XLA fuses the last stage into its users unless it repeats."""
     left = sum([step.effort for step in run])
     if left < LEAST or left * prod(numbers(run[0].result.type.shape)) < WORK:
         return
@@ -283,13 +282,13 @@ class _Cuts:
 # Many small parts of a program in groups, each of them a function.
 #
 # XLA on CPUs runs a program of more than eight parts, loops or products, by all threads, as soon as
-# one of its arrays takes more than 512 bytes. To wake them takes 50 to 100 microseconds, as long as
-# a hundred small parts take one after the other. A function that it calls is one part to it, whose
-# own parts are run where they are if they are few. So the steps of an optimiser, or of anything
-# else that computes a tree of small arrays, are calls of functions with eight parts each.
+# one of its arrays takes more than 512 bytes. Waking the threads takes 50 to 100 microseconds, as
+# long as a hundred small parts take one after the other. A called function counts as one part,
+# whose own parts run in the calling thread if they are few. So the steps of an optimiser, and other
+# computations of a tree of small arrays, are calls of functions with eight parts each.
 #
-# Parts depend on one another by scalars at most, such as a norm of all arrays. What is computed of
-# a scalar that depends on arrays is on the next level: groups are of parts of one level.
+# Parts depend on one another only by scalars, such as a norm of all arrays. The computation from a
+# scalar that depends on arrays is on the next level: groups consist of parts of one level.
 
 
 SMALL_GROUPS = Form(
@@ -311,7 +310,7 @@ CALLS: Final = (Call, Checkpoint, CustomJvp, CustomVjp)
 
 @SMALL_GROUPS.block_pass
 def with_groups(block: Block, here: Context) -> Block:
-    """The block with each group of parts as one equation; itself if there are none."""
+    """Return the block with each group of parts as one equation, or unchanged without groups."""
     if here.nested or len(block.results) <= MOST or not _is_small(block):
         return block
     parts = Parts(block)

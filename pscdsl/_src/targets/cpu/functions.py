@@ -51,7 +51,7 @@ class Doubles:
         return Emitted(self.single, self.hlo.convert(x.handle, self.single.type))
 
     def same_bits(self, x: Number, to: OverOperations) -> Emitted:
-        """The bits of a number as another dtype of the same width."""
+        """Reinterpret the bits of a number as another dtype of equal width."""
         return Emitted(to, self.hlo.op("bitcast_convert", (x.handle,), (to.type,))[0])
 
     def nearest(self, x: Number) -> Emitted:
@@ -88,7 +88,7 @@ def series(x: Number, coefficients: Sequence[float]) -> Number:
     return terms[0]
 
 
-# Functions that XLA on CPUs computes as NumPy does, without what other devices need.
+# Functions that XLA on CPUs computes as NumPy does, without the corrections for other devices.
 
 
 @Translation
@@ -113,7 +113,7 @@ def erf(
 # Sine, cosine and tangent of single and half precision, of numbers of any size.
 #
 # XLA on CPUs calls the C library for each element. Here the number of half turns is a product with
-# 1/pi in double precision, of which whole turns are left out: see Note [Windows]. What remains of a
+# 1/pi in double precision, from which whole turns are left out: see Note [Windows]. The rest of a
 # turn has an error below 2^-54, and the result is rounded once.
 
 
@@ -159,10 +159,10 @@ Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted | None], Number]
 
 # Note [Windows]
 # A number from 2^(23 + a) on is an integer times 2^a: a bit of 1/pi whose product with 2^a is a
-# multiple of 2 adds whole turns, and is left out.  What is left of 1/pi is taken in three words, of
+# multiple of 2 adds whole turns, and is left out. The rest of 1/pi is divided into three words, of
 # 27, 28 and 53 bits: the products of the first two with 24 bits are exact, and so is the sum of the
-# second one with what the first is off an integer.  So for each a of _WINDOWS there are three
-# words, which do up to 2^(49 + a), and an element chooses its own by its size.
+# second one and the distance of the first from an integer. So for each a of _WINDOWS there are
+# three words, which suffice up to 2^(49 + a), and an element chooses its words by its size.
 
 
 def _split(left: int, ends: Sequence[int]) -> list[float]:
@@ -228,7 +228,7 @@ def _translation(finish: Finish, ahead: float) -> Translation:
             result = d.narrow(_series(d.wide(x), _SINE_OF_RADIANS))
         else:
             result = finish(d, *_reduced(d, x, 65504.0 if given.dtype is F16 else most, ahead))
-        # A sine without a reduction is right near zero, but for subnormal numbers.
+        # Near zero a sine without a reduction is right, except for subnormal numbers.
         right = finish is _wave and most <= _DIRECT and hlo.flushed(operands[0])
         if not ahead and not right:
             result = d.single.where(d.single.absolute(x) < _SMALL, x, result)
@@ -511,7 +511,7 @@ def _power(m: OverOperations, x: Number) -> Number:
 
 
 def _same_bits(x: Number, to: OverOperations) -> Emitted:
-    """The bits of a number as another dtype of the same width."""
+    """Reinterpret the bits of a number as another dtype of equal width."""
     return Emitted(to, to.hlo.op("bitcast_convert", (x.handle,), (to.type,))[0])
 
 

@@ -255,8 +255,8 @@ def _matrix(elements: Sequence[Sequence[Value]]) -> Value:
 
 # Systems with one large triangular matrix and one right-hand side, block by block.
 #
-# LAPACK takes matrices by columns, so XLA copies the whole matrix before the call.  Here only the
-# blocks on the diagonal are copied; what is beside them is multiplied where it lies.
+# LAPACK takes matrices by columns, so XLA copies the whole matrix before the call. Here only the
+# blocks on the diagonal are copied; the other blocks are multiplied in place.
 
 
 ONE_COLUMN = Form(
@@ -363,11 +363,11 @@ def trsm(
 # Many small matrices side by side: each operation is done for all of them together.
 
 
-# Many small matrices side by side: each operation is done for a few of them at once.
+# Many small matrices side by side: each operation is done for a few of them together.
 #
-# A part of the batch is turned so that its matrices lie along the last axis; elements of matrices
-# are then vectors, and what is done with them is a loop that becomes a native function.
-# The sizes of operands are numbers here.
+# A part of the batch is transposed so that its matrices are along the last axis; elements of
+# matrices are then vectors, and their computation is a loop that becomes a native function. The
+# sizes of operands are numbers here.
 
 
 BYTES = 13 << 10

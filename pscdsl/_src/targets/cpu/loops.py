@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
 
 
-# How large the bodies of loops may be that become native functions: a number for each program.
+# Bounds of the bodies of loops that become native functions: a number for each program.
 #
-# A native function saves what the start of each operation costs, and loses the threads that XLA
-# gives to single operations: to elementwise ones from 512 kB on, to products of a matrix and a
-# vector from about 2 MB on (measured). So a body whose bytes are those of matrices may be larger
-# than one that moves them elementwise: conjugate gradients on 256x256 floats take 0.79 of the time,
-# on 512x512 0.9, while elementwise bodies gain nothing above `LOOP_BYTES` and lose threads soon
-# after.
+# A native function saves the cost of starting each operation, and loses the threads that XLA gives
+# to single operations: to elementwise ones from 512 kB on, to products of a matrix and a vector
+# from about 2 MB on (measured). So a body whose bytes belong to matrices may be larger than one
+# that moves them elementwise: conjugate gradients on 256x256 floats take 0.79 of the time, on
+# 512x512 0.9, while elementwise bodies gain nothing above `LOOP_BYTES` and lose threads soon after.
 
 
 LARGEST = 7 << 18
@@ -176,9 +175,9 @@ class Prepared:
 def prepared(
     body: Block, captured: int, equations: Iterable[Equation], before: Iterable[Sequence[Equation]]
 ) -> Prepared | None:
-    """A body with other equations, which take the last output of each row of those before.
+    """Return a body with other equations, which take the last output of each row of those before.
 
-    None if there are none before.
+    Return None if there are no equations before.
     """
     rows = tuple(before)
     if not rows:
@@ -494,9 +493,9 @@ def _replaced(each: Equation, found: _Product, both: Var) -> list[Equation]:
 
 # Sums over the steps of a loop that are computed together after it.
 #
-# A loop that is run backwards adds a product to the gradient of a matrix in each step: of what the
-# forward loop has saved, and of what it computes itself.  It is faster to stack the latter, and to
-# contract both stacks once after the loop, unless a step's product is tiny.
+# A loop that runs backwards adds a product to the gradient of a matrix in each step: of values that
+# the forward loop has saved, and of its own. It is faster to stack the latter, and to contract both
+# stacks once after the loop, unless a step's product is tiny.
 
 
 SUMS_AFTERWARDS = Form(
@@ -597,7 +596,7 @@ def sums_afterwards(primitive: Scan, inputs: Types, outputs: Types, here: Contex
 
 
 def afterwards(scan: Scan) -> Afterwards | None:
-    """The sums of a loop that are better made after it; None if there are none."""
+    """Return the sums of a loop that are better computed after it; None if there are none."""
     scan = replace(scan, body=inlined(scan.body))
     finder = _Finder(scan)
     body, count = scan.body, scan.carried
@@ -800,7 +799,7 @@ MOST_EQUATIONS = 1000
 
 
 def inlined(block: Block) -> Block:
-    """The block without calls; itself if there are none, or if it became too large."""
+    """Inline all calls of a block; return it unchanged if there are none, or it gets too large."""
     if not any(isinstance(equation.primitive, Call) for equation in block.equations):
         return block
     if _size(block, MOST_EQUATIONS) > MOST_EQUATIONS:

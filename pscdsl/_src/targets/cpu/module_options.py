@@ -114,8 +114,9 @@ def fits_wide(module: Any) -> bool:
 # Programs that are compiled for vectors of 128 bits.
 #
 # XLA on CPUs prefers 256 bits. Where the arrays of a loop are one and a half such vectors long, as
-# six f64 are, LLVM leaves single elements of its functions; vectors of half the width take them
-# all. An option is for operations alone that a test has compared with and without it: `VALIDATED`.
+# six f64 are, LLVM leaves single elements of its functions; vectors of half the width take all
+# elements. The option is used only for operations that a test has compared with and without it:
+# `NARROW_VALIDATED`.
 
 
 NARROW_VECTORS = Form(
@@ -184,12 +185,12 @@ def _lengths(loop: Any) -> list[float]:
 
 # Programs that XLA compiles with its older emitter of loops.
 #
-# XLA on CPUs has two that make loops of fused operations. The newer one, which goes through MLIR,
-# makes better code where several results share work, where a fusion reads moved elements, and
-# inside of loops; of a single result of elementwise operations both make the same code, and the
-# older one needs less time; but for some functions, and numbers of 64 bits, whose code it makes
-# slower. Where XLA makes several loops, one of which writes over what it reads, the older one's
-# code takes single elements, five times as long.
+# XLA on CPUs has two emitters of loops of fused operations. The newer one, which uses MLIR, makes
+# better code where several results share work, where a fusion reads moved elements, and inside of
+# loops; for a single result of elementwise operations both make the same code, and the older one
+# needs less time. The older one is slower for some functions, and for numbers of 64 bits. Where XLA
+# makes several loops, one of which overwrites its operand, the older one's code takes single
+# elements, five times as long.
 
 
 PLAIN_LOOPS = Form(

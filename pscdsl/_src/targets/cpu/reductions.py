@@ -225,7 +225,7 @@ class _Folds:
         return parts[0], width
 
 
-# Extremes of large arrays of floats, without regard to NaN where there is none.
+# Extremes of large arrays of floats, without regard to NaN if there is no NaN.
 
 
 EXTREME_BESIDE_SUM = Form(
@@ -245,7 +245,7 @@ FEWER = 32
 def extreme_beside_sum(
     primitive: Reduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """An extreme of floats, and the sum that says whether there is a NaN."""
+    """Emit an extreme of floats, and the sum that shows whether there is a NaN."""
     (x,), (array,), (output,) = operands, inputs, outputs
     kind = primitive.kind
     if (kind != "maximum" and kind != "minimum") or not _gains(
@@ -300,7 +300,7 @@ def _beside_sum(
     return hlo.case(unsure, (lambda: (best,), again), (output,))[0]
 
 
-# Places of extremes of large arrays: the extreme first, then where it stands.
+# Places of extremes of large arrays: the extreme first, then its place.
 
 
 EXTREME_THEN_PLACE = Form(
@@ -344,7 +344,7 @@ def place_by_blocks(
 def extreme_then_place(
     primitive: ArgReduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The extreme, and the first place where it stands."""
+    """Emit the extreme, and then its first place."""
     (x,), (array,), (output,) = operands, inputs, outputs
     if not _place_gains(primitive, hlo, array):
         return None
@@ -559,8 +559,8 @@ def wide_total(dtype: DType) -> DType:
 class Prefixes:
     """Emits the prefixes along one axis.
 
-    `dtype` is that in which elements of a chunk are combined, `total` that of what all earlier
-    chunks add up to.
+    `dtype` is the dtype in which elements of a chunk are combined, `total` that of the combination
+    of all earlier chunks.
     """
 
     hlo: Hlo

@@ -18,7 +18,7 @@ from pscdsl.typing.dtypes import BOOL, I32, DType
 
 # Integers sorted in loops that become native code; XLA's own sort compares by a call.
 #
-# Both ways do the same steps whatever the numbers are: see Notes [Network] and [Digits].
+# Both ways take the same steps for all numbers: see Notes [Network] and [Digits].
 
 
 SORTING_NETWORK = Form(

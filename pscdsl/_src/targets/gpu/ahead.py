@@ -1,7 +1,7 @@
-"""Programs compiled for a GPU that is described, on a machine that needs not have one.
+"""Programs compiled for a described GPU, on a machine that need not have one.
 
-The plugin's compiler asks no GPU and no library of CUDA for that.  It tunes nothing either: which
-of several ways is the fastest is measured on a GPU alone, so this says nothing of times.
+The plugin's compiler needs no GPU and no library of CUDA for that. It tunes nothing either: the
+fastest of several ways can only be measured on a GPU, so this predicts no times.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ FEW_OPERATIONS = 64
 
 
 class Region:
-    """A region to be: the types of its arguments, and what fills it once its operation exists."""
+    """A future region: the types of its arguments, and the function that fills it."""
 
     __slots__ = ("arguments", "body")
 
@@ -314,10 +314,9 @@ class Operations:
         return is_stored(x)
 
     # Note [Expensive]
-    # XLA fuses what is computed element by element into what reads it, even where that reads an
-    # element many times, unless the last operation is one of those that it takes for expensive.  A
-    # quotient is one.  That a clamped number can only be 1 is seen by LLVM, not by XLA: there is no
-    # division in the end.
+    # XLA fuses elementwise computations into their readers, even into those that read an element
+    # many times, unless the last operation counts as expensive. A quotient does. LLVM sees that the
+    # clamped number can only be 1, XLA does not: there is no division in the end.
 
     def kept_apart(self, x: H) -> H:
         """Return the same real numbers in a form that XLA does not fuse into repeated readers."""
@@ -601,9 +600,9 @@ class ModuleEmitter:
         return cached
 
     def apart(self, block: Block, operands: Sequence[H], here: Emitter) -> tuple[Any, Made]:
-        """The symbol of a function that computes a block of operands like these, and that itself.
+        """Return the symbol and the emission of a function that computes a block for such operands.
 
-        For blocks that compute the same it is the same.
+        Blocks with the same computation share one function.
         """
         bounds = tuple([here.bounds(x) for x in operands])
         key = content(block, here.tensor), bounds, here.in_loop, here.nested

@@ -47,15 +47,16 @@ def word(variable: str, words: Sequence[str]) -> str:
 
 # Whether a call returns after its results are computed, or before.
 #
-# XLA:CPU hands a program to a thread of its own, unless its client was made to run programs where
-# they are called. The handing over costs more than most programs that are called often: with two
+# XLA:CPU hands a program to a separate thread, unless its client was made to run programs in the
+# calling thread. The handing over costs more than most programs that are called often: with two
 # processors, the product of a matrix of 512x512 and a vector takes 44 us by another thread and 20
 # us without, an update of 64k numbers 76 and 27 us. Programs still use all threads for their parts,
-# and other threads of Python's run meanwhile. What is lost is the time in which the caller could
-# have prepared the next call.
+# and Python's other threads run meanwhile. The caller only loses the time in which it could have
+# prepared the next call.
 #
-# PSCDSL_CALLS=wait    a call returns when its results are there, the default
-# PSCDSL_CALLS=async   it may return before: for programs that do work of their own meanwhile
+# PSCDSL_CALLS=wait, the default: a call returns when its results are computed.
+#
+# PSCDSL_CALLS=async: it may return before, for programs that do other work meanwhile.
 
 
 CALLS_VARIABLE: Final = "PSCDSL_CALLS"
@@ -170,7 +171,7 @@ def attach(cls: Any, **attributes: object) -> None:
 
 
 def detach(cls: Any, **attributes: object) -> None:
-    """Take attributes away again, but those that somebody has set to others meanwhile."""
+    """Remove attributes again, except those that have been replaced meanwhile."""
     for name, value in attributes.items():
         if vars(cls).get(name) is value:
             delattr(cls, name)

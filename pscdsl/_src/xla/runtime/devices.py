@@ -26,17 +26,17 @@ from pscdsl._src.xla.runtime.memory import keep_freed_memory
 
 # Results are jaxlib's arrays: immutable, maybe still being computed, read through NumPy.
 #
-# jaxlib's class has next to no Python surface; `prepare` attaches one.  Anything computed outside a
-# kernel (`a + 1`, `a[0]`) is computed by NumPy and yields NumPy arrays, also beside a jax, which
-# attaches a surface of its own (`beside_jax`).
+# jaxlib's class has next to no Python surface; `prepare` attaches one. NumPy computes everything
+# outside of a kernel (`a + 1`, `a[0]`) and returns NumPy arrays, even if jax is loaded, which
+# attaches its own surface (`beside_jax`).
 
 
 # Arrays of bf16 as NumPy's, by DLPack, where NumPy itself reads none.
 #
-# jaxlib does, but imports jax for it, if there is one: a second to load, and from then on jax's
-# operators on our own arrays.  So the tensor is read as it lies in memory, by the
-# layout that DLPack's specification (dlpack.h) fixes for good: the versions that differ in it are
-# exported under another name, and only to those who ask for them.
+# jaxlib reads them, but imports jax for that, if it is installed: a second to load, and from then
+# on our arrays have jax's operators. So the tensor is read directly, by the layout that DLPack's
+# specification (dlpack.h) fixes permanently: versions with another layout are exported under
+# another name, and only on request.
 
 
 _CPU, _BFLOAT = 1, 4
@@ -359,11 +359,11 @@ def plain_truths(array: NDArray) -> NDArray:
 
 
 class Placement(NamedTuple):
-    """A device as jaxlib takes it: what compiles for it, and what places arrays on it."""
+    """A device in jaxlib's form, with the client that compiles for it and places arrays on it."""
 
     client: Any
     devices: Any
-    """The device alone, as compilation wants it."""
+    """The device list for compilation."""
     sharding: Any
     """The sharding of an array that is whole on the device."""
     batched_put: Any

@@ -176,17 +176,17 @@ def _file_of(process: Any, function: Any) -> bytes | None:
 
 # Large results reuse the memory of earlier ones that are no longer referenced.
 #
-# glibc maps blocks of more than 32 MiB anew, whatever its settings (see `memory`), and a
-# page fault every 4 kB costs several times what a bandwidth-bound program takes. XLA's client takes
-# no allocator, but the memory of a donated argument becomes a result's: a second executable of such
-# a program takes an array for each of its large results (`scratch`), and is given some of the pool.
-# It is compiled once the time saved by it would have paid for that; until then, and where the pool
-# has nothing free, the program is called as it is.
+# glibc maps blocks of more than 32 MiB each time, with any settings (see above), and a page fault
+# every 4 kB costs several times what a bandwidth-bound program takes. XLA's client takes no
+# allocator, but the memory of a donated argument becomes a result's: a second executable of such a
+# program takes an array for each of its large results (`compilation.with_scratch`), and gets some
+# from the pool. It is compiled once the time saved by it would have paid for that; until then, and
+# if the pool has nothing free, the program is called as it is.
 #
-# The pool holds results that were given out. One of which no one else holds a reference is free.
-# There is no other way to its memory: views of NumPy's, by the buffer protocol, hold the array, and
-# of DLPack's XLA knows, and copies. Beside a jax nothing is pooled: its arrays share buffers in
-# ways that no count of references shows.
+# The pool holds results that were given out. A result that nothing else references is free. There
+# is no other way to its memory: views of NumPy's, by the buffer protocol, hold the array, and XLA
+# knows those of DLPack, and copies. With jax in the process nothing is pooled: its arrays share
+# buffers in ways that no count of references shows.
 
 
 LARGE: Final = (32 << 20) - 4096
@@ -251,7 +251,7 @@ class Pool:
         self._lock = Lock()
 
     def take(self, avals: Sequence[Aval]) -> list[Any]:
-        """Arrays of these types that may be donated; none if there is not one for each."""
+        """Return arrays of these types that may be donated; none unless there is one for each."""
         arrays, taken = self._arrays, list[Any]()
         with self._lock:
             for aval in avals:

@@ -91,9 +91,9 @@ _loading: Final = RLock()
 
 
 def load(platform: str) -> Any:
-    """The C interface of a platform's plugin, which is loaded when it is first asked for.
+    """Return the C interface of a platform's plugin, loaded at the first request.
 
-    None where somebody else has loaded it in this process, as a jax with GPUs does.
+    Return None if other code has loaded it in this process, as a jax with GPUs does.
     """
     require()
     with _loading:
