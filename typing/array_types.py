@@ -63,13 +63,13 @@ class ArrayType:
         return self if shape is self.shape else ArrayType(self.dtype, shape)
 
     def names(self) -> frozenset[str]:
-        """The size names that occur."""
+        """Return the size names that occur."""
         none: frozenset[str] = frozenset()
         return none.union(*(names(size) for size in self.shape))
 
 
 def substitute_shape(shape: Shape, env: Mapping[str, Size]) -> Shape:
-    """A shape with sizes in place of names."""
+    """Return a shape with sizes in place of names."""
     for size in shape:
         if isinstance(size, Dim):
             return tuple([substitute(s, env) if isinstance(s, Dim) else s for s in shape])
@@ -77,17 +77,17 @@ def substitute_shape(shape: Shape, env: Mapping[str, Size]) -> Shape:
 
 
 def show_shape(shape: Shape) -> str:
-    """A shape as it is written between the brackets of an annotation."""
+    """Return a shape as it is written between the brackets of an annotation."""
     return " ".join(str(size) for size in shape)
 
 
 def show_type(dtype: DType, shape: Shape) -> str:
-    """A type as it is written in an annotation, without quotes."""
+    """Return a type as it is written in an annotation, without quotes."""
     return f"{dtype.name}[{show_shape(shape)}]" if shape else dtype.name
 
 
 def size_of(shape: Shape) -> Size:
-    """The number of elements."""
+    """Return the number of elements."""
     total: Size = 1
     for size in shape:
         total = total * size
@@ -222,7 +222,7 @@ NONE: Final = NoneType()
 
 
 def children(tree: Type) -> tuple[tuple[str, Type], ...]:
-    """The parts of a tree, each with the text that selects it: `.w`, `[0]`, `['key']`."""
+    """Return the parts of a tree, each with the text that selects it: `.w`, `[0]`, `['key']`."""
     if isinstance(tree, TupleType | VectorType):
         return tuple((f"[{index}]", item) for index, item in enumerate(tree.items))
     if isinstance(tree, RecordType):
@@ -235,12 +235,12 @@ def children(tree: Type) -> tuple[tuple[str, Type], ...]:
 
 
 def key_step(key: str) -> str:
-    """The text that selects an item of a dict: `["w"]`."""
+    """Return the text that selects an item of a dict: `["w"]`."""
     return f"[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def in_order_of(tree: Type, like: Type) -> Type:
-    """A tree with the dicts in the order that they have in another tree of this structure."""
+    """Return a tree with the dicts in the order of another tree of this structure."""
     if isinstance(tree, DictType) and isinstance(like, DictType):
         theirs = dict(like.items)
         items = tuple([(key, in_order_of(each, theirs[key])) for key, each in tree.items])
@@ -257,7 +257,7 @@ def in_order_of(tree: Type, like: Type) -> Type:
 
 
 def without_order(tree: Type) -> Type:
-    """A tree with dicts in the order of the keys, and tuples in the place of lists."""
+    """Return a tree with dicts in the order of the keys, and tuples in the place of lists."""
     if isinstance(tree, TupleType):
         return TupleType(tuple(map(without_order, tree.items)))
     if isinstance(tree, VectorType):
@@ -271,14 +271,14 @@ def without_order(tree: Type) -> Type:
 
 
 def nodes(tree: Type) -> Iterator[Type]:
-    """A tree and everything in it."""
+    """Yield a tree and everything in it."""
     yield tree
     for _, each in children(tree):
         yield from nodes(each)
 
 
 def leaves(tree: Type) -> Iterator[ArrayType]:
-    """The arrays of a tree in order."""
+    """Yield the arrays of a tree in order."""
     if isinstance(tree, ArrayType):
         yield tree
     else:
@@ -287,7 +287,7 @@ def leaves(tree: Type) -> Iterator[ArrayType]:
 
 
 def paths(tree: Type, prefix: str = "") -> Iterator[tuple[str, ArrayType]]:
-    """The arrays of a tree, each with the text that selects it."""
+    """Yield the arrays of a tree, each with the text that selects it."""
     if isinstance(tree, ArrayType):
         yield prefix, tree
     else:

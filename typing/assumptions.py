@@ -86,7 +86,7 @@ class SearchSpace:
         return not self.claim.holds(env)
 
     def defined_value(self, name: str, env: Mapping[str, int]) -> int | None:
-        """The value of a defined name, if it has one and that is large enough."""
+        """Return the value of a defined name, if it has one and that is large enough."""
         try:
             value = dims.evaluate(self.defined[name], env)
         except ZeroDivisionError:
@@ -169,7 +169,7 @@ def probe(space: SearchSpace) -> dict[str, int] | None:
 
 
 def completed(space: SearchSpace, above: Mapping[str, int]) -> dict[str, int] | None:
-    """Sizes with free names about so far above their smallest values, if the space has them."""
+    """Return sizes with free names at about these distances above their floors, if admitted."""
     env: dict[str, int] = {}
     for position, name in enumerate(space.order):
         if name in space.defined:
@@ -220,7 +220,7 @@ _MAX_STEPS = 30_000
 def refutation(
     facts: Iterable[Fact], claim: Fact, lower_bound: Callable[[str], int]
 ) -> dict[str, int] | None:
-    """The smallest sizes, of all names, that satisfy the facts and refute the claim.
+    """Return the smallest sizes, of all names, that satisfy the facts and refute the claim.
 
     Facts that share no name with the others are searched by themselves.
     """
@@ -237,7 +237,7 @@ def refutation(
 
 
 def smallest(space: SearchSpace, steps: int) -> dict[str, int] | None:
-    """The smallest sizes in a space, by sum, then in order of names; beyond the steps, any."""
+    """Return the smallest sizes in a space, by sum, then by names; any, beyond the steps."""
     if not space.possible():
         return None
     space.steps = steps
@@ -268,7 +268,7 @@ class _Search:
         return None
 
     def assign(self, env: dict[str, int], position: int, total: int) -> Iterator[dict[str, int]]:
-        """The sizes of this total that extend a partial assignment."""
+        """Yield the sizes of this total that extend a partial assignment."""
         space = self.space
         space.spend()
         if position == len(space.order):
@@ -289,7 +289,7 @@ class _Search:
             del env[name]
 
     def candidates(self, env: dict[str, int], position: int, most: int) -> Iterable[int]:
-        """The values to try for the name at a position."""
+        """Return the values to try for the name at a position."""
         name = self.space.order[position]
         if name in self.space.defined:
             value = self.space.defined_value(name, env)
@@ -451,7 +451,7 @@ _MAX_ROUNDS = 4
 
 
 def definitions(facts: Iterable[Fact]) -> dict[str, Size]:
-    """The names that facts define outright, `n == 2*m`, each by names that are not defined."""
+    """Return the names that facts define directly, `n == 2*m`, by names that are not defined."""
     found: dict[str, Size] = {}
     for fact in facts:
         if fact.relation != "==":
@@ -477,7 +477,7 @@ class Simplifier:
         self.proves = proves
 
     def simplify(self, size: Size) -> Size:
-        """An equal size that is simpler, or the size itself."""
+        """Return an equal size that is simpler, or the size itself."""
         try:
             for _ in range(_MAX_ROUNDS):
                 before, size = size, self._once(size)
@@ -500,7 +500,7 @@ class Simplifier:
         return total
 
     def _times_operation(self, product: Size, operation: Factor) -> Size:
-        """The product with one more factor, an operation."""
+        """Return the product with one more factor, an operation."""
         kind, args = operation.kind, [self._once(arg) for arg in operation.args]
         if kind == "min" or kind == "max":
             return product * dims.apply(kind, self._undominated(kind, args))
@@ -513,7 +513,7 @@ class Simplifier:
         return product * dims.apply(kind, args)
 
     def _undominated(self, kind: Kind, args: list[Size]) -> list[Size]:
-        """The operands of a minimum or maximum, without those that another makes needless."""
+        """Return the operands of a minimum or maximum without redundant ones."""
         kept = list(args)
         for arg in args:
             others = [other for other in kept if other is not arg]
@@ -563,12 +563,12 @@ class Assumptions:
         return f"Assumptions({', '.join(map(str, self.facts))})"
 
     def assume(self, *facts: Fact) -> Assumptions:
-        """The assumptions that also hold these facts."""
+        """Return the assumptions that also hold these facts."""
         added = [fact for fact in facts if fact not in self.facts]
         return Assumptions((*self.facts, *added)) if added else self
 
     def lower_bound(self, name: str) -> int:
-        """The smallest value a name may have by default: 1, or 0 if a fact bounds it itself."""
+        """Return the smallest value of a name: 1 by default, or 0 if a fact bounds it itself."""
         if self._lower is None:
             bounds = [fact.explicit_lower_bound() for fact in self.facts]
             self._lower = {bound[0]: 0 for bound in bounds if bound is not None}
@@ -701,7 +701,7 @@ def _negations(claim: Fact) -> tuple[Fact, ...]:
 
 
 def _holds_by_signs(claim: Fact, lower_bound: Callable[[str], int]) -> bool:
-    """The quick proof: every term of the difference has the right sign."""
+    """Return the quick proof: every term of the difference has the right sign."""
     if claim.relation == "==":
         return False
     gap = claim.right - claim.left
@@ -714,7 +714,7 @@ def _holds_by_signs(claim: Fact, lower_bound: Callable[[str], int]) -> bool:
 
 
 def _least(size: Size, lower_bound: Callable[[str], int]) -> int | None:
-    """The least value of a polynomial, where all its terms but the constant grow."""
+    """Return the least value of a polynomial, where all its terms but the constant grow."""
     least = 0
     for monomial, coefficient in dims.as_terms(size):
         if monomial and coefficient < 0:

@@ -15,7 +15,7 @@ _NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
 def counter_name(shown: str, number: int) -> str:
-    """A name that no program can write, and that messages show as `shown`."""
+    """Return a name that no program can write, and that messages show as `shown`."""
     assert _NAME.fullmatch(shown)
     return f"{shown}{UNWRITABLE}{number}"
 
@@ -26,7 +26,7 @@ def is_counter(name: str) -> bool:
 
 
 def counters_in(size: Size) -> frozenset[str]:
-    """The counters that a size names."""
+    """Return the counters that a size names."""
     return frozenset(name for name in dims.names(size) if UNWRITABLE in name)
 
 
@@ -108,7 +108,7 @@ class InLoop(Assumptions):
         return self._with(own, (), left)
 
     def assume(self, *facts: Fact) -> InLoop:
-        """The assumptions that also hold these facts."""
+        """Return the assumptions that also hold these facts."""
         outside = [fact for fact in facts if self.counters.isdisjoint(fact.names())]
         inside = tuple(fact for fact in facts if fact not in outside)
         around = self.around.assume(*outside)
@@ -150,7 +150,7 @@ class InLoop(Assumptions):
         return self.around.consistent()
 
     def counterexample(self, claim: Fact) -> dict[str, int] | None:
-        """Sizes that refute the claim, for the names it mentions."""
+        """Return sizes that refute the claim, for the names in it."""
         if self._is_about_counters(claim.left, claim.right):
             return super().counterexample(claim)
         return self.around.counterexample(claim)
@@ -200,7 +200,7 @@ def bound(size: Size, counter: Counter, *, upper: bool) -> Size | None:
 
 
 def bound_of_factor(factor: dims.Factor, counter: Counter, *, upper: bool) -> Size | None:
-    """The bound of a name, or of an operation on sizes."""
+    """Return the bound of a name, or of an operation on sizes."""
     if factor.kind == "name":
         if factor == counter.name:
             return counter.high - 1 if upper else counter.low

@@ -41,7 +41,7 @@ class Span:
         return self if call_site is None else replace(self, call_site=call_site)
 
     def head(self, length: int) -> Span:
-        """The first characters of this place, on its first line: a keyword, for instance."""
+        """Return the first characters of this place, on its first line: a keyword, for instance."""
         return replace(self, end_line=self.line, end_column=self.column + length)
 
     def frames(self) -> tuple[Span, ...]:
@@ -193,11 +193,11 @@ class _Facts:
 
     @classmethod
     def fact_names(cls) -> tuple[str, ...]:
-        """The names of the fields."""
+        """Return the names of the fields."""
         return cls._fields
 
     def replaced(self, **changes: object) -> Self:
-        """A copy with other values in some fields."""
+        """Return a copy with other values in some fields."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__, **changes)
         return copy
@@ -271,7 +271,7 @@ class Diagnostic(_Facts):
         return _SIZED.sub(lambda code: _LONE.sub(r"\1 \2 ", written(code)), text)
 
     def assertion(self) -> str | None:
-        """The `assert` statement that the advice names before anything else, if it does."""
+        """Return the `assert` statement that the advice names before anything else, if it does."""
         found = _ASSERTION.match(self.advice() or "")
         return found[1] if found else None
 
@@ -304,17 +304,17 @@ class Diagnostic(_Facts):
 
     @classmethod
     def slug(cls) -> str:
-        """The class name as words joined by hyphens, for instance `inner-sizes-differ`."""
+        """Return the class name as words joined by hyphens, for instance `inner-sizes-differ`."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
 
     @classmethod
     def explanation(cls) -> str:
-        """The long text that `pscdsl explain` prints; empty under `python -OO`."""
+        """Return the long text that `pscdsl explain` prints; empty under `python -OO`."""
         return cleandoc(cls.__doc__ or "")
 
     @classmethod
     def title(cls) -> str:
-        """The first line of the explanation."""
+        """Return the first line of the explanation."""
         return cls.explanation().split("\n", 1)[0].rstrip(".")
 
 
@@ -338,10 +338,10 @@ class Failure(Exception):
 
 
 def registered() -> tuple[type[Diagnostic], ...]:
-    """Every kind of diagnostic that has been imported, by code."""
+    """Return every kind of diagnostic that has been imported, by code."""
     return tuple(_REGISTRY[code] for code in sorted(_REGISTRY))
 
 
 def find(code: str) -> type[Diagnostic] | None:
-    """The kind of diagnostic with this code."""
+    """Return the kind of diagnostic with this code."""
     return _REGISTRY.get(code.upper())

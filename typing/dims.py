@@ -50,7 +50,7 @@ Term: TypeAlias = tuple[Monomial, int]
 
 
 def name_factor(text: str) -> Factor:
-    """The factor that is a name."""
+    """Return the factor that is a name."""
     factor = Factor(text)
     factor.kind = "name"
     factor.args = ()
@@ -60,7 +60,7 @@ def name_factor(text: str) -> Factor:
 
 
 def operation_factor(kind: Kind, args: tuple[Size, ...]) -> Factor:
-    """The factor that is an operation; its operands must be in normal form."""
+    """Return the factor that is an operation; its operands must be in normal form."""
     text = _operation_text(kind, args)
     factor = Factor(text)
     factor.kind = kind
@@ -80,14 +80,14 @@ def operation_factor(kind: Kind, args: tuple[Size, ...]) -> Factor:
 
 
 def as_terms(size: Size) -> tuple[Term, ...]:
-    """The terms of a size, also of a constant one."""
+    """Return the terms of a size, also of a constant one."""
     if isinstance(size, int):
         return (((), size),) if size else ()
     return size.terms
 
 
 def names(size: Size) -> frozenset[str]:
-    """The names that a size mentions."""
+    """Return the names that a size mentions."""
     if isinstance(size, int):
         return frozenset()
     found: set[str] = set()
@@ -98,7 +98,7 @@ def names(size: Size) -> frozenset[str]:
 
 
 def single_factor(size: Size, *kinds: Kind) -> Factor | None:
-    """The factor that a size consists of, if it is nothing else, and of one of these kinds."""
+    """Return the only factor of a size, if it is of one of these kinds."""
     if isinstance(size, int) or len(size.terms) != 1:
         return None
     monomial, coefficient = size.terms[0]
@@ -108,19 +108,19 @@ def single_factor(size: Size, *kinds: Kind) -> Factor | None:
 
 
 def term_order(term: Term) -> tuple[int, Monomial]:
-    """The key that sorts the terms of a sum: highest degree first, then by names."""
+    """Return the key that sorts the terms of a sum: highest degree first, then by names."""
     return -len(term[0]), term[0]
 
 
 def bounded(coefficient: int) -> int:
-    """The coefficient, unless it is too large."""
+    """Return the coefficient, unless it is too large."""
     if -MAX_COEFFICIENT <= coefficient <= MAX_COEFFICIENT:
         return coefficient
     raise DimTooLarge("a size has a coefficient above 2**63")
 
 
 def times(a: Monomial, b: Monomial) -> Monomial:
-    """The product of two monomials."""
+    """Return the product of two monomials."""
     return tuple(sorted(a + b)) if a and b else a or b
 
 
@@ -216,7 +216,7 @@ def divide(
 
 
 def toward_zero(a: int, b: int) -> int:
-    """The quotient of integers, `b` positive, rounded so that the rest has the sign of `a`."""
+    """Return the quotient of integers, `b` positive, such that the rest has the sign of `a`."""
     return a // b if a >= 0 else -(-a // b)
 
 
@@ -384,12 +384,12 @@ Size: TypeAlias = int | Dim
 
 
 def variable(text: str) -> Dim:
-    """The size called `text`, which need not be an identifier (for names no program can hold)."""
+    """Return the size called `text`, which need not be an identifier."""
     return _alone(name_factor(text))
 
 
 def from_terms(terms: Mapping[Monomial, int]) -> Size:
-    """The sum of terms; each monomial must be sorted."""
+    """Return the sum of terms; each monomial must be sorted."""
     kept = [(m, c) for m, c in terms.items() if c]
     if not kept:
         return 0
@@ -415,7 +415,7 @@ def apply(kind: Kind, args: Iterable[Size]) -> Size:
 
 
 def extremum(kind: Literal["min", "max"], sizes: Iterable[Size]) -> Size:
-    """The smallest or largest of several sizes."""
+    """Return the smallest or largest of several sizes."""
     flat: list[Size] = []
     for size in sizes:
         nested = single_factor(size, kind)
@@ -475,7 +475,7 @@ def _mod(a: Size, b: Size) -> Size:
 
 
 def _sum(terms: tuple[Term, ...]) -> Size:
-    """The size of terms that are in order."""
+    """Return the size of terms that are in order."""
     return Dim(terms) if terms[0][0] else terms[0][1]
 
 
@@ -718,21 +718,21 @@ def name(text: str) -> Dim:
 
 
 def minimum(a: Size, b: Size) -> Size:
-    """The smaller of two sizes."""
+    """Return the smaller of two sizes."""
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
     return extremum("min", (a, b))
 
 
 def maximum(a: Size, b: Size) -> Size:
-    """The larger of two sizes."""
+    """Return the larger of two sizes."""
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
     return extremum("max", (a, b))
 
 
 def show(size: Size) -> str:
-    """The text of a size, without spaces; `parse` reads it back."""
+    """Return the text of a size, without spaces; `parse` reads it back."""
     return str(size)
 
 
@@ -761,14 +761,14 @@ def _substitute_factor(factor: Factor, env: Mapping[str, Size]) -> Size:
 
 
 def numbers(sizes: Sequence[Size]) -> tuple[int, ...]:
-    """Sizes that are known to be numbers."""
+    """Return sizes that are known to be numbers."""
     found = tuple([size for size in sizes if isinstance(size, int)])
     assert len(found) == len(sizes)
     return found
 
 
 def evaluate(size: Size, env: Mapping[str, int]) -> int:
-    """The value of a size, with Python's floor division; `MissingSize` if a name has no value."""
+    """Evaluate a size by Python's floor division; raise `MissingSize` if a name has no value."""
     if isinstance(size, int):
         return size
     total = 0

@@ -101,7 +101,7 @@ PYTHON: Final = {Kind.BOOL: BOOL, Kind.INT: I64, Kind.FLOAT: F64, Kind.COMPLEX: 
 
 
 def defaults(signature: Iterable[DType]) -> Mapping[Kind, DType]:
-    """The dtypes where nothing decides: of 32 bits if a signature has floats, and all are narrow.
+    """Return the default dtypes: 32 bits if a signature has floats, and all are narrow.
 
     They are NumPy's otherwise.
     """

@@ -57,7 +57,7 @@ class Fact:
         return f"{_spaced(self.left)} {self.relation} {_spaced(self.right)}"
 
     def negated(self) -> Fact:
-        """The fact that holds exactly where this one does not."""
+        """Return the fact that holds exactly where this one does not."""
         if self.relation == "==" or self.relation == "!=":
             return Fact(_OPPOSITE[self.relation], self.left, self.right)
         return Fact(_OPPOSITE[self.relation], self.right, self.left)
@@ -84,11 +84,11 @@ class Fact:
         return Fact(self.relation, left, right)
 
     def names(self) -> frozenset[str]:
-        """The names mentioned on either side."""
+        """Return the names mentioned on either side."""
         return dims.names(self.left) | dims.names(self.right)
 
     def divisors(self) -> Iterator[Dim]:
-        """The sizes that either side divides by, at any depth; constants left out."""
+        """Yield the sizes that either side divides by, at any depth; constants left out."""
         pending = [self.left, self.right]
         while pending:
             for monomial, _ in dims.as_terms(pending.pop()):
@@ -98,7 +98,7 @@ class Fact:
                         yield factor.args[1]
 
     def explicit_lower_bound(self) -> tuple[str, int] | None:
-        """The name and the constant, if this is `constant <= name` or `constant < name`."""
+        """Return the name and the constant, if this is `constant <= name` or `constant < name`."""
         if not isinstance(self.left, int) or self.relation not in ("<=", "<"):
             return None
         factor = dims.single_factor(self.right, "name")
@@ -253,7 +253,7 @@ def _products(constraints: list[Size], signed: list[str]) -> list[Size]:
 
 
 def _bounds(constraints: list[Size]) -> tuple[dict[str, int], dict[str, int]] | None:
-    """Bounds of names by interval propagation through the linear constraints; None if empty."""
+    """Return bounds of names by propagation through the linear constraints; None if empty."""
     lower: dict[str, int] = {}
     upper: dict[str, int] = {}
     linear = [dims.as_terms(s) for s in constraints if len(dims.as_terms(s)[0][0]) == 1]
@@ -280,7 +280,7 @@ def _bounds(constraints: list[Size]) -> tuple[dict[str, int], dict[str, int]] | 
 def _most_of_others(
     terms: tuple[Term, ...], left_out: Monomial, lower: dict[str, int], upper: dict[str, int]
 ) -> int | None:
-    """The most that the other terms of a linear sum can add up to, if they are bounded."""
+    """Return the most that the other terms of a linear sum can add up to, if they are bounded."""
     most = 0
     for monomial, coefficient in terms:
         if not monomial:
@@ -476,7 +476,7 @@ class Constraints:
         return self.solution.get(unknown, dims.variable(unknown))
 
     def fresh(self) -> Dim:
-        """An unknown that occurs nowhere yet."""
+        """Return an unknown that occurs nowhere yet."""
         self.count += 1
         if self.count > _MAX_UNKNOWNS:
             raise ProofTooLarge
@@ -498,7 +498,7 @@ class Constraints:
         return total
 
     def _lifted(self, factor: Factor) -> Size:
-        """A name as an unknown, with its bound; an operation with its operands over unknowns."""
+        """Return a name as an unknown with its bound; an operation with its operands lifted."""
         if factor.kind == "name":
             if factor not in self.seen:
                 self.seen.add(factor)
@@ -625,7 +625,7 @@ class Constraints:
 
 
 def constraints_of(facts: Iterable[Fact], lower_bound: Callable[[str], int]) -> Constraints:
-    """The facts as constraints; a fact that is too large to reason about is left out."""
+    """Return the facts as constraints, without facts that are too large for proofs."""
     constraints = Constraints(lower_bound)
     for fact in sorted(facts, key=lambda fact: fact.relation == "!="):
         attempt = constraints.copy()
@@ -666,7 +666,7 @@ def _tightened(size: Dim) -> Dim:
 
 
 def _pivot(equation: Dim) -> tuple[str, int] | None:
-    """The name that an equation determines best: linear, and of the smallest coefficient."""
+    """Return the name that an equation determines best: linear, and of the smallest coefficient."""
     best: tuple[str, int] | None = None
     for monomial, coefficient in equation.terms:
         if len(monomial) != 1 or (best is not None and abs(best[1]) <= abs(coefficient)):
@@ -742,7 +742,7 @@ def _where_chosen(
     args: tuple[Size, ...],
     chosen: Size,
 ) -> Constraints:
-    """The case where one operand is the minimum or maximum."""
+    """Return the case where one operand is the minimum or maximum."""
     case = constraints.copy()
     del case.definitions[unknown]
     for other in args:

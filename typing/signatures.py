@@ -217,7 +217,7 @@ class DTypeClass:
         return f"the dtype class `psc.{self.name}`"
 
     def usual_first(self) -> tuple[DType, ...]:
-        """The members, those that people use most in front: messages are about the first."""
+        """Return the members, the most used ones first: messages are about the first."""
         usual = DEFAULT.values()
         return tuple(sorted(self.members, key=lambda d: (d not in usual, d.bits < 32)))
 
@@ -313,7 +313,7 @@ class DictSpec:
         return f"{self.name}[{', '.join(map(str, self.types))}]" if self.types else self.name
 
     def keys(self) -> tuple[str, ...]:
-        """The keys in the order of their declaration."""
+        """Return the keys in the order of their declaration."""
         return tuple([key for key, _ in self.items])
 
 
@@ -379,7 +379,7 @@ class TreeSpec:
         )
 
     def size(self, index: int) -> Dim:
-        """The name of a size, counted through all arrays of the tree."""
+        """Return the name of a size, counted through all arrays of the tree."""
         return name(f"{self.name}_{index}")
 
 
@@ -398,7 +398,7 @@ Spec: TypeAlias = (
 
 
 def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
-    """A specification and everything in it, each with the text that selects it."""
+    """Yield a specification and everything in it, each with the text that selects it."""
     yield where, spec
     if isinstance(spec, TupleSpec):
         for index, item in enumerate(spec.items):
@@ -433,24 +433,24 @@ def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
 
 
 def arrays_of(spec: Spec) -> Iterator[ArraySpec]:
-    """The arrays in a specification."""
+    """Yield the arrays in a specification."""
     return (part for _, part in walk_paths(spec, "") if isinstance(part, ArraySpec))
 
 
 def trees_of(spec: Spec) -> Iterator[TreeSpec]:
-    """The type variables in a specification."""
+    """Yield the type variables in a specification."""
     return (part for _, part in walk_paths(spec, "") if isinstance(part, TreeSpec))
 
 
 def declared_dims(part: Spec) -> tuple[DimSpec, ...]:
-    """The dimensions that an array or a batch of trees is declared with; none for others."""
+    """Return the declared dimensions of an array or a batch of trees; none for others."""
     if isinstance(part, TreeSpec):
         return part.batch
     return part.dims if isinstance(part, ArraySpec) else ()
 
 
 def group_name(dim: Variadic) -> str:
-    """The name of a group of dimensions; `...` is one group per signature."""
+    """Return the name of a group of dimensions; `...` is one group per signature."""
     return dim.name if dim.name is not None else "..."
 
 
@@ -505,7 +505,7 @@ class Choice:
         return replace(self, statics=tuple(statics))
 
     def at(self, sizes: Mapping[str, int]) -> str:
-        """Its text with that of sizes."""
+        """Return the text of the choice with that of sizes."""
         parts = [str(self)] if str(self) else []
         return ", ".join([*parts, *[f"{name}={size}" for name, size in sizes.items()]])
 
@@ -549,14 +549,14 @@ class Signature:
         return f"({inner})" + (f" -> {own}" if own else "") + f" writes {', '.join(self.writes)}"
 
     def specs(self) -> Iterator[tuple[str, Spec]]:
-        """Every specification with the name under which it is spoken of."""
+        """Yield every specification with the name under which messages mention it."""
         for parameter in self.parameters:
             yield parameter.name, parameter.spec
         if self.result is not None:
             yield "return", self.result
 
     def size_names(self) -> tuple[str, ...]:
-        """The names of sizes in the parameters, in order of appearance."""
+        """Return the names of sizes in the parameters, in order of appearance."""
         found: dict[str, None] = {}
         for parameter in self.parameters:
             for _, part in walk_paths(parameter.spec, ""):
@@ -566,7 +566,7 @@ class Signature:
         return tuple(found)
 
     def axis_names(self) -> frozenset[str]:
-        """The names of sizes in the parameters and in the result."""
+        """Return the names of sizes in the parameters and in the result."""
         return frozenset(
             name
             for _, spec in self.specs()
@@ -577,7 +577,7 @@ class Signature:
         )
 
     def unbound(self) -> tuple[str, ...]:
-        """The type variables that the result has, and no parameter."""
+        """Return the type variables that the result has, and no parameter."""
         given = {tree.name for p in self.parameters for tree in trees_of(p.spec)}
         result = () if self.result is None else trees_of(self.result)
         return tuple(dict.fromkeys(tree.name for tree in result if tree.name not in given))
@@ -630,7 +630,7 @@ class Signature:
         return list(columns.values())
 
     def result_type(self, choice: Choice, like: Type | None = None) -> Type:
-        """The declared result under a choice; `like` as in `Instantiation.type_of`."""
+        """Return the declared result under a choice; `like` as in `Instantiation.type_of`."""
         types = Instantiation(choice)
         for parameter in self.parameters:  # their anonymous sizes come first
             types.type_of(parameter.spec, parameter.name)
@@ -745,7 +745,7 @@ Column: TypeAlias = tuple[str, str, tuple[Any, ...]]
 
 
 def _choice(columns: Sequence[Column], index: int) -> Choice:
-    """The choice with a number; the last column changes fastest."""
+    """Return the choice with a number; the last column changes fastest."""
     fields: dict[str, list[Any]] = {kind: [] for kind, _, _ in columns}
     for kind, key, values in reversed(columns):
         index, position = divmod(index, len(values))
@@ -843,7 +843,7 @@ class Instantiation:
         return NONE
 
     def _dict(self, spec: DictSpec | MapSpec, where: str, like: Type | None) -> DictType:
-        """The exact type of a dict: its keys, or their order, are those of the argument."""
+        """Return the exact type of a dict, with the keys, or their order, of the argument."""
         there = dict(like.items) if isinstance(like, DictType) else {}
         found = like.order if isinstance(like, DictType) else ()
         if isinstance(spec, DictSpec):
@@ -859,7 +859,7 @@ class Instantiation:
         return DictType(tuple(sorted(items, key=lambda item: item[0])), order)
 
     def array(self, spec: ArraySpec, like: ArrayType | None = None) -> ArrayType:
-        """The exact type of an array."""
+        """Return the exact type of an array."""
         if isinstance(spec.dtype, DType):
             dtype = spec.dtype
         elif spec.dtype.name in self.dtypes:

@@ -161,7 +161,7 @@ class _OwnSizes:
 
 
 def undetermined(signature: Signature) -> tuple[str, ...]:
-    """The sizes that no arguments determine, because they occur in products or quotients only."""
+    """Return the sizes that arguments leave open, as they occur only in products or quotients."""
     known = {p.name for p in signature.parameters if isinstance(p.spec, StaticSpec)}
     dims = [
         dim
@@ -228,7 +228,7 @@ class _Matching:
             self.visit(inner, item, path)
 
     def pair(self, spec: Spec, given: Type, where: str) -> Iterator[tuple[Spec, Type, str]]:
-        """The parts of a container with their specifications."""
+        """Yield the parts of a container with their specifications."""
         if isinstance(spec, NoneSpec) and isinstance(given, NoneType):
             return
         if isinstance(spec, OptionalSpec):
@@ -473,7 +473,7 @@ def _leaf(spec: TreeSpec) -> ArraySpec:
 
 
 def _linear(declared: Dim, name: str) -> int | None:
-    """The coefficient of a name in a dimension that is linear in it; None if it is not."""
+    """Return the coefficient of a name in a dimension that is linear in it; None if it is not."""
     for monomial, factor in as_terms(declared):
         if len(monomial) == 1 and monomial[0] == name:
             rest = declared - factor * variable(name)
@@ -482,7 +482,7 @@ def _linear(declared: Dim, name: str) -> int | None:
 
 
 def _solve(declared: Dim, name: str, given: Size, known: Mapping[str, Size]) -> Size | None:
-    """The size of `name` that makes a dimension linear in it equal to the given size."""
+    """Return the size of `name` that makes a dimension linear in it equal to the given size."""
     coefficient = _linear(declared, name)
     if coefficient is None:
         return None
@@ -629,7 +629,7 @@ def _order(facts: Assumptions, found: Shape, wanted: Shape) -> list[int]:
 
 
 def _surplus_ones(facts: Assumptions, longer: Shape, shorter: Shape) -> list[int]:
-    """The axes of size one without which the longer shape is the shorter; none if it is not."""
+    """Return the axes of size one that only the longer shape has; none if it differs otherwise."""
     ones: list[int] = []
     rest = list(shorter)
     for axis, size in enumerate(longer):
@@ -643,7 +643,7 @@ def _surplus_ones(facts: Assumptions, longer: Shape, shorter: Shape) -> list[int
 
 
 def surplus_axis(facts: Assumptions, found: Shape, wanted: Shape) -> int | None:
-    """The one axis without which the shape that was found is the other."""
+    """Return the one axis without which the shape that was found is the other."""
     if len(found) != len(wanted) + 1:
         return None
     for axis in range(len(found)):
@@ -702,7 +702,7 @@ def repair(facts: Assumptions, found: ArrayType, wanted: ArrayType, subject: str
 
 
 def _written(shape: Shape) -> str:
-    """A shape as Python writes it."""
+    """Return a shape as Python writes it."""
     sizes = ", ".join(map(str, shape))
     return f"({sizes},)" if len(shape) == 1 else f"({sizes})"
 

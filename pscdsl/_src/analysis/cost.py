@@ -45,12 +45,12 @@ def total_bytes(types: Iterable[ArrayType]) -> Size:
 
 @lru_cache(maxsize=1024)
 def function_traffic(function: Function) -> Size:
-    """The bytes that one run of a function moves, in its own sizes."""
+    """Return the bytes that one run of a function moves, in its own sizes."""
     return block_traffic(function.body)
 
 
 def block_traffic(block: Block) -> Size:
-    """The bytes that one run of a block moves."""
+    """Return the bytes that one run of a block moves."""
     total: Size = 0
     for equation in block.equations:
         total = total + traffic(equation)
@@ -68,7 +68,7 @@ def traffic(equation: Equation) -> Size:
 
 
 def _moved(equation: Equation) -> Size:
-    """The elements and bytes that an equation without blocks moves."""
+    """Return the elements and bytes that an equation without blocks moves."""
     primitive = equation.primitive
     given = [atom.type for atom in equation.inputs if not isinstance(atom, Literal)]
     made = [var.type for var in equation.outputs]
@@ -174,7 +174,7 @@ def _peak(function: Function) -> Size:
 
 
 def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
-    """The largest of sizes; those are left out that another one never falls short of."""
+    """Return the largest of sizes, without those that are provably not above another one."""
     kept: list[Size] = []
     for size in dict.fromkeys(sizes):
         if any(facts.proves(Fact("<=", size, each)) for each in kept):

@@ -50,7 +50,7 @@ class _Writer:
         self._types: dict[int, tuple[ArrayType, str]] = {}
 
     def program(self, function: Function) -> str:
-        """A function and all that it calls."""
+        """Return a function and all that it calls."""
         parts = [f"fast {function.fast_math}", ",".join(function.dims), self._block(function.body)]
         while self._due:
             callee = self._due.pop()
@@ -104,7 +104,7 @@ class _Writer:
         raise NoFingerprint(f"`{primitive.label}`, a primitive of the user's own")
 
     def value(self, value: object) -> str:
-        """A static parameter, with its class: True is not 1, and 0.0 not -0.0."""
+        """Return a static parameter, with its class: True is not 1, and 0.0 not -0.0."""
         kind = type(value)
         if kind is int or value is None or kind is bool:
             return repr(value)
@@ -143,7 +143,7 @@ _found: dict[int, str] = {}
 
 
 def own_functions(*, again: bool = False) -> Mapping[int, str]:
-    """The elementwise functions that modules of this package define, which live for ever."""
+    """Return the elementwise functions that modules of this package define, which live for ever."""
     if again or not _found:
         for module in [m for n, m in list(sys.modules.items()) if n.startswith(OWN_PRIMITIVES)]:
             for value in vars(module).values():

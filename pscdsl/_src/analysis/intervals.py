@@ -205,7 +205,7 @@ class Loops:
         return added
 
     def repeat(self, at: Equation, primitive: While, order: Order, operands: Ranges) -> Ranges:
-        """The results of a loop that ends when its condition fails."""
+        """Return the results of a loop that ends when its condition fails."""
         by_cond, by_body, init = primitive.roles(operands)
         by_cond, by_body, init = (unreached(part) for part in (by_cond, by_body, init))
         cond, body = primitive.cond, primitive.body
@@ -229,7 +229,7 @@ class Loops:
     def _followed(
         self, primitive: While, order: Order, by_cond: Ranges, by_body: Ranges, init: Ranges
     ) -> Ranges | None:
-        """The results of a loop of numbers that are known, as those of Euclid's algorithm."""
+        """Return the results of a loop of known numbers, such as Euclid's algorithm."""
         cond, body, carry, visited = primitive.cond, primitive.body, init, [init]
         dtypes = [var.type.dtype for var in body.params[primitive.body_captured :]]
         if not all(interval is not None and interval.is_single for interval in init):
@@ -264,7 +264,7 @@ class Loops:
         dtypes: Sequence[DType],
         step: Callable[[Ranges], Ranges],
     ) -> tuple[Ranges, Ranges]:
-        """Ranges of the carry that every step keeps, and the results of a step from there."""
+        """Return ranges of the carry that every step keeps, and the results of one more step."""
         carry = [fixed.get(k, start) for k, start in enumerate(init)]
         results: Ranges = []
         following: Ranges = []
@@ -306,7 +306,7 @@ class Loops:
 
 
 def _widened(order: Order, old: Range, new: Range, dtype: DType) -> Range:
-    """A range without the bounds that have moved."""
+    """Return a range without the bounds that have moved."""
     least, most = limits(dtype)
     low = old.low if order.at_most(old.low, new.low) else least
     high = old.high if order.at_most(new.high, old.high) else most
@@ -335,7 +335,7 @@ def unreached(ranges: Ranges) -> Ranges:
 
 
 def row_of(given: Range | None, loop: Equation) -> Range | None:
-    """The range of an array's slice in every step."""
+    """Return the range of an array's slice in every step."""
     if given is None or not any(isinstance(x, int) for x in given.along):
         return given
     moved = [x - 1 if isinstance(x, int) and x else loop if x == 0 else x for x in given.along]
@@ -351,7 +351,7 @@ def _stacked(given: Range | None, loop: Equation) -> Range | None:
 
 
 def _left(given: Range, loop: Equation) -> Range:
-    """The range of a carry after the loop."""
+    """Return the range of a carry after the loop."""
     return replace(given, along=given.along - {loop})
 
 
@@ -370,7 +370,7 @@ class Combinations:
     def prefixes(
         self, at: Equation, primitive: AssociativeScan, order: Order, operands: Ranges
     ) -> Ranges:
-        """The rows up to each one combined."""
+        """Return the rows up to each one combined."""
         captured, arrays = primitive.roles(operands)
         inside = _of_some(order, primitive.length)
         rows = [row_of(array, at) for array in arrays]
@@ -403,7 +403,7 @@ class Combinations:
         length: Size,
         starts: Ranges | None = None,
     ) -> tuple[Ranges, list[int]]:
-        """Ranges of all that is combined of rows, and the places of sums that are bounded."""
+        """Return ranges of all combinations of rows, and the places of sums that are bounded."""
         dtypes = [result.type.dtype for result in combine.results]
         first = starts or [None] * len(rows)
         sums: dict[int, Range] = {}
@@ -455,7 +455,7 @@ def _is_sum(combine: Block, captured: int, place: int) -> bool:
 
 
 def _results(at: Equation, found: Sequence[Range | None]) -> Ranges:
-    """Ranges of results, which may vary along all axes."""
+    """Return ranges of results, which may vary along all axes."""
     results: Ranges = []
     for var, interval in zip(at.outputs, found, strict=True):
         along = frozenset[object]((at, *range(var.type.rank)))
@@ -500,7 +500,7 @@ class Intervals:
         self.results = self.block(function.body, Order(function.facts), params)
 
     def of(self, atom: Atom) -> Range | None:
-        """The range of an atom, None if it is no integer."""
+        """Return the range of an atom, None if it is no integer."""
         if isinstance(atom, Literal):
             return single(int(atom.value)) if isinstance(atom.value, int) else None
         return self.ranges.get(atom)
@@ -520,7 +520,7 @@ class Intervals:
             self._bind(equation.outputs, self._equation(equation, order))
 
     def _relevant(self, block: Block) -> list[Equation]:
-        """The equations of a block that give integers, or hold blocks."""
+        """Return the equations of a block that give integers, or hold blocks."""
         cached = self._counting.get(block)
         if cached is None:
             cached = self._counting[block] = []
@@ -580,7 +580,7 @@ class Intervals:
         return [self.of(atom) for atom in at.inputs]
 
     def _rule(self, at: Equation, order: Order, operands: Ranges) -> Range:
-        """The range of the one result of an equation without blocks."""
+        """Return the range of the one result of an equation without blocks."""
         primitive, dtype = at.primitive, at.outputs[0].type.dtype
         known = [operand for operand in operands if operand is not None]
         if len(known) < len(operands) and not isinstance(primitive, ArgReduce):
@@ -609,7 +609,7 @@ class Intervals:
         return result.varying(result.along | along | frozenset(range(at.outputs[0].type.rank)))
 
     def _under(self, atom: Atom, known: Constraints, order: Order, depth: int) -> Range | None:
-        """The range of an atom where something is known of others, element by element."""
+        """Return the range of an atom where something is known of others, element by element."""
         if not isinstance(atom, Var) or atom in known:
             return known.get(atom) if isinstance(atom, Var) else self.of(atom)
         old, at = self.of(atom), self.definitions.get(atom)
@@ -668,7 +668,7 @@ def _unknown_of(variables: Sequence[Var]) -> Ranges:
 
 
 def require_fitting(function: Function, sizes: Mapping[str, int]) -> None:
-    """A Failure if an integer that is made of sizes may not fit its dtype at these sizes."""
+    """Raise a Failure if an integer made of sizes may not fit its dtype at these sizes."""
     body = substitute_block(function.body, sizes)
     made = MadeOfSizes(body)
     suspects = [equation for equation in made.equations if not _is_wide(equation)]
@@ -742,7 +742,7 @@ class MadeOfSizes:
         return isinstance(atom, Literal) or atom in self.variables
 
     def _block(self, block: Block, params: Sequence[bool]) -> list[bool]:
-        """Flags of a block's results: whether each is made of sizes, if these parameters are."""
+        """Return which of a block's results are made of sizes, if these parameters are."""
         self._mark(block.params, params)
         for equation in block.equations:
             self._mark(equation.outputs, self._results(equation))

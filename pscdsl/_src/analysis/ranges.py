@@ -75,12 +75,12 @@ class Range:
 
 
 def single(value: Size) -> Range:
-    """The range of one number."""
+    """Return the range of one number."""
     return Range(value, value, True, True)
 
 
 def limits(dtype: DType) -> tuple[int, int]:
-    """The smallest and the largest value of an integer type, or of a truth value."""
+    """Return the smallest and the largest value of an integer type, or of a truth value."""
     return _LIMITS[dtype]
 
 
@@ -94,7 +94,7 @@ def unknown(dtype: DType) -> Range:
 
 
 def free(dtype: DType, source: object) -> Range:
-    """Any value of the dtype can occur: a parameter."""
+    """Return the range of a parameter: any value of the dtype can occur."""
     return Range(*limits(dtype), True, True, frozenset((source,)))
 
 
@@ -113,7 +113,7 @@ class Order:
         return _proven(self.facts, a, b)
 
     def join(self, ranges: Sequence[Range], dtype: DType) -> Range:
-        """The smallest range around some."""
+        """Return the smallest range around some."""
         first = ranges[0]
         if all(interval == first for interval in ranges):
             return first
@@ -149,7 +149,7 @@ class Order:
         high_reached: bool = False,
         along: frozenset[object] = _NOTHING,
     ) -> Range:
-        """A range as computed, or the whole dtype if it may not fit."""
+        """Return a range as computed, or the whole dtype if it may not fit."""
         least, most = limits(dtype)
         if isinstance(low, int) and isinstance(high, int):
             if least <= low and high <= most:
@@ -173,7 +173,7 @@ class Order:
         )
 
     def smaller(self, a: Size, b: Size, dtype: DType) -> Size:
-        """The smaller of two bounds, or one below both."""
+        """Return the smaller of two bounds, or one below both."""
         least, most = limits(dtype)
         if least in (a, b):
             return least
@@ -187,7 +187,7 @@ class Order:
         return found if _weight(found) <= _HEAVIEST else least
 
     def larger(self, a: Size, b: Size, dtype: DType) -> Size:
-        """The larger of two bounds, or one above both."""
+        """Return the larger of two bounds, or one above both."""
         least, most = limits(dtype)
         if most in (a, b):
             return most
@@ -206,7 +206,7 @@ class Order:
         return a == least or b == most or self.at_most(a, b)
 
     def closer(self, a: Size, b: Size, dtype: DType, largest: bool) -> Size:
-        """The tighter of two bounds of one side; each holds, so either will do."""
+        """Return the tighter of two bounds of one side, or either, as both hold."""
         loosest = limits(dtype)[0 if largest else 1]
         if a == loosest or b == loosest:
             return b if a == loosest else a
@@ -613,7 +613,7 @@ def _axes(given: Range, moved: dict[int, int]) -> frozenset[object]:
 
 
 def _everywhere(given: Range, rank: int) -> frozenset[object]:
-    """A range that varies along every axis, where the axes are not known."""
+    """Return a range that varies along every axis, where the axes are not known."""
     if not any(isinstance(x, int) for x in given.along):
         return given.along
     return _all_axes(given.along, rank)
@@ -647,7 +647,7 @@ def _iota(order: Order, primitive: Iota, at: Equation, operands: Sequence[Range]
 
 
 def converted(order: Order, given: DType, wanted: DType, x: Range) -> Range:
-    """A range in another dtype."""
+    """Return a range in another dtype."""
     if wanted is BOOL:
         nonzero = order.at_most(1, x.low) or order.at_most(x.high, -1)
         zero = x.is_single and x.low == 0

@@ -26,7 +26,7 @@ WIDTH = 100
 
 
 def show(function: Function) -> str:
-    """A function and all that it calls."""
+    """Return a function and all that it calls."""
     names = FunctionNames()
     shown: list[str] = []
     names.of(function)
@@ -36,7 +36,7 @@ def show(function: Function) -> str:
 
 
 def show_equation(equation: Equation) -> str:
-    """One equation on one line, without the blocks in it."""
+    """Return one equation on one line, without the blocks in it."""
     names = _Names(())
     outputs = ", ".join(f"{names.define(var)}: {var.type}" for var in equation.outputs)
     operands = " ".join(_atom(atom, names.define) for atom in equation.inputs)
@@ -53,7 +53,7 @@ class FunctionNames:
         self._counts: Counter[str] = Counter()
 
     def of(self, function: Function) -> str:
-        """The name of a function, noting that it is called."""
+        """Return the name of a function, noting that it is called."""
         name = self._names.get(function)
         if name is None:
             self.found.append(function)
@@ -75,7 +75,7 @@ class _Names:
         self._numbered: dict[str, Iterator[str]] = {}
 
     def define(self, var: Atom, wanted: str = "") -> str:
-        """The name of a variable, chosen now if it has none."""
+        """Return the name of a variable, chosen now if it has none."""
         cached = self._names.get(var)
         if cached is None:
             wanted = wanted or (var.hint if isinstance(var, Var) else "")
@@ -206,7 +206,7 @@ class _Text:
         self.used = _used(function.body)
 
     def lines(self) -> Iterator[str]:
-        """The signature, then the body."""
+        """Yield the signature, then the body."""
         function = self.function
         leaves = [path for name, tree in function.parameters for path, _ in paths(tree, name)]
         if len(leaves) != len(function.body.params):
@@ -230,7 +230,7 @@ class _Text:
         yield from self.block(function.body, "  ")
 
     def block(self, block: Block, indent: str) -> Iterator[str]:
-        """The equations of a block and its results."""
+        """Yield the equations of a block and its results."""
         for equation in block.equations:
             yield from self.equation(equation, indent)
         results = ", ".join(self.atom(atom) for atom in block.results)
@@ -241,7 +241,7 @@ class _Text:
         return _atom(atom, self.names.define)
 
     def equation(self, equation: Equation, indent: str) -> Iterator[str]:
-        """An equation, then the blocks in it."""
+        """Yield an equation, then the blocks in it."""
         primitive, inputs = equation.primitive, equation.inputs
         operands: list[str] = []
         for label, atoms in groups(primitive, inputs):
@@ -260,7 +260,7 @@ class _Text:
         return f"{self.names.define(var) if var in self.used else '_'}: {var.type}"
 
     def nested(self, inner: Nested, indent: str) -> Iterator[str]:
-        """A block with its parameters: its own by type, those captured by their names outside."""
+        """Yield a block with its own parameters by type, and captured ones by their outer names."""
         captured: list[str] = []
         for var, atom in zip(inner.block.params, inner.captured, strict=False):
             outside = self.atom(atom)

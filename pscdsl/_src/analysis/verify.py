@@ -49,7 +49,7 @@ def verify(function: Function) -> None:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """A primitive's fields, tuples taken apart."""
+    """Yield a primitive's fields, tuples taken apart."""
     if isinstance(value, tuple):
         for item in cast("tuple[object, ...]", value):
             yield from _parts(item)

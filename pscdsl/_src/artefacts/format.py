@@ -142,7 +142,7 @@ def signing_key(given: object) -> bytes:
 
 
 def trusted_key(trust: object) -> bytes | None:
-    """The key with which an artefact has to be signed; None if it may be anybody's."""
+    """Return the key with which an artefact has to be signed; None if any key will do."""
     if isinstance(trust, str):
         if trust == "anyone":
             return None
@@ -212,7 +212,7 @@ def _file() -> Path:
 
 
 def _settings() -> Path:
-    """The user's folder for settings, as is customary on this system."""
+    """Return the user's folder for settings, as is customary on this system."""
     if sys.platform == "win32":
         roaming = os.environ.get("APPDATA")
         return Path(roaming) if roaming else Path.home() / "AppData" / "Roaming"
@@ -251,7 +251,7 @@ LARGEST_HEAD: Final = 1 << 26
 
 
 def packed(head: Any, modules: Sequence[bytes], key: bytes) -> bytes:
-    """The bytes of a file with this head and these modules, signed with a key."""
+    """Return the bytes of a file with this head and these modules, signed with a key."""
     text = json.dumps(head, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     first = text.encode()
     rest = b"".join([first, *modules])
@@ -263,7 +263,7 @@ def packed(head: Any, modules: Sequence[bytes], key: bytes) -> bytes:
 
 
 def unpacked(data: bytes, trust: Trust) -> tuple[Any, bytes]:
-    """The head and the bytes of the modules; an ArtefactError if this is not whole, or not trusted.
+    """Return the head and the bytes of the modules; raise ArtefactError if damaged or untrusted.
 
     Nothing of it is read before its signature was found to be right, or was not asked for.
     """
@@ -311,7 +311,7 @@ def _signature(key: bytes, before: bytes, rest: bytes | memoryview) -> bytes:
 
 
 def read(data: bytes, trust: Trust = "user") -> Artefact:
-    """The artefact that `written` wrote, if its signature is to be trusted."""
+    """Return the artefact that `written` wrote, if its signature is to be trusted."""
     if len(data) > LARGEST:
         raise ArtefactError(f"it is larger than {LARGEST} bytes")
     head, codes = unpacked(data, trust)

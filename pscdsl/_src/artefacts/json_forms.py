@@ -104,7 +104,7 @@ Json = Any
 
 
 def signature_form(signature: Signature) -> Json:
-    """A signature as JSON."""
+    """Return a signature as JSON."""
     return {
         "name": signature.name,
         "parameters": [
@@ -121,7 +121,7 @@ def signature_form(signature: Signature) -> Json:
 
 
 def signature_of(form: Json) -> Signature:
-    """The signature that `signature_form` wrote."""
+    """Return the signature that `signature_form` wrote."""
     parameters = [
         Parameter(
             _text(each["name"]),
@@ -136,7 +136,7 @@ def signature_of(form: Json) -> Signature:
 
 
 def spec_form(spec: Spec) -> Json:
-    """A specification as JSON."""
+    """Return a specification as JSON."""
     if isinstance(spec, ArraySpec):
         return {
             "kind": "array",
@@ -186,7 +186,7 @@ def spec_form(spec: Spec) -> Json:
 
 
 def spec_of(form: Json) -> Spec:
-    """The specification that `spec_form` wrote."""
+    """Return the specification that `spec_form` wrote."""
     return _SPECS[form["kind"]](form)
 
 
@@ -272,17 +272,17 @@ def type_form(tree: Type) -> Json:
 
 
 def type_of(form: Json) -> Type:
-    """The type that `type_form` wrote."""
+    """Return the type that `type_form` wrote."""
     return _TYPES[form["kind"]](form)
 
 
 def array_form(given: ArrayType) -> Json:
-    """The type of an array as JSON."""
+    """Return the type of an array as JSON."""
     return {"kind": "array", "dtype": given.dtype.name, "shape": [str(s) for s in given.shape]}
 
 
 def array_of(form: Json) -> ArrayType:
-    """The type that `array_form` wrote."""
+    """Return the type that `array_form` wrote."""
     return ArrayType(dtype(form["dtype"]), tuple([parse(each) for each in form["shape"]]))
 
 
@@ -304,7 +304,7 @@ _TYPES: dict[str, Callable[[Json], Type]] = {
 
 
 def _dict_of(form: Json) -> DictType:
-    """The type of a dict; a ValueError if the order is not one of its keys."""
+    """Return the type of a dict; raise ValueError if the order is not one of its keys."""
     items = tuple([(_text(key), type_of(each)) for key, each in form["items"]])
     keys, order = [key for key, _ in items], tuple([_text(key) for key in form["order"]])
     if keys != sorted({*keys}) or (order and sorted(order) != keys):
@@ -326,7 +326,7 @@ def choice_form(choice: Choice) -> Json:
 
 
 def choice_of(form: Json) -> Choice:
-    """The choice that `choice_form` wrote."""
+    """Return the choice that `choice_form` wrote."""
     read: dict[str, Callable[[Json], Any]] = {
         "dtypes": dtype,
         "ranks": number,
@@ -358,7 +358,7 @@ def _text(form: Json) -> str:
 
 
 def number(form: Json) -> int:
-    """An integer that is not negative, and no larger than a size can be."""
+    """Return an integer that is not negative, and no larger than a size can be."""
     if type(form) is not int or not 0 <= form < 1 << 62:
         raise TypeError(f"{form!r} is no size")
     return form

@@ -38,7 +38,7 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 def cache_folder() -> Path | None:
-    """The folder for compiled programs; None if nothing is to be stored."""
+    """Return the folder for compiled programs; None if storing is switched off."""
     given = os.environ.get(FOLDER_VARIABLE, "").strip()
     if given.lower() in OFF or cache_limit() == 0:
         return None
@@ -61,7 +61,7 @@ def user_folder() -> Path:
 
 
 def cache_limit() -> int:
-    """The most bytes that are stored."""
+    """Return the most bytes that are stored."""
     given = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not given:
         return DEFAULT_LIMIT
@@ -157,7 +157,7 @@ class Store:
         return resolved(str(self.folder))
 
     def _opened(self, *, make: bool = False) -> Folder:
-        """The folder, which has to be closed; an OSError or a ValueError if it cannot be used."""
+        """Open the folder, which must be closed; raise OSError or ValueError if it is unusable."""
         found = Folder(self._place, make=make)
         if not found.is_private():
             found.close()
@@ -166,7 +166,7 @@ class Store:
         return found
 
     def get(self, name: str) -> bytes | None:
-        """The content of an entry; a damaged one is removed."""
+        """Return the content of an entry, or remove it if it is damaged."""
         try:
             with self._opened() as folder:
                 file = _file(name)
@@ -235,7 +235,7 @@ def _entries(folder: Folder) -> Iterator[tuple[float, int, str]]:
 
 
 def _file(name: str) -> str:
-    """The file of an entry; a ValueError if nothing can have this name."""
+    """Return the file of an entry; raise ValueError for an impossible name."""
     file = f"{name}{SUFFIX}"
     if _OWN.fullmatch(file) is None:
         raise ValueError(f"not the name of an entry: {name!r}")

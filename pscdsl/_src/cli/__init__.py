@@ -196,7 +196,7 @@ def _top(arguments: list[str]) -> int:
 
 
 def version() -> str:
-    """The version that is installed."""
+    """Return the version that is installed."""
     from importlib import metadata  # which is large
 
     try:

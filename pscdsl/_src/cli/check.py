@@ -75,7 +75,7 @@ class Target:
     """The text from standard input, in place of the only path."""
 
     def files(self) -> Files:
-        """The files, each read when it is needed."""
+        """Return the files, each read when it is needed."""
         files = files_below(self.paths, self.excluded, settled=True)
         return files if self.text is None else files.changed({self.paths[0]: self.text})
 
@@ -91,14 +91,14 @@ class Target:
         return {}
 
     def may_change(self) -> Iterator[str]:
-        """The files that may be changed."""
+        """Yield the files that may be changed."""
         if self.text is None:
             return may_change(self.typed, self.paths, self.excluded)
         return iter(self.paths)
 
 
 def standard_input(path: str) -> bytes:
-    """All of standard input, as the content of a file of this name."""
+    """Return all of standard input, as the content of a file of this name."""
     most = limit(path)
     try:
         if sys.stdin is None:
@@ -198,7 +198,7 @@ def write_text(data: bytes) -> None:
 def may_change(
     typed: Sequence[str], paths: Sequence[str], excluded: Callable[[str], bool] | None = None
 ) -> Iterator[str]:
-    """The files that may be changed: not those that a link leads to from elsewhere."""
+    """Yield the files that may be changed: not the targets of links from elsewhere."""
     excluded = excluded or (lambda path: False)
     direct = [end for given, end in zip(typed, paths, strict=True) if not _is_led_to(given)]
     for file in python_files(direct, excluded, settled=True):
@@ -216,7 +216,7 @@ def _is_led_to(given: str) -> bool:
 
 
 def _diff(path: str, old: bytes, new: bytes) -> str:
-    """The changes as a unified diff."""
+    """Return the changes as a unified diff."""
     name = shown_path(path)
     before, after = (_lines(decode(data)) for data in (old, new))
     rows = difflib.unified_diff(before, after, name, name, lineterm="")
@@ -224,14 +224,14 @@ def _diff(path: str, old: bytes, new: bytes) -> str:
 
 
 def _row(row: str) -> str:
-    """A line of a diff; one without an end in the file says so."""
+    """Return a line of a diff, with a note if the file's last line has no end."""
     if row.startswith(("---", "+++", "@@")) or row.endswith("\n"):
         return row.rstrip("\n") + "\n"
     return f"{row}\n\\ No newline at end of file\n"
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their ends; only newline characters count, as they do for `patch`."""
+    """Return the lines with their ends; only newline characters count, as they do for `patch`."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
@@ -305,7 +305,7 @@ def render(
     hide_suppressed: bool = False,
     statistics: bool = False,
 ) -> str:
-    """The report in the format of this name."""
+    """Return the report in the format of this name."""
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
     rows = _types(result) if types else ""
@@ -337,7 +337,7 @@ def render(
 def _numbered(
     outcome: Outcome, hide_suppressed: bool
 ) -> Iterator[tuple[Diagnostic, str, str, str]]:
-    """All findings with fingerprints, how they are suppressed, and whether they are new.
+    """Yield all findings with fingerprints, their suppression, and whether they are new.
 
     They are in one order, so that those of equal fingerprints keep their numbers.
     """
@@ -378,7 +378,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def once(arguments: argparse.Namespace) -> int:
-    """One check with its report."""
+    """Run one check, and return it with its report."""
     target = _target(arguments)
     settings, selection = target.settings, target.selection
     writing = arguments.write_baseline is not None
@@ -544,7 +544,7 @@ def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str]
 def _excluded(
     arguments: argparse.Namespace, settings: Settings, paths: list[str]
 ) -> Callable[[str], bool]:
-    """A test for files to leave out; files given by name are left out only if that is forced."""
+    """Return a test for files to leave out; files given by name stay unless that is forced."""
     named = {resolved(path) for path in paths if not os.path.isdir(path)}
     kept = frozenset[str]() if arguments.force_exclude else frozenset(named)
     return lambda path: settings.excludes(path) and resolved(path) not in kept

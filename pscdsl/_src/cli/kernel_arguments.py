@@ -26,7 +26,7 @@ _MOST_DIGITS = 18
 
 
 def dims(options: Iterable[str]) -> dict[str, int]:
-    """The sizes that the options give."""
+    """Return the sizes that the options give."""
     sizes: dict[str, int] = {}
     given = [item.strip() for option in options for item in option.split(",")]
     for item in filter(None, given):
@@ -40,7 +40,7 @@ def dims(options: Iterable[str]) -> dict[str, int]:
 
 
 def kernels(target: str) -> Iterator[Kernel[..., Any]]:
-    """The kernels that are meant, built from the source without importing it."""
+    """Yield the kernels that are meant, built from the source without importing it."""
     path, name = _split(target)
     if name:
         try:

@@ -46,7 +46,7 @@ class Watched:
     """Folders in which modules are looked up: one that appears there may be imported."""
 
     def state(self) -> State:
-        """The files as they are now."""
+        """Return the files as they are now."""
         found: State = dict.fromkeys(self._modules())
         given = map(resolved, python_files(self.paths, self.excluded))
         for path in {*itertools.filterfalse(self.excluded, given), *self.others}:

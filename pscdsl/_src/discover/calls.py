@@ -82,7 +82,7 @@ class Class:
     module: StaticModule
 
     def function(self, name: str) -> FunctionStatement | None:
-        """A method by its name."""
+        """Return a method by its name."""
         named = (n for n in self.node.body if isinstance(n, FunctionStatement) and n.name == name)
         return next(named, None)
 
@@ -109,12 +109,12 @@ class Call:
         return self.arguments is not None and not any(map(is_unknown, self.arguments.values()))
 
     def without_unknown(self) -> Call:
-        """The call with arguments that are known or not known as a whole."""
+        """Return the call with arguments that are known or not known as a whole."""
         arguments = {n: UNKNOWN if is_unknown(v) else v for n, v in (self.arguments or {}).items()}
         return replace(self, arguments=arguments)
 
     def with_arrays(self) -> Call:
-        """The call with arrays in place of lists of numbers."""
+        """Return the call with arrays in place of lists of numbers."""
         if self.arguments is None:
             return self
         return replace(self, arguments={n: as_array(v) for n, v in self.arguments.items()})
@@ -229,7 +229,7 @@ class Calls:
                 self.enter(function, (), kwargs)
 
     def _cases(self, function: Function, node: FunctionStatement) -> Iterator[dict[str, Any]]:
-        """The arguments that pytest gives to a test."""
+        """Yield the arguments that pytest gives to a test."""
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(
                 "mark.parametrize"
@@ -330,7 +330,7 @@ def _passed(
 
 
 def as_array(value: Any) -> Any:
-    """An argument; a list of numbers as the array that NumPy makes of it."""
+    """Return an argument, with a list of numbers converted to NumPy's array."""
     if isinstance(value, list):
         try:
             array = np.asarray(value)
@@ -615,7 +615,7 @@ class _Walk:
             return UNKNOWN
 
     def known(self, value: Any) -> Any:
-        """A value of the front end as one of ours."""
+        """Return a value of the front end as one of ours."""
         if isinstance(value, (KnownModule, ModuleValue, *_PLAIN)):
             return value
         if isinstance(value, External) and value.name == "numpy.random":
@@ -667,7 +667,7 @@ class _Walk:
         return _Pure(_BUILTINS[name]) if name in _BUILTINS else UNKNOWN
 
     def value(self, node: ast.expr) -> Any:
-        """The value of an expression."""
+        """Return the value of an expression."""
         self.calls.step()
         if isinstance(node, ast.Constant):
             return node.value
@@ -879,7 +879,7 @@ def _random_state(*_: Any) -> np.random.RandomState:
 
 
 def _of_numpy(module: str, name: str) -> Any:
-    """A name of NumPy: a function that is pure, a constant, a dtype."""
+    """Return a name of NumPy: a function that is pure, a constant, a dtype."""
     if module == "numpy" and name == "random":
         return KnownModule("numpy.random")
     if module == "numpy.random":

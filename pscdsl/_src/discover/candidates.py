@@ -50,18 +50,18 @@ _MARK = "__"
 
 
 def array(name: str, *dims: DimSpec) -> ArraySpec:
-    """An array type with a dtype or a class of dtypes."""
+    """Return an array type with a dtype or a class of dtypes."""
     found = dtype(name) if is_dtype_name(name) else DTypeClass(name, CLASSES[name])
     return ArraySpec(found, dims)
 
 
 def fresh(parameter: str, axis: int | str) -> Size:
-    """A size that belongs to one axis of one parameter."""
+    """Return a size that belongs to one axis of one parameter."""
     return variable(f"{parameter}{_MARK}{axis}")
 
 
 def owner(size: str) -> str:
-    """The parameter that a fresh size belongs to; empty for other names."""
+    """Return the parameter that a fresh size belongs to; empty for other names."""
     return size.rpartition(_MARK)[0]
 
 
@@ -99,7 +99,7 @@ class Candidate:
     def signature(
         self, name: str, keyword_only: frozenset[str] = frozenset(), result: Spec | None = None
     ) -> Signature:
-        """The candidate as a signature, with the arrays that it writes after the result."""
+        """Return the candidate as a signature, with the arrays that it writes after the result."""
         parameters = (Parameter(each, spec, each in keyword_only) for each, spec in self.specs)
         return functional(Signature(name, tuple(parameters), result), self.writes)
 
@@ -111,7 +111,7 @@ class Candidate:
         return replace(self, specs=specs, positions=positions, cost=self.cost + cost)
 
     def renamed(self, sizes: Mapping[str, Size]) -> Candidate:
-        """Sizes in place of names, everywhere."""
+        """Replace names by sizes everywhere."""
         env = dict(sizes)
         one_each = {name: (size,) for name, size in env.items()}
         specs = tuple((name, renamed(spec, one_each)) for name, spec in self.specs)
@@ -142,7 +142,7 @@ class Candidate:
         return replace(self, facts=(*kept, fact), cost=self.cost + cost)
 
     def known(self) -> Assumptions:
-        """The facts, with the numbers that static parameters are at first."""
+        """Return the facts, with the numbers that static parameters are at first."""
         env: dict[str, Size] = {}
         for name, spec in self.specs:
             value = spec.samples[0] if isinstance(spec, StaticSpec) and spec.samples else None
@@ -151,15 +151,15 @@ class Candidate:
         return Assumptions(tuple(fact.substitute(env) for fact in self.facts))
 
     def statics(self) -> frozenset[str]:
-        """The static parameters: they are no sizes to be replaced."""
+        """Return the static parameters: they are no sizes to be replaced."""
         return frozenset(name for name, spec in self.specs if isinstance(spec, StaticSpec))
 
     def named(self) -> frozenset[str]:
-        """The sizes and the static parameters."""
+        """Return the sizes and the static parameters."""
         return self.statics().union(self.sizes())
 
     def sizes(self) -> Iterator[str]:
-        """The names of sizes in order of appearance."""
+        """Yield the names of sizes in order of appearance."""
         found: dict[str, None] = {}
         for _, spec in self.specs:
             for each in arrays_of(spec):
@@ -176,7 +176,7 @@ def _is_weaker(fact: Fact, bound: tuple[str, int] | None) -> bool:
 
 
 def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]]:
-    """The names that an equation defines, each by the others; later names by earlier ones."""
+    """Yield the names that an equation defines, each by the others; later names by earlier ones."""
     gap = _cancelled(fact.left - fact.right)
     if isinstance(gap, int):
         return
@@ -189,7 +189,7 @@ def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]
 
 
 def _cancelled(gap: Size) -> Size:
-    """A difference without a name that all of its terms are multiples of: no size is 0."""
+    """Return a difference without a name that all of its terms are multiples of: no size is 0."""
     if isinstance(gap, int):
         return gap
     terms = as_terms(gap)
@@ -241,7 +241,7 @@ def generalised(size: Size, value: int, name: str) -> Size:
 
 
 def with_coefficient(size: Size, value: int, name: Size) -> Size:
-    """A size with another one in place of a number that multiplies in it; itself without one."""
+    """Return a size with a factor replaced by another size; itself without the factor."""
     if isinstance(size, int):
         return name if size == value else size
     terms = as_terms(size)
@@ -345,7 +345,7 @@ def _kind(text: str) -> HintKind:
 
 
 def _dims(text: str) -> tuple[str, ...] | None:
-    """The names of sizes in `n, d`; None if it is no shape."""
+    """Return the names of sizes in `n, d`; None if it is no shape."""
     words = [word.strip() for word in text.strip().rstrip(",").split(",")]
     if words == [""] or not all(re.fullmatch(r"\w+", word) for word in words) or len(words) > 4:
         return None
@@ -437,7 +437,7 @@ class AnyFunction:
     name = "function"
 
     def apply(self, here: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
-        """The first argument."""
+        """Return the first argument."""
         del here
         given = (*args, *kwargs.values())
         return given[0] if given else 0.0
@@ -476,7 +476,7 @@ def alternatives(
 
 
 def _of_arguments(name: str, values: Sequence[Any]) -> Iterator[Alternative]:
-    """The arrays that arguments are."""
+    """Yield the types of arguments that are arrays."""
     for value in values:
         if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
             kind = np.asarray(value).dtype.kind
@@ -554,7 +554,7 @@ def _static(
 
 
 def _tuples(name: str, items: Sequence[Usage]) -> Iterator[Alternative]:
-    """A tuple with an array for each item: as its own usage says, then all of one rank."""
+    """Yield a tuple with an array for each item: as its own usage says, then all of one rank."""
     told = [_item_rank(item) for item in items]
     for cost, ranks in enumerate((told, *([rank] * len(items) for rank in range(3)))):
         specs = tuple(
@@ -565,7 +565,7 @@ def _tuples(name: str, items: Sequence[Usage]) -> Iterator[Alternative]:
 
 
 def _item_rank(usage: Usage) -> int:
-    """The likeliest rank of an item: a scalar where nothing says more."""
+    """Return the likeliest rank of an item: a scalar without further evidence."""
     if usage.exactly is None and usage.least == 0 and not usage.turned and not usage.product:
         return 0
     return _ranks(usage.name, usage, Hint(), NO_DEFAULT)[0]
@@ -594,7 +594,7 @@ def _is_weight(name: str) -> bool:
 
 
 def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
-    """The ranks to try, the likeliest first."""
+    """Return the ranks to try, the likeliest first."""
     if usage.exactly is not None:
         return [usage.exactly] if usage.exactly <= MAX_RANK + 1 else []
     usual = [1, 0, 2, 3]

@@ -59,7 +59,7 @@ def fits(spec: Spec, value: Any) -> bool:
 
 
 def _constants(defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults that Python has as well."""
+    """Return the defaults that Python has as well."""
     return {name: value for name, value in defaults.items() if isinstance(value, _CONSTANTS)}
 
 

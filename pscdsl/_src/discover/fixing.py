@@ -228,7 +228,7 @@ def _documented(node: FunctionStatement) -> bool:
 
 
 def with_definitions(source: Source, content: str, verdicts: Sequence[Verdict]) -> str:
-    """A file's content with functions as the kernels that they were found to be."""
+    """Return a file's content with functions as the kernels that they were found to be."""
     text = Text(content)
     found = [*_imports(source, text, verdicts)]
     found += [each for verdict in verdicts for each in _edits(source, text, verdict)]
@@ -236,7 +236,7 @@ def with_definitions(source: Source, content: str, verdicts: Sequence[Verdict]) 
 
 
 def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement]:
-    """The decorator, the annotations and the preconditions of one function."""
+    """Yield the decorator, the annotations and the preconditions of one function."""
     node, written = _function(source, verdict), verdict.written
     assert node is not None
     assert written is not None
@@ -305,7 +305,7 @@ def _head(source: Source, node: FunctionStatement) -> tuple[tuple[int, int], int
 
 
 def _imports(source: Source, text: Text, verdicts: Sequence[Verdict]) -> Iterator[Replacement]:
-    """The imports that the definitions need and the file does not have, after those it has."""
+    """Yield the imports that the definitions need and the file lacks, after existing ones."""
     body = source.tree.body
     known = {
         (getattr(node, "module", None), alias.name, alias.asname or alias.name)

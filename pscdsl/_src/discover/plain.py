@@ -29,7 +29,7 @@ class PlainProject(Project):
     """A project whose functions have no decorators of compilers, and loop over plain ranges."""
 
     def at(self, path: str) -> StaticModule:
-        """The module of a file; a Failure if it is not Python."""
+        """Return the module of a file; raise a Failure if it is not Python."""
         found = self.by_path.get(path)
         return self._made(path, plain(self.files.source(path))) if found is None else found
 
@@ -61,7 +61,7 @@ def is_compiler(decorator: ast.expr, imported: set[str]) -> bool:
 
 
 def layout(decorator: ast.expr, imported: set[str]) -> list[tuple[str, ...]] | None:
-    """The sizes that `@guvectorize(…, "(n),()->(n)")` gives to parameters; None for others."""
+    """Return the sizes that `@guvectorize(…, "(n),()->(n)")` gives parameters; None for others."""
     if not isinstance(decorator, ast.Call) or _last(decorator.func, imported) != "guvectorize":
         return None
     texts = [n.value for n in decorator.args if isinstance(n, ast.Constant)]
@@ -76,12 +76,12 @@ def is_prange(node: ast.expr, imported: set[str]) -> bool:
 
 
 def compilers_of(source: Source) -> set[str]:
-    """The names that a module imports from others, by which `is_compiler` knows them."""
+    """Return the names that a module imports from others, by which `is_compiler` knows them."""
     return set(_imported(source.tree))
 
 
 def _last(node: ast.expr, imported: set[str]) -> str:
-    """The name of something imported, without its module."""
+    """Return the name of something imported, without its module."""
     if isinstance(node, ast.Name) and node.id in imported:
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -111,7 +111,7 @@ class Place:
 
 
 def places(source: Source) -> Iterator[Place]:
-    """The functions of a module in order, without methods of instances and overloads."""
+    """Yield the functions of a module in order, without methods of instances and overloads."""
     yield from _below(source.tree.body, "", ())
 
 
@@ -155,7 +155,7 @@ def _captured(node: FunctionStatement, around: tuple[FunctionStatement, ...]) ->
 
 
 def _bound(node: FunctionStatement) -> set[str]:
-    """The names that a function binds."""
+    """Return the names that a function binds."""
     found = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
     waiting: list[ast.AST] = [*node.body]
     while waiting:
@@ -217,7 +217,7 @@ def callers(files: Files, path: str, names: Sequence[str], every: Sequence[str])
 
 
 def module_of(project: Project, path: str) -> StaticModule | None:
-    """The module of a file; None if it is not Python."""
+    """Return the module of a file; None if it is not Python."""
     try:
         return project.at(path)
     except Failure:
@@ -267,7 +267,7 @@ def uses(source: Source, name: str, own: bool, stem: str) -> Iterator[Use]:
 
 
 def _aliases(tree: ast.Module, name: str) -> Iterator[str]:
-    """The names by which a module may have imported a function."""
+    """Yield the names by which a module may have imported a function."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:

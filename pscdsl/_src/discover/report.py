@@ -56,7 +56,7 @@ _RESERVED = frozenset({"min", "max", "batch", "_"})
 def named(
     candidate: Candidate, usages: Mapping[str, Usage], hints: Mapping[str, Hint]
 ) -> Candidate:
-    """The candidate with readable names of sizes."""
+    """Return the candidate with readable names of sizes."""
     sizes = [size for size in candidate.sizes() if owner(size)]
     taken = {name for name, _ in candidate.specs} | _RESERVED
     env: dict[str, Size] = {}
@@ -127,7 +127,7 @@ def written(
     bound: Set[str],
     decorated: bool = True,
 ) -> Written:
-    """A function's definition with the types of a candidate; `bound` are the module's names."""
+    """Return a function's definition with a candidate's types; `bound` are the module's names."""
     spelling = _Spelling(bound | {name for name, _ in candidate.specs})
     types = {name: spelling.of(spec, candidate, name) for name, spec in candidate.specs}
     returns = "" if result is None else f" -> {spelling.of(result, candidate, '')}"
@@ -165,7 +165,7 @@ class _Spelling:
         self.literal = False
 
     def of(self, spec: Spec, candidate: Candidate, where: str) -> str:
-        """A type as an annotation."""
+        """Return a type as an annotation."""
         if isinstance(spec, ArraySpec):
             dims = " ".join(map(str, spec.dims))
             head = self.name("bool_" if spec.dtype is BOOL else spec.dtype.name)
@@ -196,7 +196,7 @@ class _Spelling:
         return name
 
     def imports(self) -> Iterator[str]:
-        """The statements that bind these names."""
+        """Yield the statements that bind these names."""
         if self.literal:
             yield "from typing import Literal"
         yield "import pscdsl" + (" as psc" if self.package == "psc" else "")
@@ -211,7 +211,7 @@ def _literal(value: object) -> str:
 def _parameters(
     source: Source, function: FunctionStatement, types: Mapping[str, str]
 ) -> Iterator[str]:
-    """The parameters with their types and defaults, and the marks between their kinds."""
+    """Yield the parameters with their types and defaults, and the marks between their kinds."""
     spec = function.args
     positional = [*spec.posonlyargs, *spec.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
@@ -235,7 +235,7 @@ def _parameter(
 
 
 def _preconditions(candidate: Candidate) -> Iterator[str]:
-    """The facts as `assert` statements, sizes written as the code can."""
+    """Yield the facts as `assert` statements, sizes written as the code can."""
     spelling: dict[str, str] = {}
     for name, spec in candidate.specs:
         for where, part in walk_paths(spec, name):
@@ -266,7 +266,7 @@ _SHOWN = {
 
 
 def selected(found: Discovery, select: str) -> list[Verdict]:
-    """The verdicts to show, by place."""
+    """Return the verdicts to show, by place."""
     shown = [verdict for verdict in found.verdicts if verdict.status in _SHOWN[select]]
     return sorted(shown, key=lambda each: (in_order(each.path), each.line, each.column))
 
@@ -291,7 +291,7 @@ def first_obstacles(found: Discovery) -> dict[str, int]:
 
 
 def render_json(found: Discovery, select: str = "all") -> str:
-    """The object `{"functions": […], "diagnostics": […], "summary": {…}}`."""
+    """Return the object `{"functions": […], "diagnostics": […], "summary": {…}}`."""
     document = {
         "functions": [_function(each) for each in selected(found, select)],
         "diagnostics": [finding_object(problem) for problem in found.problems],
@@ -350,7 +350,7 @@ _COLOURS = {"psc": "32", "helper": "32", "obstacle": "31", "unknown": "33"}
 
 
 def render_text(found: Discovery, select: str = "all", *, colour: bool = False) -> str:
-    """All verdicts with an empty line after each, then how many there are of each kind."""
+    """Return all verdicts with an empty line after each, then the number of each kind."""
     sources = Sources()
     blocks = [render_one(problem, sources, colour=colour) for problem in found.problems]
     blocks += ["\n".join(_verdict(v, sources, colour)) for v in selected(found, select)]

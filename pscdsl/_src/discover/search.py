@@ -122,7 +122,7 @@ class Trials:
         return self.work > MAX_WORK or time.thread_time() > self.deadline
 
     def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
-        """The function as a kernel with the candidate's signature, elaborated once for each."""
+        """Return the function as a kernel with the candidate's signature, elaborated once."""
         key = candidate.specs, candidate.facts, candidate.writes, result
         if key not in self._definitions:
             self._definitions[key] = self._defined(candidate, result)
@@ -136,14 +136,14 @@ class Trials:
         return definition
 
     def run(self, candidate: Candidate) -> Trial:
-        """The first choice of a candidate."""
+        """Try the first choice of a candidate."""
         definition = self.definition(candidate)
         if definition not in self._trials:
             self._trials[definition] = self.one(definition, first_choice(definition.signature))
         return self._trials[definition]
 
     def one(self, definition: Definition, choice: Choice) -> Trial:
-        """One choice of a signature."""
+        """Try one choice of a signature."""
         self.count += 1
         before = definition.steps
         try:
@@ -205,7 +205,7 @@ class Trials:
     def refused(
         self, candidate: Candidate, calls: Sequence[Call] | None = None, *, lists: bool = False
     ) -> list[Call]:
-        """The known calls that the candidate refuses; lists count as arrays, unless `lists`."""
+        """Return the known calls that the candidate refuses; lists are arrays, unless `lists`."""
         definition = self.definition(candidate)
 
         def every_value(name: str, spec: StaticSpec) -> bool:
@@ -249,14 +249,14 @@ def with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) -
 
 
 def first_dtypes(candidate: Candidate) -> Candidate:
-    """The usual dtype in place of each class."""
+    """Return the usual dtype in place of each class."""
     for old, new in ((FLOAT, "f64"), (INT, "i64"), (BOOL, "bool"), (COMPLEX, "c128")):
         candidate = retyped(candidate, old, new)
     return candidate
 
 
 def _apart(candidate: Candidate) -> Iterator[Candidate]:
-    """The candidate with its first static values, and with all values of one of them."""
+    """Yield the candidate with its first static values, and with all values of one of them."""
     yield fixed(candidate)
     quick = first_dtypes(fixed(candidate))
     for name, spec in statics(candidate):
@@ -279,12 +279,12 @@ def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
 
 
 def usual_dtype(dtypes: DTypeClass) -> DType:
-    """The member of a class of dtypes that NumPy makes by default."""
+    """Return the member of a class of dtypes that NumPy makes by default."""
     return max(dtypes.usual_first()[:2], key=lambda each: each.bits)
 
 
 def first_choice(signature: Signature, rank: int = 1) -> Choice:
-    """The usual dtype of each class, one rank for each group, the first static values."""
+    """Return the usual dtype of each class, one rank for each group, the first static values."""
     dtypes: dict[str, DTypeClass] = {}
     groups: dict[str, int] = {}
     statics: dict[str, StaticType] = {}
@@ -381,7 +381,7 @@ class Progress:
 
 
 def standing(found: Sequence[Sequence[Diagnostic]]) -> list[Diagnostic]:
-    """The findings that every attempt had and no signature avoids, the firmest first."""
+    """Return the findings that every attempt had and no signature avoids, the firmest first."""
     if not found:
         return []
     common = {(each.code, each.span) for each in found[0]}
@@ -432,12 +432,12 @@ class Blame:
                     self.flows.setdefault(name, set()).update(found)
 
     def _of(self, node: ast.AST) -> set[str]:
-        """The parameters that an expression depends on."""
+        """Return the parameters that an expression depends on."""
         loaded = (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
         return set[str]().union(*(self.flows.get(name, set()) for name in loaded))
 
     def of(self, finding: Diagnostic) -> list[str]:
-        """The parameters in question, in order; all of them where nothing says which."""
+        """Return the parameters in question, in order; all of them without evidence."""
         texts = f"{finding.message()} {finding.label()} {finding.help() or ''}"
         found = {owner(word) for word in _NAME.findall(texts)}
         found |= {
@@ -449,7 +449,7 @@ class Blame:
         return blamed + [name for name in self.names if name in near and name not in found]
 
     def _near(self, finding: Diagnostic) -> set[str]:
-        """The parameters on which the statement of a finding depends."""
+        """Return the parameters on which the statement of a finding depends."""
         frame = finding.span.frames()[-1]
         holding = [
             (span.end_line - span.line, node)
@@ -586,7 +586,7 @@ def search(
     suits: Callable[[Candidate], bool] = lambda candidate: True,
     same: Iterable[Fact] = (),
 ) -> Search:
-    """The cheapest candidate that is accepted and that suits, or the trials that failed.
+    """Return the cheapest candidate that is accepted and that suits, or the trials that failed.
 
     Where none takes all known calls, the one that refuses the fewest is accepted, if it takes some.
     """
@@ -641,7 +641,7 @@ def _successors(
     options: Mapping[str, Sequence[Alternative]],
     blame: Blame,
 ) -> Iterator[Candidate]:
-    """The candidates that may avoid the first error, or all stores into parameters."""
+    """Yield the candidates that may avoid the first error, or all stores into parameters."""
     errors = trial.errors
     stored = {each.parameter for each in errors if isinstance(each, Mutation) and each.parameter}
     if stored - candidate.stored:
@@ -690,7 +690,7 @@ def _leaves_nothing(candidate: Candidate, fact: Fact) -> bool:
 
 
 def _all_bounds(candidate: Candidate, errors: Sequence[Diagnostic]) -> Iterator[Candidate]:
-    """The candidate with the bounds of sizes that several errors ask for."""
+    """Yield the candidate with the bounds of sizes that several errors ask for."""
     changed, count = candidate, 0
     for error in errors:
         fact = next(demands(error), None)
@@ -747,7 +747,7 @@ def _of_counters(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fac
 
 
 def _in_terms_of_statics(candidate: Candidate, fact: Fact) -> Iterator[Fact]:
-    """A demand with a static integer in place of the number that it has in this trial."""
+    """Yield a demand with a static integer in place of the number that it has in this trial."""
     values: dict[str, int] = {}
     for name, spec in candidate.specs:
         value = spec.samples[0] if isinstance(spec, StaticSpec) and spec.samples else None
@@ -775,7 +775,7 @@ def _other_kinds(
     options: Sequence[Alternative],
     finding: Diagnostic | None = None,
 ) -> Iterator[Candidate]:
-    """The next thing of each kind that a parameter may be."""
+    """Yield the next alternative of each kind for a parameter."""
     code = "" if finding is None else finding.code
     index = [each for each, _ in candidate.specs].index(name)
     position = candidate.positions[index]
@@ -801,7 +801,7 @@ def _other_kinds(
 
 
 def _next_higher(current: Spec, options: Sequence[Alternative]) -> int | None:
-    """The first alternative that is an array with more axes than one."""
+    """Return the first alternative that is an array with more axes than one."""
     for index, option in enumerate(options):
         if option.kind == "array" and isinstance(option.spec, ArraySpec):
             if isinstance(current, ArraySpec) and len(option.spec.dims) > len(current.dims):

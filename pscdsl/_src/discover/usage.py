@@ -164,7 +164,7 @@ class _Reader:
                     usage.at_least(1)
 
     def every(self, nodes: Iterator[ast.AST]) -> list[Usage]:
-        """The usages of those of some expressions that are parameters."""
+        """Return the usages of the expressions that are parameters."""
         return [usage for usage in map(self.of, nodes) if usage is not None]
 
     def assignment(self, node: ast.Assign) -> None:
@@ -336,7 +336,7 @@ def is_mapping(usage: Usage) -> bool:
 
 
 def _in_order(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Every node below some statements, in the order of the text."""
+    """Yield every node below some statements, in the order of the text."""
     pending: list[ast.AST] = list(reversed(body))
     while pending:
         node = pending.pop()
@@ -373,7 +373,7 @@ def _integer(node: ast.AST) -> int | None:
 
 
 def _names(node: ast.AST | None) -> Iterator[ast.Name]:
-    """The names in arithmetic; not those in calls or subscripts."""
+    """Yield the names in arithmetic; not those in calls or subscripts."""
     if isinstance(node, ast.Name):
         yield node
     elif isinstance(node, ast.BinOp):
@@ -393,7 +393,7 @@ MAX_PARAMETERS = 24
 
 
 def declared(module: StaticModule, function: FunctionStatement, name: str) -> Spec | None:
-    """The type that an annotation of ours, or of jaxtyping, declares."""
+    """Return the type that an annotation of ours, or of jaxtyping, declares."""
     spec = function.args
     for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
         if each.arg == name and isinstance(each.annotation, ast.Subscript | ast.Name):

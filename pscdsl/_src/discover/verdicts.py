@@ -206,7 +206,7 @@ def _same_sizes(used: Iterable[str], shapes: Sequence[tuple[str, ...]]) -> Itera
 
 
 def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
-    """The calls with other arguments than those before them, the best known first."""
+    """Return the calls with distinct arguments, the best known first."""
     found: dict[str, Call] = {}
     for each in calls:
         if each.arguments is not None:
@@ -231,7 +231,7 @@ def _takes_function(candidate: Candidate) -> bool:
 
 
 def _written(seen: _Seen, candidate: Candidate) -> Written:
-    """The definition, with its result where that can be declared."""
+    """Return the definition, with its result where that can be declared."""
     final = named(candidate, seen.usages, seen.hints)
     result = declared_result(seen.trials, final)
     bound = {name for name in seen.module.bindings() if not _ours(seen.module, name)}
@@ -365,7 +365,7 @@ class Discovery:
 
 
 def discover_source(text: str, path: str) -> Discovery:
-    """The functions of one module given as text."""
+    """Return the functions of one module given as text."""
     with deep_stack():
         project = PlainProject()
         try:
@@ -377,12 +377,12 @@ def discover_source(text: str, path: str) -> Discovery:
 
 
 def discover_paths(paths: Sequence[Path | str]) -> Discovery:
-    """The functions of files, and of the Python files and notebooks below folders."""
+    """Return the functions of files, and of the Python files and notebooks below folders."""
     return together([*discovered(files_below(paths)).values()])
 
 
 def discovered(files: Files) -> dict[str, Discovery]:
-    """The functions of each file."""
+    """Return the functions of each file."""
     with deep_stack():
         every = neighbours(files).paths
         return {path: _discover_file(files, path, every) for path in files.given}
@@ -417,7 +417,7 @@ def discover_module(
     called_in: Sequence[StaticModule] = (),
     seconds: float = float("inf"),
 ) -> Discovery:
-    """The functions of a module, in order; `called_in` are the modules that call them.
+    """Return the functions of a module, in order; `called_in` are the modules that call them.
 
     A function has a share of the time: several times that of those after it.
     """
@@ -455,7 +455,7 @@ def _by_name(module: StaticModule) -> dict[str, FunctionStatement]:
 def _verdict(
     module: StaticModule, place: Place, calls: Sequence[Call], deadline: float
 ) -> Verdict | None:
-    """The verdict on a function; None if it is a kernel."""
+    """Return the verdict on a function; None if it is a kernel."""
     node = place.node
     span = module.source.span(node)
     unknown = Verdict(place.name, span.path, span.line, span.column, "unknown")

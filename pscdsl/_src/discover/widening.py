@@ -75,7 +75,7 @@ def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
 
 
 def _classes(candidate: Candidate) -> dict[DType, DTypeClass]:
-    """The classes of the parameters, by the dtypes that are tried first."""
+    """Return the classes of the parameters, by the dtypes that are tried first."""
     found: dict[DType, DTypeClass] = {}
     for name, spec in candidate.specs:
         for _, part in walk_paths(spec, name):
@@ -99,7 +99,7 @@ def _result(tree: Type, classes: Mapping[DType, DTypeClass]) -> Spec | None:
 
 
 def _over_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
-    """The result with static parameters in place of the numbers that they are at first."""
+    """Yield the result with static parameters in place of the numbers that they are at first."""
     changed = spec
     for name, each in candidate.specs:
         value = each.samples[0] if isinstance(each, StaticSpec) and each.samples else None
@@ -189,7 +189,7 @@ class Refused:
 
 
 def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[Refused]:
-    """The static values with which the function meets an obstacle that no signature avoids."""
+    """Yield the static values with which the function meets an obstacle for every signature."""
     quick = first_dtypes(fixed(tried))
     kept = dict(statics(final))
     for name, spec in statics(tried):
@@ -241,7 +241,7 @@ def other_ranks(
 
 
 def _fresh(options: Sequence[Alternative], spec: object) -> Alternative:
-    """The alternative that a type came from, its sizes not yet made equal to others."""
+    """Return the alternative that a type came from, its sizes not yet made equal to others."""
     for option in options:
         if isinstance(option.spec, ArraySpec) and isinstance(spec, ArraySpec):
             if option.spec.dtype == spec.dtype and len(option.spec.dims) == len(spec.dims):
@@ -253,7 +253,7 @@ def _fresh(options: Sequence[Alternative], spec: object) -> Alternative:
 
 
 def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
-    """The candidate with static values, leading axes and dtypes left open; None if none fits."""
+    """Return the candidate with open static values, leading axes and dtypes; None if none fits."""
     if not trials.accepts(first_dtypes(fixed(accepted))):
         return None
     candidate = opened(trials, _as_it_asserts(trials, accepted))
@@ -299,7 +299,7 @@ Grouping = dict[str, int]
 
 
 def _groupings(candidate: Candidate) -> Iterator[Grouping]:
-    """The groups to try, the largest first."""
+    """Yield the groups to try, the largest first."""
     arrays: dict[str, tuple[DimSpec, ...]] = {}
     for name, spec in candidate.specs:
         inner = spec.item if isinstance(spec, OptionalSpec) else spec
@@ -345,7 +345,7 @@ def _names(dims: Sequence[DimSpec]) -> frozenset[str]:
 
 
 def _dtypes(candidate: Candidate) -> Iterator[Candidate]:
-    """The candidate over its classes of dtypes, then with ever fewer dtypes."""
+    """Yield the candidate over its classes of dtypes, then with ever fewer dtypes."""
     yield candidate
     classes = {
         part.dtype.name

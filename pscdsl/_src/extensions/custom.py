@@ -128,7 +128,7 @@ class Rules:
         tangents: Sequence[Value | None],
         statics: Statics,
     ) -> list[Value | None]:
-        """The tangents of the results."""
+        """Return the tangents of the results."""
         wanted = [x.type if has_tangent(x.type) else None for x in outputs]
         here = primals[0].builder.program.current
         arguments = (tuple(outputs), tuple(primals), tuple(tangents))
@@ -140,7 +140,7 @@ class Rules:
         operands: Sequence[Value | ArrayType],
         statics: Statics,
     ) -> list[Value | None]:
-        """The cotangents of the operands that are given by their types."""
+        """Return the cotangents of the operands that are given by their types."""
         wanted = [x if isinstance(x, ArrayType) else None for x in operands]
         here = next(
             cotangent for cotangent in cotangents if cotangent is not None
@@ -157,7 +157,7 @@ class Rules:
         results: Sequence[ArrayType],
         statics: Statics,
     ) -> tuple[list[Value], list[bool]]:
-        """The results over a batch, and which of them are batched."""
+        """Return the results over a batch, and which of them are batched."""
         here = operands[0].builder.program.current
         arguments = (tuple(operands), tuple(batched), size)
         read = _reads_batch(results, size)
@@ -197,7 +197,7 @@ class Rules:
         statics: Statics,
         read: Read,
     ) -> Made:
-        """The program of a rule for some types of its arguments."""
+        """Return the program of a rule for some types of its arguments."""
         rule = self._find(kind)
         if rule is None:
             raise Failure(missing(self.name, kind))
@@ -258,7 +258,7 @@ class Reader:
         return list(result)
 
     def array(self, item: Any, what: str, wanted: ArrayType) -> Value | None:
-        """An array of the type that is wanted; None stays."""
+        """Return an array of the type that is wanted; None stays."""
         if item is None:
             return None
         found = leaf(self.here, item)
@@ -344,7 +344,7 @@ def registered(function: Closure, definition: object, kind: str) -> Closure | No
 
 
 def _decorators(statement: ast.FunctionDef, kind: str) -> Iterator[str]:
-    """The names before `.kind` in the decorators of a function."""
+    """Yield the names before `.kind` in the decorators of a function."""
     for decorator in statement.decorator_list:
         if isinstance(decorator, ast.Attribute) and decorator.attr == kind:
             if isinstance(decorator.value, ast.Name):
@@ -419,7 +419,7 @@ class UserPrimitive(Generic[P, R]):
         return object_by_name(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The meaning, in NumPy, outside of kernels."""
+        """Compute the meaning in NumPy, outside of kernels."""
         return self.function(*args, **kwargs)
 
     def translation(self, rule: Translation) -> Translation:
@@ -485,7 +485,7 @@ class CustomDefinition:
         return None if rule is None else closure_of(rule, Trace(rule))
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """One equation, its types those of the signature."""
+        """Append one equation, its types those of the signature."""
         signature = self.definition.signature
         if signature.result is None:
             span = self.closure.source.span(self.closure.node)
@@ -566,7 +566,7 @@ class Custom(Primitive, name="custom"):
         return replace(super().substitute(env), statics=statics)
 
     def _numbers(self, number: Callable[[Size], int]) -> dict[str, Any]:
-        """The static arguments, sizes as numbers."""
+        """Return the static arguments, sizes as numbers."""
         return {
             name: number(each.value) if isinstance(each.value, Dim) else each.value
             for name, each in self.statics

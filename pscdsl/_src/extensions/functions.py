@@ -66,7 +66,7 @@ class Ruled(Generic[P, R]):
         return object_by_name(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function itself."""
+        """Call the function itself."""
         return self.function(*args, **kwargs)
 
     def _register(self, *rules: Callable[..., Any]) -> None:
@@ -223,7 +223,7 @@ class PureFunction(Generic[P, R]):
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function itself, outside of kernels."""
+        """Call the function itself."""
         return self.function(*args, **kwargs)
 
     def __pscdsl_definition__(self) -> VouchedDefinition:
@@ -312,7 +312,7 @@ class VouchedDefinition:
     def _declared(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Spec, Type] | None:
-        """The result that the signature declares; sizes in it are numbers or named arguments."""
+        """Return the declared result; sizes in it are numbers or named arguments."""
         closure = self.closure
         returns = None if closure is None else getattr(closure.node, "returns", None)
         if closure is None or returns is None:
@@ -340,7 +340,7 @@ class VouchedDefinition:
 
 
 def _unknown(value: Any) -> Iterator[Any]:
-    """The parts of an argument that are not known while a kernel is elaborated."""
+    """Yield the parts of an argument that are not known while a kernel is elaborated."""
     if is_sequence(value):
         for each in value:
             yield from _unknown(each)

@@ -31,7 +31,7 @@ _NARROW: Final = {F64: F32, I64: I32, C128: C64}
 
 
 def narrowed(function: Function, numbers: Sequence[bool]) -> Function:
-    """The program with the numbers of Python's among its parameters in 32 bits.
+    """Return the program with the numbers of Python's among its parameters in 32 bits.
 
     It computes with them in 64 bits none the less.
     """
@@ -67,7 +67,7 @@ class Subject:
 
     @classmethod
     def of(cls, function: Function) -> Subject:
-        """A program, its arrays called as in the source."""
+        """Return a program with the names of its arrays in the source."""
         params = [path for name, tree in function.parameters for path, _ in paths(tree, name)]
         assert function.result is not None
         results = [path for path, _ in paths(function.result, "result")]
@@ -85,7 +85,7 @@ class Subject:
         return tuple(map(has_tangent, self.function.body.out_types))
 
     def derived(self, mode: Mode) -> Subject:
-        """The program of the results and their tangents, or of the parameters' cotangents."""
+        """Return the program of the results and their tangents, or of parameters' cotangents."""
         block = self._forward() if mode == "fwd" else self._backward()
         params = [name for name, active in zip(self.params, self.active, strict=True) if active]
         results = [name for name, moves in zip(self.results, self.moving, strict=True) if moves]
@@ -165,7 +165,7 @@ class ArrayProgram:
         return tuple(map(self._at_sizes, self.function.body.out_types))
 
     def linearized(self, active: Mask) -> Linearization:
-        """Its derivative in the operands that are active; each of them has tangents."""
+        """Return its derivative in the active operands; each of them has tangents."""
         return self._once(("linearized", active), lambda: self._linearize(active))
 
     def transposed(self, linear: Mask, given: Mask) -> ArrayProgram:
@@ -183,7 +183,7 @@ class ArrayProgram:
         return self._once(("transposed", linear, given), make)
 
     def batched(self, batched: Mask, size: int) -> tuple[ArrayProgram, Mask]:
-        """The program over a batch, the first axis of batched operands; and which results are."""
+        """Return the program over a batch, the first axis of operands, and the batched results."""
 
         def make() -> tuple[ArrayProgram, Mask]:
             block, batched_results = batch_block(

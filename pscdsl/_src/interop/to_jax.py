@@ -46,14 +46,14 @@ NAME = "pscdsl_call"
 
 
 def call(program: ArrayProgram, operands: Sequence[Any]) -> list[Any]:
-    """The results of a program for arrays, or tracers, of jax."""
+    """Return the results of a program for arrays, or tracers, of jax."""
     results: list[Any] = primitive().bind(*operands, program=program)
     return results
 
 
 @boot.once
 def primitive() -> Any:
-    """The primitive, with its rules; made when first asked for, because it imports jax."""
+    """Return the primitive, with its rules; made when first asked for, because it imports jax."""
     jax: Any = import_module("jax")
     ad: Any = import_module("jax.interpreters.ad")
     batching: Any = import_module("jax.interpreters.batching")
@@ -131,7 +131,7 @@ def primitive() -> Any:
 
 
 def shape(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
-    """The shape of the array that stores one of a type; keys are pairs of words."""
+    """Return the shape of the array that stores one of a type; keys are pairs of words."""
     sizes: Any = type.shape
     return (*sizes, 2) if type.dtype is KEY else tuple(sizes)
 
@@ -216,7 +216,7 @@ def kernel_to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
 
 
 def imported() -> Any:
-    """The package jax, with our arrays ready to be its; an ImportError says that it is needed."""
+    """Return the package jax, with our arrays prepared for it; raise ImportError without jax."""
     try:
         jax: Any = import_module("jax")
     except ImportError as error:
@@ -236,12 +236,12 @@ def standing_in(jax: Any, leaf: Any) -> Any:
 
 
 def traced(jax: Any, leaf: Any) -> Any:
-    """A leaf that kernels take: a tracer is wrapped."""
+    """Return a leaf that kernels take: a tracer is wrapped."""
     return Traced(leaf) if isinstance(leaf, jax.core.Tracer) else leaf
 
 
 def operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
-    """A leaf as jax takes it, with the dtype of a type."""
+    """Return a leaf as jax takes it, with the dtype of a type."""
     from pscdsl._src.xla.runtime.devices import is_result  # as above
 
     if isinstance(leaf, Traced):

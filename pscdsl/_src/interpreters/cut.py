@@ -29,7 +29,7 @@ LONGEST = 6
 
 
 def needed(block: Block) -> tuple[tuple[Equation, ...], set[Atom]]:
-    """The equations that the results depend on, and all the atoms that these use."""
+    """Return the equations that the results depend on, and all the atoms that these use."""
     used: set[Atom] = set(block.results)
     equations: list[Equation] = []
     for equation in reversed(block.equations):
@@ -134,7 +134,7 @@ class Cut:
         return value.builder is self.late
 
     def later(self, value: Value) -> Value:
-        """A value in the late part; one of the early part is saved."""
+        """Return a value in the late part; one of the early part is saved."""
         atom = value.atom
         if isinstance(atom, ir.Literal):
             return Value(self.late, atom)
@@ -166,13 +166,13 @@ class Halves:
         return [sources[kind][index] for kind, index in self.saved]
 
     def merged(self, early: Sequence[T], late: Sequence[T]) -> tuple[T, ...]:
-        """The results in their order."""
+        """Return the results in their order."""
         first, second = iter(early), iter(late)
         return tuple([next(second) if is_late else next(first) for is_late in self.late_results])
 
 
 def cut_through(cut: Cut, block: Block, given: Mapping[Var, Value]) -> list[Value]:
-    """The results of a block, each of its equations in the part where it belongs.
+    """Return the results of a block, each of its equations in the part where it belongs.
 
     Parameters that are not given are variables of the early part.
     """
@@ -215,7 +215,7 @@ def split_block(
     free: Callable[[int], bool] = lambda index: True,
     free_results: Callable[[int], bool] = lambda index: True,
 ) -> Halves:
-    """A block cut in two, given which parameters are late, and which results have to be.
+    """Return a block cut in two, given which parameters are late, and which results have to be.
 
     `free` and `free_results` tell of the early parameters and results that it costs nothing to
     save, given by their places in the block.

@@ -31,12 +31,12 @@ class Environment:
         return self.values[atom]
 
     def all(self, atoms: Sequence[Atom]) -> list[Value]:
-        """The values of several atoms."""
+        """Return the values of several atoms."""
         return [self[atom] for atom in atoms]
 
 
 def append(here: Builder, equation: Equation, operands: Sequence[Value]) -> list[Value]:
-    """An equation once more, of other operands; its types are derived again where these differ."""
+    """Append an equation with other operands; derive its types again where these differ."""
     atoms = tuple([v.atom if v.builder is here else here.atom(v) for v in operands])
     types = [atom.type for atom in atoms]
     if types == [atom.type for atom in equation.inputs]:
@@ -49,7 +49,7 @@ def append(here: Builder, equation: Equation, operands: Sequence[Value]) -> list
 
 
 def replay(here: Builder, block: Block, operands: Sequence[Value]) -> list[Value]:
-    """The results of a block, its equations appended to the innermost one."""
+    """Append a block's equations to the innermost block, and return its results."""
     env = Environment(here, block.params, operands)
     program = here.program
     place = program.span
@@ -66,7 +66,7 @@ def closed(
     types: Sequence[ArrayType],
     build: Callable[[Builder, list[Value]], Sequence[Value]],
 ) -> Block:
-    """A block with parameters of these types, and the results that `build` makes of them."""
+    """Return a block with parameters of these types, and the results that `build` makes of them."""
     here = Program(facts).current
     params = [here.parameter(type_) for type_ in types]
     return here.finish(params, build(here, params))[0]
@@ -138,7 +138,7 @@ def jvp(
 def jvp_block(
     facts: Assumptions, block: Block, active: Mask, wanted: Mask | None = None
 ) -> tuple[Block, Mask]:
-    """The block with tangents, and which results have one.
+    """Return the block with tangents, and which results have one.
 
     It takes the primals, then a tangent for each active parameter, and returns the results, then
     the tangents of those that have one, or that are `wanted` to.
@@ -233,7 +233,7 @@ def transpose(
 def transpose_block(
     facts: Assumptions, block: Block, linear: Mask, given: Mask, wanted: Mask | None = None
 ) -> tuple[Block, Mask]:
-    """The transpose of a block in its linear parameters, and which of these get a cotangent.
+    """Return the transpose of a block in its linear parameters, and which of these get a cotangent.
 
     It takes the other parameters, then the cotangents of the results that have one, and returns
     the cotangents of the linear parameters that get one, or that are `wanted` to.
@@ -274,7 +274,7 @@ BATCH = "batch"
 
 
 def over_batch(type: ArrayType, size: Size) -> ArrayType:  # noqa: A002
-    """The type of a batch of arrays."""
+    """Return the type of a batch of arrays."""
     return type.with_shape((size, *type.shape))
 
 
@@ -287,7 +287,7 @@ def repeated(value: Value, size: Size) -> Value:
 def batch(
     here: Builder, block: Block, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[list[Value], list[bool]]:
-    """The results of a block over a batch, and which of them are batched."""
+    """Return the results of a block over a batch, and which of them are batched."""
     env = Environment(here, block.params, operands)
     many = {var for var, is_batched in zip(block.params, batched, strict=True) if is_batched}
     program = here.program
@@ -315,7 +315,7 @@ def batch(
 def batch_block(
     facts: Assumptions, block: Block, batched: Mask, size: Size, wanted: Mask | None = None
 ) -> tuple[Block, Mask]:
-    """The block over a batch, and which results are batched; those `wanted` to be are."""
+    """Return the block over a batch, and which results are batched, including the `wanted` ones."""
     flags: list[bool] = []
 
     def build(here: Builder, params: list[Value]) -> list[Value]:

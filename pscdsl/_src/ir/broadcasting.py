@@ -44,7 +44,7 @@ def broadcast_shapes(facts: Assumptions, *shapes: Shape) -> Shape:
 
 
 def broadcast_to(value: Value, shape: Shape) -> Value:
-    """A value repeated along new leading axes and along axes of size 1."""
+    """Return a value repeated along new leading axes and along axes of size 1."""
     if value.shape == shape:
         return value
     facts = value.builder.facts
@@ -75,6 +75,6 @@ def broadcast_to(value: Value, shape: Shape) -> Value:
 
 
 def squeeze(value: Value, axes: tuple[int, ...]) -> Value:
-    """A value without some of its axes of size 1."""
+    """Return a value without some of its axes of size 1."""
     shape = tuple(s for axis, s in enumerate(value.shape) if axis not in axes)
     return value.builder.reshape(value, shape)

@@ -141,22 +141,22 @@ class Program:
         self.current = Builder(self, None)
 
     def site(self, which: str, span: Span | None = None) -> Site:
-        """A place where a dtype is chosen, here or at a span."""
+        """Return a place where a dtype is chosen, here or at a span."""
         return span or self.span, self.path, which
 
     def choose(self, site: Site, kind: Kind) -> DType:
-        """The dtype of a kind at a site."""
+        """Return the dtype of a kind at a site."""
         found = self.decided.get(site) if self.decided else None
         if found is None or found.is_inexact != (kind >= Kind.FLOAT) or kind is Kind.BOOL:
             return self.defaults[kind]
         return found.complex if kind is Kind.COMPLEX else found
 
     def sites(self, value: Value | Weak) -> frozenset[Site]:
-        """The sites at which the dtype of a value was chosen."""
+        """Return the sites at which the dtype of a value was chosen."""
         return self.sites_of(value.atom) if isinstance(value, Value) else _NONE
 
     def sites_of(self, atom: Atom) -> frozenset[Site]:
-        """The sites at which the dtype of an atom was chosen."""
+        """Return the sites at which the dtype of an atom was chosen."""
         return self.chosen.get(atom, _NONE)
 
     def mark(self, value: Value, sites: frozenset[Site]) -> Value:
@@ -190,7 +190,7 @@ class Program:
             raise Decided({**self.found, **decided})
 
     def _agreeing(self, values: Iterable[Value | Weak]) -> dict[Site, DType]:
-        """The dtypes that would give values of one kind one precision."""
+        """Return the dtypes that would give values of one kind one precision."""
         if not self.chosen:
             return {}
         strong = [each for each in values if isinstance(each, Value)]
@@ -227,7 +227,7 @@ class Program:
         return None if others else wanted.complex if complex_ else wanted
 
     def _undecided(self, value: Value) -> frozenset[Site]:
-        """The sites of a value at which the dtype may still be another one."""
+        """Return the sites of a value at which the dtype may still be another one."""
         decided = self.decided or {}
         sites = self.sites(value)
         return frozenset([site for site in sites if site is not MET and site not in decided])
@@ -271,7 +271,7 @@ class Builder:
         return self.program.facts
 
     def parameter(self, type: ArrayType, hint: str = "") -> Value:  # noqa: A002
-        """A new variable that this block will take as a parameter."""
+        """Return a new variable that this block will take as a parameter."""
         return Value(self, Var(type, hint))
 
     def parameter_for(self, value: Value, type: ArrayType | None = None) -> Value:  # noqa: A002
@@ -349,11 +349,11 @@ class Builder:
         return self.bind(primitive, values)[0]
 
     def literal(self, value: Scalar, dtype: DType) -> Value:
-        """A scalar constant; a Failure if the dtype cannot hold it."""
+        """Return a scalar constant; raise a Failure if the dtype cannot hold it."""
         return Value(self.program.current, Literal(fit(value, dtype), dtype))
 
     def constant(self, array: Any) -> Value:
-        """An array constant, captured by value."""
+        """Return an array constant, captured by value."""
         array = np.asarray(array)
         dtype = numpy_dtypes.from_numpy(array.dtype)
         if array.ndim == 0:
@@ -361,30 +361,30 @@ class Builder:
         return self.bind(self.basis.constant(array, dtype), ())[0]
 
     def size(self, size: Size, dtype: DType) -> Value:
-        """A size as a number in the program."""
+        """Return a size as a number in the program."""
         if isinstance(size, int):
             return self.literal(size, dtype)
         return self.bind(self.basis.size(size, dtype), ())[0]
 
     def full(self, value: Scalar | Value, shape: Shape, dtype: DType) -> Value:
-        """An array with the same number everywhere."""
+        """Return an array with the same number everywhere."""
         scalar = value if isinstance(value, Value) else self.literal(value, dtype)
         return self.spread(scalar, shape, ()) if shape else scalar
 
     def spread(self, value: Value, shape: Shape, dims: tuple[int, ...]) -> Value:
-        """A value repeated along new axes: axis i of it becomes axis `dims[i]` of the shape."""
+        """Return a value repeated along new axes: axis i becomes axis `dims[i]` of the shape."""
         return self.bind(self.basis.broadcast(shape, dims), (value,))[0]
 
     def reshape(self, value: Value, shape: Shape) -> Value:
-        """The elements of a value in another shape."""
+        """Return the elements of a value in another shape."""
         return self.bind(self.basis.reshape(shape), (value,))[0]
 
     def total(self, value: Value, axes: tuple[int, ...]) -> Value:
-        """The sum of a value along axes."""
+        """Return the sum of a value along axes."""
         return self.bind(self.basis.sum(axes), (value,))[0]
 
     def weak(self, operand: Scalar | Size) -> Weak:
-        """A Python scalar or a size as a weak operand."""
+        """Return a Python scalar or a size as a weak operand."""
         if isinstance(operand, Dim):
             return Weak(self, Kind.INT, (), lambda dtype: self.size(operand, dtype), scalar=True)
         value, kind = operand, kind_of(operand)
@@ -633,12 +633,12 @@ class PythonNumber(Weak):
         return f"a computed `{name}`"
 
     def as_array(self) -> PythonNumber:
-        """The scalar that NumPy makes of the number."""
+        """Return the scalar that NumPy makes of the number."""
         return PythonNumber(self.value, is_array=True, adapts=self.adapts)
 
     @classmethod
     def of(cls, value: Value, operands: Iterable[object]) -> PythonNumber:
-        """The number that is made of others, which adapts if all of them do."""
+        """Return the number that is made of others, which adapts if all of them do."""
         given = any(isinstance(each, PythonNumber) and not each.adapts for each in operands)
         return cls(value, adapts=not given)
 
@@ -692,7 +692,7 @@ def reachable(value: Value, here: Builder) -> bool:
 
 
 def builder_of(operands: Sequence[object]) -> Builder:
-    """The program that the operands belong to."""
+    """Return the program that the operands belong to."""
     for operand in operands:
         if isinstance(operand, (Value, Weak)):
             return operand.builder
@@ -865,7 +865,7 @@ def meeting(operands: Sequence[Weak]) -> DType:
 def weakened(
     here: Builder, kind: Kind, at: Callable[[DType], Value], dtype: DType | None = None
 ) -> Value | Weak:
-    """The result of a function of weak operands: weak itself, unless its dtype is fixed.
+    """Return the result of a function of weak operands: weak itself, unless its dtype is fixed.
 
     Where nothing decides, it is in `dtype`.
     """

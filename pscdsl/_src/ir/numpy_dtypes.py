@@ -38,7 +38,7 @@ NUMPY = frozenset(_FROM_NUMPY)
 
 
 def to_numpy(dtype: DType) -> np.dtype[Any]:
-    """The NumPy dtype that stores this one."""
+    """Return the NumPy dtype that stores this one."""
     return _TO_NUMPY[dtype]
 
 
@@ -72,6 +72,6 @@ def is_masked(value: object) -> bool:
 
 
 def finfo(dtype: DType) -> Any:
-    """The limits of a floating-point dtype, or of the parts of a complex one."""
+    """Return the limits of a floating-point dtype, or of the parts of a complex one."""
     find: Any = ml_dtypes.finfo
     return find(to_numpy(dtype.real))

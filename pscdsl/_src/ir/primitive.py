@@ -65,15 +65,15 @@ class Hlo(Protocol):
         ...
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
-        """The tensor type of an array type."""
+        """Return the tensor type of an array type."""
         ...
 
     def tensor_of(self, dtype: DType, shape: Sequence[int]) -> Any:
-        """The tensor type of a dtype and numbers."""
+        """Return the tensor type of a dtype and numbers."""
         ...
 
     def type_of(self, value: H) -> Any:
-        """The tensor type of a value; it has `shape` and `element_type`."""
+        """Return the tensor type of a value; it has `shape` and `element_type`."""
         ...
 
     def op(
@@ -84,7 +84,7 @@ class Hlo(Protocol):
         attributes: Mapping[str, object] | None = None,
         regions: Sequence[Any] = (),
     ) -> tuple[H, ...]:
-        """Any operation: `add` is `stablehlo.add`, `chlo.erf` is written in full.
+        """Emit any operation: `add` is `stablehlo.add`, `chlo.erf` is written in full.
 
         `results` are array types or tensor types.  Attributes are made by the functions below,
         or bool, str, and int (an i64; write `parse_attribute("8 : i32")` for another width).
@@ -104,15 +104,15 @@ class Hlo(Protocol):
         ...
 
     def parse_attribute(self, text: str) -> Any:
-        """An attribute as MLIR writes it: `#stablehlo<comparison_type TOTALORDER>`."""
+        """Return an attribute as MLIR writes it: `#stablehlo<comparison_type TOTALORDER>`."""
         ...
 
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
-        """A constant with the numbers of a NumPy array."""
+        """Emit a constant with the numbers of a NumPy array."""
         ...
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
-        """A constant with the same number everywhere."""
+        """Emit a constant with the same number everywhere."""
         ...
 
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
@@ -124,7 +124,7 @@ class Hlo(Protocol):
         ...
 
     def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
-        """The elements from `start` up to, not including, `limit` along each axis."""
+        """Emit the elements from `start` up to, not including, `limit` along each axis."""
         ...
 
     def pad(
@@ -173,7 +173,7 @@ class Hlo(Protocol):
         ...
 
     def region(self, arguments: Sequence[Any], body: Callable[[Sequence[H]], Sequence[H]]) -> Any:
-        """A region for `op`, filled by `body` when the operation is made."""
+        """Return a region for `op`, filled by `body` when the operation is made."""
         ...
 
     def while_loop(
@@ -188,7 +188,7 @@ class Hlo(Protocol):
     def case(
         self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
     ) -> tuple[H, ...]:
-        """The branch with a number; the last one if the index is out of range."""
+        """Emit the branch with a number; the last one if the index is out of range."""
         ...
 
     def sort(
@@ -204,29 +204,29 @@ class Hlo(Protocol):
     def lower(
         self, primitive: Primitive, operands: Sequence[H], inputs: Any, outputs: Any
     ) -> Sequence[H]:
-        """The results of another primitive, emitted as the target has it."""
+        """Emit the results of another primitive, emitted as the target has it."""
         ...
 
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The equations of a block, here."""
+        """Emit the equations of a block, here."""
         ...
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[H]
     ) -> tuple[H, ...]:
-        """A call of another function, which is emitted once for each of its sizes."""
+        """Emit a call of another function, which is emitted once for each of its sizes."""
         ...
 
     def custom_call(
         self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
     ) -> tuple[H, ...]:
-        """A call of a function that XLA knows by name."""
+        """Emit a call of a function that XLA knows by name."""
         ...
 
     def lapack(
         self, routine: str, operands: Sequence[H], results: Sequence[Any], **options: str
     ) -> tuple[H, ...]:
-        """A routine of LAPACK, named without the letter of its dtype: `potrf`.
+        """Emit a routine of LAPACK, named without the letter of its dtype: `potrf`.
 
         The first operand is a matrix, or many along leading axes, which all others have as well;
         its dtype is f32, f64, c64 or c128.  Options are LAPACK's letters, `uplo="L"`.  Where a
@@ -249,7 +249,7 @@ class TargetHlo(Hlo, Protocol):
         ...
 
     def known(self, x: H) -> int | None:
-        """The number of an integer scalar that was made by `full`; None if it is computed."""
+        """Return the number of an integer scalar that `full` made; None if it is computed."""
         ...
 
     def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
@@ -288,7 +288,7 @@ class TargetHlo(Hlo, Protocol):
         ...
 
     def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The results of a block that XLA compiles apart from all else."""
+        """Emit the results of a block that XLA compiles apart from all else."""
         ...
 
 
@@ -311,13 +311,13 @@ class Evaluation(Protocol):
         ...
 
     def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
-        """The results of a nested block."""
+        """Return the results of a nested block."""
         ...
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
     ) -> tuple[NDArray, ...]:
-        """The results of another function."""
+        """Return the results of another function."""
         ...
 
 
@@ -358,7 +358,7 @@ class Primitive:
         raise NotImplementedError
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        """The meaning, in NumPy."""
+        """Compute the meaning in NumPy."""
         raise NotImplementedError
 
     def expansion(self, inputs: Types) -> Block | None:
@@ -411,7 +411,7 @@ class Primitive:
         return {}
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
-        """The equation in a program that is cut in two, with an operand that is known late.
+        """Put the equation into a program that is cut in two, with an operand that is known late.
 
         Late results depend on late operands.  Primitives that hold programs split those.
         """
@@ -454,7 +454,7 @@ class Primitive:
         return self.name or type(self).__name__
 
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks nested in it; overridden by primitives that hold blocks or functions."""
+        """Return the blocks nested in it; primitives that hold blocks or functions override it."""
         return ()
 
     def substitute(self, env: Mapping[str, Size]) -> Self:

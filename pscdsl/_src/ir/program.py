@@ -152,7 +152,7 @@ class Function:
 
 
 def walk(block: Block) -> Iterator[Equation]:
-    """Every equation of a block and of the blocks nested in it, outermost first."""
+    """Yield every equation of a block and of the blocks nested in it, outermost first."""
     for equation in block.equations:
         yield equation
         for inner in equation.primitive.blocks():
@@ -166,7 +166,7 @@ P = TypeVar("P", bound=Primitive)
 
 
 def callees(block: Block) -> Iterator[Function]:
-    """The functions that a block and the blocks in it mention."""
+    """Yield the functions that a block and the blocks in it mention."""
     for equation in walk(block):
         if not is_plain(equation.primitive):
             yield from functions_in(equation.primitive)
@@ -195,7 +195,7 @@ def mapped(
 
 
 def functions_in(primitive: Primitive) -> Iterator[Function]:
-    """The functions among the fields of a primitive."""
+    """Yield the functions among the fields of a primitive."""
     return (part for part in _parts(primitive) if isinstance(part, Function))
 
 
@@ -259,7 +259,7 @@ def _items(values: tuple[object, ...]) -> Iterator[object]:
 
 
 def kind_of(scalar: Scalar) -> Kind:
-    """The kind of a Python scalar."""
+    """Return the kind of a Python scalar."""
     if isinstance(scalar, bool):
         return Kind.BOOL
     if isinstance(scalar, int):
@@ -277,7 +277,7 @@ _LARGEST = {
 
 
 def fit(value: Scalar, dtype: DType) -> Scalar:
-    """A Python scalar as one of a dtype; a Failure if that cannot hold it."""
+    """Return a Python scalar as one of a dtype; raise a Failure if that cannot hold it."""
     if not isinstance(value, Scalar):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Failure(ScalarDoesNotFit(scalar=f"a {type(value).__name__}", dtype=dtype))
     if not accepts_weak(dtype, kind_of(value)):
@@ -315,14 +315,14 @@ def _real(value: Scalar, dtype: DType) -> float:
 def evaluate(
     function: Function, sizes: Mapping[str, int], operands: Sequence[NDArray]
 ) -> tuple[NDArray, ...]:
-    """The results of a function at given sizes; operands are not checked against its type."""
+    """Return the results of a function at given sizes, without checking the operands' types."""
     return Evaluator(sizes).block(function.body, operands)
 
 
 def evaluate_block(
     block: Block, sizes: Mapping[str, int], operands: Sequence[NDArray]
 ) -> tuple[NDArray, ...]:
-    """The results of a block at given sizes."""
+    """Return the results of a block at given sizes."""
     return Evaluator(sizes).block(block, operands)
 
 
@@ -342,7 +342,7 @@ class Evaluator:
         return tuple([self.size(size) for size in shape])
 
     def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
-        """The results of a block."""
+        """Return the results of a block."""
         values: dict[Atom, NDArray] = dict(zip(block.params, operands, strict=True))
         for equation in block.equations:
             inputs = [self._value(atom, values) for atom in equation.inputs]
@@ -351,13 +351,13 @@ class Evaluator:
         return tuple([self._value(atom, values) for atom in block.results])
 
     def results(self, equation: Equation, inputs: Sequence[NDArray]) -> Sequence[NDArray]:
-        """The results of an equation."""
+        """Return the results of an equation."""
         return equation.primitive.evaluate(self, *inputs)
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
     ) -> tuple[NDArray, ...]:
-        """The results of another function, its sizes given in terms of the sizes here."""
+        """Return the results of another function, its sizes given in terms of the sizes here."""
         inner = {name: self.size(size) for name, size in sizes.items()}
         return Evaluator(inner).block(function.body, operands)
 
@@ -371,6 +371,6 @@ class Evaluator:
 
 
 def literal_array(literal: Literal) -> NDArray:
-    """A literal as an array of rank 0."""
+    """Return a literal as an array of rank 0."""
     with np.errstate(over="ignore"):
         return np.asarray(literal.value).astype(to_numpy(literal.type.dtype))

@@ -118,12 +118,12 @@ class Checks:
         return Triage(tuple(reported))
 
     def _file(self, finding: Diagnostic) -> str:
-        """The test that tells a finding: its file, or that of the nearest call that is checked."""
+        """Return the file whose test reports a finding: its own or the nearest checked call's."""
         paths = [resolved(split_cell(f.path)[0]) for f in finding.span.frames()]
         return next((path for path in paths if path in self._files), next(iter(self._files)))
 
     def text(self, found: Iterable[Diagnostic]) -> str:
-        """The report of findings for people."""
+        """Return the report of findings for people."""
         return render_text(tuple(found), self.outcome.sources).rstrip()
 
 
@@ -131,7 +131,7 @@ class CheckedFile(pytest.File):
     """A file with kernels, or without."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """One test."""
+        """Yield one test."""
         item = CheckedItem.from_parent(self, name="pscdsl")
         item.add_marker("pscdsl")
         yield item
@@ -151,7 +151,7 @@ class CheckedItem(pytest.Item):
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: str | None = None
     ) -> str:
-        """The report, without a traceback."""
+        """Return the report, without a traceback."""
         if isinstance(excinfo.value, Findings):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))

@@ -184,7 +184,7 @@ class Locals(dict[str, Any]):
 
 
 def scope_of(memo: TypeCheckMemo) -> Scope:
-    """The scope of the call that a memo belongs to."""
+    """Return the scope of the call that a memo belongs to."""
     if not isinstance(memo.locals, Locals):
         memo.locals = Locals(memo.locals)
         memo.locals.scope = Scope()
@@ -192,7 +192,7 @@ def scope_of(memo: TypeCheckMemo) -> Scope:
 
 
 def lookup(origin: Any, args: tuple[Any, ...], extras: tuple[Any, ...]) -> Check | None:
-    """The answer to typeguard: how to check values of a type; None for types that are not ours."""
+    """Return typeguard's checker for values of a type; None for types that are not ours."""
     if isinstance(origin, ElementType) or origin is Static:
         return _check
     if isinstance(origin, type) and _fields(origin):
@@ -237,7 +237,7 @@ def with_path(where: str, value: Any, hint: Any, renaming: Renaming, memo: TypeC
 
 
 def _items(value: tuple[Any, ...], args: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
-    """The items of a tuple, each with its type; an error if there are not as many."""
+    """Yield the items of a tuple, each with its type; raise an error if the numbers differ."""
     hints = args[:1] * len(value) if args[1:] == (Ellipsis,) else args
     if len(hints) != len(value):
         raise TypeCheckError(f"has {len(value)} items, not {len(hints)}")

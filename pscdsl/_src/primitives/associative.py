@@ -151,7 +151,7 @@ def many_at_once(
 def prefixes(
     here: Builder, combine: Fold, rows: Sequence[Value], length: Size, block: int | None
 ) -> list[Value]:
-    """The rows up to each one combined, of at least one."""
+    """Return the rows up to each one combined, of at least one."""
     if not here.facts.proves(Fact("<=", 1, length)):
         return _prefixes_of_any(here, combine, rows, length)
     start = [row(x, 0) for x in rows]
@@ -349,7 +349,7 @@ def moving_pairs(
 def tangents_of(
     here: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], kept: Sequence[bool]
 ) -> list[Value]:
-    """Tangents of those that are to have one."""
+    """Return the tangents of the operands that have one."""
     return [
         zeros(here, primal.type) if tangent is None else tangent
         for primal, tangent, keeps in zip(primals, tangents, kept, strict=True)
@@ -358,14 +358,14 @@ def tangents_of(
 
 
 def present(tangents: Sequence[Value | None]) -> list[Value]:
-    """The tangents that are there."""
+    """Return the tangents that exist."""
     return [tangent for tangent in tangents if tangent is not None]
 
 
 def differentiate_scan(
     scan: AssociativeScan, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-    """The prefixes of rows together with their tangents."""
+    """Return the prefixes of rows together with their tangents."""
     here = primals[0].builder.program.current
     (captured, arrays), (held, moved) = scan.roles(primals), scan.roles(tangents)
     active = [[tangent is not None for tangent in part] for part in (held, moved)]
@@ -384,7 +384,7 @@ def batched_pairs(
     rows: Sequence[bool],
     size: Size,
 ) -> tuple[Block, list[bool]]:
-    """The combination of rows over a batch, and which of the rows are batched."""
+    """Return the combination of rows over a batch, and which of the rows are batched."""
     flags = list(rows)
     while True:
         many = (*captured, *flags, *flags)
@@ -406,7 +406,7 @@ def rows_over(x: Value, is_batched: bool, becomes: bool, size: Size) -> Value:
 def batch_scan(
     scan: AssociativeScan, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """The prefixes of rows over a batch."""
+    """Return the prefixes of rows over a batch."""
     here = operands[0].builder.program.current
     (captured, arrays), (shared, many) = scan.roles(operands), scan.roles(batched)
     block, batched_rows = batched_pairs(here.facts, scan.combine, shared, many, size)
@@ -523,7 +523,7 @@ def part_by_part(
 
 
 def _fold_of_parts(facts: Assumptions, body: Fold, combine: Fold, count: int) -> Fold:
-    """A fold that combines `count` rows at a time."""
+    """Return a fold that combines `count` rows at a time."""
     others, own, carried = len(body.captured), len(combine.captured), combine.carried
     state = [var.type for var in combine.block.params[: own + carried]]
     rows = [var.type for var in body.block.params[others:]]
@@ -683,7 +683,7 @@ class MapReduce(Expanded, name="map_reduce"):
 def differentiate_reduction(
     reduction: MapReduce, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-    """The results of rows together with their tangents, combined."""
+    """Return the results of rows together with their tangents, combined."""
     here = primals[0].builder.program.current
     facts, count = here.facts, len(reduction.body.results)
     roles, moved = reduction.roles(primals), reduction.roles(tangents)
@@ -715,7 +715,7 @@ def differentiate_reduction(
 def batch_reduction(
     reduction: MapReduce, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """The results of rows over a batch, combined."""
+    """Return the results of rows over a batch, combined."""
     here = operands[0].builder.program.current
     by_body, by_combine, initial, arrays = reduction.roles(operands)
     body_many, combine_many, initial_many, arrays_many = reduction.roles(batched)

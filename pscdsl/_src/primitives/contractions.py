@@ -165,7 +165,7 @@ class DotGeneral(Bilinear, name="dot_general"):
 
 @lru_cache(maxsize=1024)
 def _kept(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
-    """The axes that operands of these ranks keep for themselves; None if the axes do not fit."""
+    """Return the axes that remain of operands of these ranks; None if the axes do not fit."""
     used = [(*b, *c) for b, c in zip(batched, contract, strict=True)]
     if (
         len(batched[0]) != len(batched[1])
@@ -233,6 +233,6 @@ def widened(hlo: Hlo, operands: Sequence[H], inputs: Types, wide: DType) -> Sequ
 
 
 def precision(hlo: Hlo) -> tuple[object, object]:
-    """The attribute that keeps products of f32 in f32, also on devices with faster formats."""
+    """Return the attribute that keeps products of f32 in f32, even on devices with faster ones."""
     highest = hlo.parse_attribute("#stablehlo<precision HIGHEST>")
     return highest, highest

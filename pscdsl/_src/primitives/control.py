@@ -71,7 +71,7 @@ def same_type(facts: Assumptions, left: ArrayType, right: ArrayType) -> bool:
 
 
 def block_cost(block: Block) -> Size:
-    """The cost of one run of a block."""
+    """Return the cost of one run of a block."""
     total: Size = 0
     for equation in block.equations:
         inputs = tuple([atom.type for atom in equation.inputs])
@@ -196,7 +196,7 @@ class Expanded(Control):
 
 @lru_cache(maxsize=1024)
 def function_cost(function: Function) -> Size:
-    """The cost of one run of a function, in its own sizes."""
+    """Return the cost of one run of a function, in its own sizes."""
     return block_cost(function.body)
 
 
@@ -336,7 +336,7 @@ class Lanes(Primitive, name="lanes"):
 
 
 def _chosen(which: Value, x: Value) -> Value:
-    """The rows where the first operand holds; zeros elsewhere."""
+    """Return the rows where the first operand holds; zeros elsewhere."""
     if which.ndim < x.ndim:
         which = Broadcast(x.shape, tuple(range(which.ndim)))(which)
     result: Value = Select()(which, x, zeros(x.builder, x.type))

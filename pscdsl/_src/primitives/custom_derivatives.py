@@ -78,7 +78,7 @@ class Rule:
         self._block = block
 
     def substitute(self, env: Mapping[str, Size]) -> Rule:
-        """The rule with sizes in place of names."""
+        """Return the rule with sizes in place of names."""
         return Rule(lambda: substitute_block(self.block, env), linear=self.linear, given=self.given)
 
 
@@ -147,7 +147,7 @@ class Ruled(Control):
         return [*returned[: self.captured[0]], *[None] * rest, *returned[self.captured[0] :]]
 
     def arguments(self, tangents: Sequence[Value | None]) -> list[Value | None]:
-        """The tangents of the arguments; a Failure if anything that is captured has one."""
+        """Return the tangents of the arguments; raise a Failure if a captured value has one."""
         count = sum(self.captured)
         if any(tangent is not None for tangent in tangents[:count]):
             raise Failure(CapturedByRule(function=self.function))
@@ -155,7 +155,7 @@ class Ruled(Control):
 
 
 def _full(primals: Sequence[Value], tangents: Sequence[Value | None]) -> list[Value]:
-    """Tangents for all primals that have one, zeros where none is given."""
+    """Return tangents for all primals that can have one, zeros where none is given."""
     return [
         zeros(p.builder.program.current, p.type) if t is None else t
         for p, t in zip(primals, tangents, strict=True)
@@ -164,7 +164,7 @@ def _full(primals: Sequence[Value], tangents: Sequence[Value | None]) -> list[Va
 
 
 def _batched(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size) -> Rule:
-    """The rule over a batch: its first parameters as given, the others and all results batched."""
+    """Return the rule over a batch, with its first parameters as given, all else batched."""
 
     def make() -> Block:
         block = rule.block
@@ -455,7 +455,7 @@ class Implicit(Control):
         return Layout((by_equation, by_solver, by_third, arguments, *solved), regions)
 
     def third(self, captured: Group, solution: Group) -> tuple[Region, ...]:
-        """The region of its last field, if it has a block."""
+        """Return the region of its last field, if it has a block."""
         raise NotImplementedError
 
     def run(self, operands: Sequence[T]) -> list[T]:

@@ -93,7 +93,7 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
         return (self(a, change),)
 
     def _read(self, a: Value) -> Value:
-        """The triangle that is read, turned if it is."""
+        """Return the triangle that is read, transposed if necessary."""
         if self.unit_diagonal:
             part = m.kept(e.greater if self.lower_triangle else e.less, a)
         else:
@@ -120,7 +120,7 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
 
 
 def many_columns(primitive: OfMatrices, operands: Sequence[Value], size: Size) -> Value:
-    """A batch of right-hand sides, the last operand, as more columns of one."""
+    """Return a batch of right-hand sides, the last operand, as more columns of one."""
     *matrix, b = operands
     rank, columns = b.ndim, b.shape[-1]
     # [batch, *leading, rows, columns] to [*leading, rows, batch * columns] and back
@@ -132,7 +132,7 @@ def many_columns(primitive: OfMatrices, operands: Sequence[Value], size: Size) -
 
 
 def substituted(a: NDArray, b: NDArray, lower: bool, unit_diagonal: bool) -> NDArray:
-    """The solution by substitution; only the triangle is read."""
+    """Return the solution by substitution; only the triangle is read."""
     size = a.shape[-1]
     x = b.copy()
     for i in range(size) if lower else reversed(range(size)):
@@ -342,7 +342,7 @@ def require_factors(
 
 
 def by_factors(lu: Value, permutation: Value, b: Value, *, transposed: bool) -> Value:
-    """The solution of a system of equations, or of that with the transposed matrix."""
+    """Return the solution of a system of equations, or of that with the transposed matrix."""
     lower = TriangularSolve(lower_triangle=True, transposed=transposed, unit_diagonal=True)
     upper = TriangularSolve(lower_triangle=False, transposed=transposed)
     if transposed:
@@ -351,7 +351,7 @@ def by_factors(lu: Value, permutation: Value, b: Value, *, transposed: bool) -> 
 
 
 def _rows(x: Value, permutation: Value) -> Value:
-    """The rows of matrices in another order."""
+    """Return the rows of matrices in another order."""
     rank = x.ndim
     if at_most(x.builder.facts, 1, x.shape[-2]):
         places = Reshape((*permutation.shape, 1))(permutation)
@@ -363,7 +363,7 @@ def _rows(x: Value, permutation: Value) -> Value:
 
 
 def _inverse(permutation: Value) -> Value:
-    """The permutation that leads back."""
+    """Return the permutation that leads back."""
     last = permutation.ndim - 1
     counts = permutation.builder.bind(Iota(permutation.shape, last, I32), ())[0]
     return Sort(last).bind(permutation, counts)[1]
@@ -381,7 +381,7 @@ def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
     zero = hlo.full(0, scalar)
 
     def picked(x: H, where: H) -> H:
-        """The element of each row where a mask holds, along the row."""
+        """Emit the element of each row where a mask holds, along the row."""
         chosen = hlo.select(where, x, hlo.full(0, rows))
         add = hlo.reduce(
             (chosen,), (zero,), (last,), (one,), lambda a, b: (hlo.binary("add", a[0], b[0]),)
@@ -422,7 +422,7 @@ def _exchanged(hlo: Hlo, pivots: H, rows: ArrayType, count: int) -> H:
 
 
 def factored(a: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """The factorisation in NumPy; the pivot is the largest by the sum of its parts, as LAPACK's."""
+    """Return the factorisation in NumPy; as in LAPACK, a pivot has the largest sum of parts."""
     size = a.shape[-1]
     lu: NDArray = a.reshape((prod(a.shape[:-2]), size, size)).copy()
     each = np.arange(len(lu))
@@ -522,14 +522,14 @@ class Qr(OfMatrices, name="qr"):
 
 
 def smaller(facts: Assumptions, a: Size, b: Size) -> Size:
-    """The smaller of two sizes, by its own name where it is known which."""
+    """Return the smaller of two sizes, by its own name where it is known which."""
     if at_most(facts, a, b):
         return a
     return b if at_most(facts, b, a) else minimum(a, b)
 
 
 def _part(hlo: Hlo, x: H, type: ArrayType) -> H:  # noqa: A002
-    """The first rows and columns."""
+    """Emit the first rows and columns."""
     shape = hlo.shape(type.shape)
     if tuple(hlo.type_of(x).shape) == shape:
         return x
@@ -537,7 +537,7 @@ def _part(hlo: Hlo, x: H, type: ArrayType) -> H:  # noqa: A002
 
 
 def _widened(hlo: Hlo, x: H, type: ArrayType, columns: int) -> H:  # noqa: A002
-    """A matrix with more columns of zeros."""
+    """Emit a matrix with more columns of zeros."""
     none = [0] * (type.rank - 1)
     return hlo.pad(x, hlo.full(0, ArrayType(type.dtype)), (*none, 0), (*none, columns))
 
@@ -549,7 +549,7 @@ class OfFactors(Composite):
     """A function of square matrices that have been factored; operands as `Lu` gives them."""
 
     def check(self, facts: Assumptions, operands: Types) -> ArrayType:
-        """The matrix, if the others can be its factorisation."""
+        """Return the matrix, if the others can be its factorisation."""
         a, lu, pivots, permutation = operands
         require_factors(self, facts, a, lu, pivots, permutation)
         return a
@@ -706,6 +706,6 @@ def _sign(pivots: Value, like: Value) -> Value:
 
 
 def _paired(x: Value, y: Value) -> Value:
-    """The sum of the products of the elements of two matrices."""
+    """Return the sum of the products of the elements of two matrices."""
     last = x.ndim - 1
     return Reduce("sum", (last - 1, last))(e.multiply(x, y))

@@ -136,7 +136,7 @@ class Fft(Primitive, name="fft"):
         return self.bind(*operands), (True,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
-        """An estimate; half as much for real numbers."""
+        """Return an estimate; half as much for real numbers."""
         real = outputs[0] if self.kind == "irfft" else inputs[0]
         flops = FLOPS * self.axes
         return size_of(real.shape) * (flops if real.dtype.is_complex else flops // 2)
@@ -155,7 +155,7 @@ def _doubled(z: Value, length: Size, ends: bool) -> Value:
 
 
 def transform(hlo: Hlo, kind: str, x: H, output: ArrayType, lengths: Sequence[int]) -> H:
-    """A transform along the last axes, of these lengths."""
+    """Emit a transform along the last axes, of these lengths."""
     attributes = {
         "fft_type": hlo.parse_attribute(f"#stablehlo<fft_type {kind.upper()}>"),
         "fft_length": hlo.i64_array(lengths),
@@ -164,7 +164,7 @@ def transform(hlo: Hlo, kind: str, x: H, output: ArrayType, lengths: Sequence[in
 
 
 def _inverse_before_last(hlo: Hlo, x: H, given: ArrayType, lengths: Sequence[int]) -> H:
-    """The inverse transform along the axes before the last."""
+    """Emit the inverse transform along the axes before the last."""
     kept = given.rank - len(lengths) - 1
     to_front = (*range(kept), given.rank - 1, *range(kept, given.rank - 1))
     to_back = (*range(kept), *range(kept + 1, given.rank), kept)

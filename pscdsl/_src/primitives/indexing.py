@@ -67,14 +67,14 @@ def wide_indices(hlo: Hlo, indices: H, type: ArrayType, highest: int) -> tuple[H
 
 
 def moved(value: Value, source: int, target: int) -> Value:
-    """An array with one axis moved to another place, the others in their order."""
+    """Return an array with one axis moved to another place, the others in their order."""
     order = list(range(value.ndim))
     order.insert(target, order.pop(source))
     return value if source == target else Transpose(tuple(order))(value)
 
 
 def counter(facts: Assumptions, count: Size) -> DType:
-    """A dtype that counts so far."""
+    """Return a dtype that can count to this number."""
     return I32 if at_most(facts, count, I32.range[1]) else I64
 
 
@@ -287,7 +287,7 @@ class Scatter(Linear, name="scatter"):
         return (self._of_extrema(outputs[0], primals, tangents),)
 
     def _of_products(self, primals: Sequence[Value], tangents: Sequence[Value | None]) -> Value:
-        """The tangent of products: the sum of those of the factors, each times the others."""
+        """Return the tangent of products: the sum of the factors' tangents times the others."""
         (x, indices, updates), (dx, _, du) = primals, tangents
         total = zeros(x.builder, x.type) if dx is None else self(dx, indices, updates)
         if du is None:
@@ -319,7 +319,7 @@ class Scatter(Linear, name="scatter"):
     def _of_extrema(
         self, extrema: Value, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> Value:
-        """The tangent of extrema: the mean of those of all that attain them."""
+        """Return the tangent of extrema: the mean tangent of all elements that attain them."""
         (x, indices, updates), (dx, _, du) = primals, tangents
         here, add = x.builder, self._with("add")
         kept = equal(x, extrema)
@@ -417,7 +417,7 @@ def _combines(combine: Combine, dtype: DType) -> bool:
 
 
 def take_along(x: Value, places: Value, axis: int, *, unique: bool = False) -> Value:
-    """Elements of x along an axis, of the shape of `places`, which has the other axes of x too.
+    """Take elements of x along an axis, in the shape of `places`, which has x's other axes too.
 
     A place is an integer below the size of x along the axis; `unique` promises that none occurs
     twice along it.
@@ -471,7 +471,7 @@ def _starts(
 
 
 def _moving(facts: Assumptions, whole: Shape, part: Shape) -> tuple[int, ...]:
-    """The axes along which a part can stand at different places."""
+    """Return the axes along which a part can stand at different places."""
     pairs = zip(whole, part, strict=True)
     return tuple([axis for axis, (n, size) in enumerate(pairs) if not facts.equal(n, size)])
 
@@ -511,7 +511,7 @@ def _not_empty(x: Value, axes: Sequence[int]) -> Value:
 
 
 def _something(x: Value) -> Value:
-    """A scalar of the dtype of an array."""
+    """Return a scalar of the dtype of an array."""
     here = x.builder
     if x.dtype is KEY:
         return unused_key(here)

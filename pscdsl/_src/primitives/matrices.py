@@ -82,7 +82,7 @@ class Composite(OfMatrices):
     """A primitive that consists of others, but has its own derivative."""
 
     def define(self, *operands: Value) -> Sequence[Value]:
-        """The results, by other primitives; the sizes are numbers."""
+        """Return the results, by other primitives; the sizes are numbers."""
         raise NotImplementedError
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
@@ -104,12 +104,12 @@ def _definition(primitive: Composite, types: Types) -> Block:
 
 
 def square_type(a: ArrayType) -> ArrayType:
-    """The type of a square matrix, with the number of its columns as that of its rows too."""
+    """Return the type of a square matrix, with its number of columns as its number of rows."""
     return a.with_shape((*a.shape[:-2], a.shape[-1], a.shape[-1]))
 
 
 def vector_type(a: ArrayType, size: Size) -> ArrayType:
-    """The type of a vector for each matrix."""
+    """Return the type of a vector for each matrix."""
     return a.with_shape((*a.shape[:-2], size))
 
 
@@ -118,7 +118,7 @@ def one_by_one(
     failed: Sequence[NDArray],
     *operands: NDArray,
 ) -> tuple[NDArray, ...]:
-    """A function of matrices; where it fails for one, that one's results are those given."""
+    """Apply a function of matrices; where it fails for one, that one's results are those given."""
     with np.errstate(all="ignore"):
         try:
             return tuple([np.asarray(each) for each in function(operands)])
@@ -135,7 +135,7 @@ def one_by_one(
 
 
 def nan_like(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray:
-    """An array of NaN."""
+    """Return an array of NaN."""
     return np.full(shape, np.nan, dtype)
 
 
@@ -145,7 +145,7 @@ def succeeded(hlo: Hlo, info: H, batch: ArrayType) -> H:
 
 
 def where_ok(hlo: Hlo, ok: H, x: H, type: ArrayType) -> H:  # noqa: A002
-    """A result, and NaN for the matrices for which something has failed."""
+    """Emit a result, and NaN for the matrices for which something has failed."""
     mask = hlo.broadcast(ok, type.with_dtype(BOOL), range(len(hlo.type_of(ok).shape)))
     nan = complex("nan+nanj") if type.dtype.is_complex else float("nan")
     return hlo.select(mask, x, hlo.full(nan, type))
@@ -259,23 +259,23 @@ def product(x: Value, y: Value) -> Value:
 
 
 def turned(x: Value) -> Value:
-    """The transpose."""
+    """Return the transpose."""
     rank = x.ndim
     return Transpose((*range(rank - 2), rank - 1, rank - 2))(x)
 
 
 def conjugated(x: Value) -> Value:
-    """The complex conjugate; itself if real."""
+    """Return the complex conjugate; itself if real."""
     return e.conjugate(x) if x.dtype.is_complex else x
 
 
 def adjoint(x: Value) -> Value:
-    """The conjugate transpose."""
+    """Return the conjugate transpose."""
     return turned(conjugated(x))
 
 
 def real(x: Value) -> Value:
-    """The real part."""
+    """Return the real part."""
     return e.real(x) if x.dtype.is_complex else x
 
 
@@ -302,37 +302,37 @@ def zero(x: Value) -> Value:
 
 
 def lower(x: Value) -> Value:
-    """The lower triangle with the diagonal."""
+    """Return the lower triangle with the diagonal."""
     return kept(e.greater_equal, x)
 
 
 def upper(x: Value) -> Value:
-    """The upper triangle with the diagonal."""
+    """Return the upper triangle with the diagonal."""
     return kept(e.less_equal, x)
 
 
 def strictly_lower(x: Value) -> Value:
-    """The lower triangle without the diagonal."""
+    """Return the lower triangle without the diagonal."""
     return kept(e.greater, x)
 
 
 def on_diagonal(x: Value) -> Value:
-    """The diagonal, zeros elsewhere."""
+    """Return the diagonal, zeros elsewhere."""
     return kept(e.equal, x)
 
 
 def diagonal(x: Value) -> Value:
-    """The diagonal of a square matrix, as a vector."""
+    """Return the diagonal of a square matrix, as a vector."""
     return Diagonal(x.ndim - 2, x.shape[-1])(x)
 
 
 def column_sums(x: Value) -> Value:
-    """The sum of each column."""
+    """Return the sum of each column."""
     return Reduce("sum", (x.ndim - 2,))(x)
 
 
 def hermitian(x: Value) -> Value:
-    """The Hermitian matrix that has the lower triangle of this one, and its real diagonal."""
+    """Return the Hermitian matrix with the lower triangle of this one, and its real diagonal."""
     mirrored = Select()(where_row(e.greater_equal, x), x, adjoint(x))
     if not x.dtype.is_complex:
         return mirrored
@@ -341,30 +341,30 @@ def hermitian(x: Value) -> Value:
 
 
 def halved(x: Value) -> Value:
-    """A half of each element."""
+    """Return a half of each element."""
     result: Value = e.multiply(x, 0.5)
     return result
 
 
 def in_rows(v: Value, like: Value) -> Value:
-    """A vector along each row of a matrix, in the matrix's dtype: its places are the columns."""
+    """Return a vector along each row of a matrix, in the matrix's dtype; its axis is columns."""
     rank = like.ndim
     return Broadcast(like.shape, (*range(rank - 2), rank - 1))(cast(v, like.dtype))
 
 
 def in_columns(v: Value, like: Value) -> Value:
-    """A vector along each column of a matrix, in the matrix's dtype."""
+    """Return a vector along each column of a matrix, in the matrix's dtype."""
     return Broadcast(like.shape, tuple(range(like.ndim - 1)))(cast(v, like.dtype))
 
 
 def times_diagonal(x: Value, v: Value) -> Value:
-    """A matrix times a diagonal one."""
+    """Return a matrix times a diagonal one."""
     result: Value = e.multiply(x, in_rows(v, x))
     return result
 
 
 def diagonal_times(v: Value, x: Value) -> Value:
-    """A diagonal matrix times another one."""
+    """Return a diagonal matrix times another one."""
     result: Value = e.multiply(in_columns(v, x), x)
     return result
 
@@ -426,5 +426,5 @@ EPSILON = {each: float(np.finfo(kind).eps) for each, kind in ((F32, np.float32),
 
 
 def largest(x: Value, axes: int = 1) -> Value:
-    """The largest absolute value along the last axes."""
+    """Return the largest absolute value along the last axes."""
     return Reduce("maximum", tuple(range(x.ndim - axes, x.ndim)))(e.absolute(x))

@@ -86,7 +86,7 @@ class Bilinear(Primitive):
         raise Failure(NotLinear(primitive=self.label))
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
-        """The cotangent of the operand at a place, the other operand known."""
+        """Return the cotangent of the operand at a place, the other operand known."""
         raise NotImplementedError
 
 
@@ -120,7 +120,7 @@ _ACCEPTED = {name: frozenset(filter(accepts, (*ALL, KEY))) for name, accepts in 
 
 
 def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[ArrayType]) -> Shape:
-    """The one shape of operands, those of rank 0 set aside."""
+    """Return the common shape of operands, ignoring those of rank 0."""
     shape: Shape = ()
     for operand in operands:
         if operand.shape and operand.shape != shape:
@@ -132,14 +132,14 @@ def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[Arr
 
 
 def spread(value: Value, shape: Shape) -> Value:
-    """A value in the joint shape of its equation; one of rank 0 is repeated."""
+    """Return a value in the joint shape of its equation; one of rank 0 is repeated."""
     if value.shape == shape:
         return value
     return broadcast_to(value, shape)
 
 
 def gathered(cotangent: Value, operand: ArrayType) -> Value:
-    """The transpose of `spread`: summed where the operand has rank 0."""
+    """Return the transpose of `spread`: summed where the operand has rank 0."""
     if operand.shape or not cotangent.shape:
         return spread(cotangent, operand.shape)
     return cotangent.builder.total(cotangent, tuple(range(cotangent.ndim)))
@@ -161,7 +161,7 @@ class Pointwise(Primitive):
 
 
 def _over_batch(value: Value, batched: bool, whole: Shape) -> Value:
-    """An operand in the whole shape; one of rank 0 that is not batched applies everywhere."""
+    """Return an operand in the whole shape; an unbatched one of rank 0 applies everywhere."""
     if value.ndim == (len(whole) if batched else 0):
         return value
     first = 0 if batched else 1
@@ -196,11 +196,11 @@ class LinearIn:
     pull: Callable[[Value, Any], Any] | None = None
 
     def __call__(self, tangent: Value, output: Value, *operands: Value) -> Any:
-        """The result's tangent."""
+        """Return the result's tangent."""
         return self.push(tangent, operands)
 
     def transpose(self, cotangent: Value, operands: Known) -> Any:
-        """The operand's cotangent; the operand itself is given by its type."""
+        """Return the operand's cotangent; the operand itself is given by its type."""
         return (self.pull or self.push)(cotangent, operands)
 
 
@@ -229,7 +229,7 @@ class Elementwise(Pointwise):
         return TABLE.__getitem__, (self.name,)
 
     def __call__(self, *operands: Any) -> Any:
-        """The function with NumPy's broadcasting and strict promotion."""
+        """Return the function with NumPy's broadcasting and strict promotion."""
         for operand in operands:
             builder = getattr(operand, "builder", None)
             if builder is not None:

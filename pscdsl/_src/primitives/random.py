@@ -56,16 +56,16 @@ class Words(Protocol[T]):
         ...
 
     def rotate(self, x: T, by: int) -> T:
-        """The bits moved to the left, those that fall out put in on the right."""
+        """Rotate the bits to the left."""
         ...
 
     def number(self, value: int, like: T) -> T:
-        """A number as a word."""
+        """Return a number as a word."""
         ...
 
 
 def threefry(words: Words[T], key: tuple[T, T], counter: tuple[T, T]) -> tuple[T, T]:
-    """The block that a counter is enciphered to; different counters give different blocks."""
+    """Return the enciphered block of a counter; different counters give different blocks."""
     first, second = key
     third = words.xor(words.xor(first, second), words.number(PARITY, first))
     schedule = (first, second, third)
@@ -96,11 +96,11 @@ class NumPyWords:
         return np.asarray(x ^ y)
 
     def rotate(self, x: Array, by: int) -> Array:
-        """The bits moved to the left, those that fall out put in on the right."""
+        """Rotate the bits to the left."""
         return np.asarray((x << np.uint32(by)) | (x >> np.uint32(32 - by)))
 
     def number(self, value: int, like: Array) -> Array:
-        """A number as a word."""
+        """Return a number as a word."""
         return np.asarray(value, np.uint32)
 
 
@@ -120,13 +120,13 @@ class HloWords:
         return self.hlo.binary("xor", x, y)
 
     def rotate(self, x: H, by: int) -> H:
-        """The bits moved to the left, those that fall out put in on the right."""
+        """Rotate the bits to the left."""
         left = self.hlo.binary("shift_left", x, self.number(by, x))
         right = self.hlo.binary("shift_right_logical", x, self.number(32 - by, x))
         return self.hlo.binary("or", left, right)
 
     def number(self, value: int, like: H) -> H:
-        """A number as a word."""
+        """Emit a number as a word."""
         return self.hlo.full(value, self.type)
 
 
@@ -139,13 +139,13 @@ Pair: TypeAlias = tuple[H, H]
 
 
 def counters(count: int) -> tuple[NDArray, NDArray]:
-    """The numbers from 0 on, as words: the higher ones, the lower ones."""
+    """Return the numbers from 0 on, as words: the higher ones, the lower ones."""
     places = np.arange(count, dtype=np.uint64)
     return words_of(places)
 
 
 def words_of(numbers: NDArray) -> tuple[NDArray, NDArray]:
-    """Integers as words; negative ones in two's complement of 64 bits."""
+    """Return integers as words; negative ones in two's complement of 64 bits."""
     wide = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64).view(np.uint64)
     return (wide >> np.uint64(32)).astype(np.uint32), wide.astype(np.uint32)
 
@@ -330,7 +330,7 @@ def _blocks(hlo: Hlo, keys: H, batch: int, count: int) -> Pair:
 
 
 def _halves(hlo: Hlo, keys: H, shape: Sequence[int]) -> Pair:
-    """The first words of some keys and the second ones, in this shape."""
+    """Return the first words of some keys and the second ones, in this shape."""
     batch = prod(shape)
     flat = hlo.reshape(keys, ArrayType(U32, (batch, 2)))
     found: list[H] = []
@@ -350,7 +350,7 @@ def _key(hlo: Hlo, pair: Pair, shape: Sequence[int], to: ArrayType) -> H:
 
 
 def _words(hlo: Hlo, numbers: H, type: ArrayType) -> Pair:  # noqa: A002
-    """Integers as words; negative ones in two's complement of 64 bits."""
+    """Emit integers as words; negative ones in two's complement of 64 bits."""
     shape = type.shape
     word, wide = ArrayType(U32, shape), ArrayType(U64, shape)
     if type.dtype.bits <= 32 and type.dtype.is_unsigned:

@@ -69,7 +69,7 @@ def ordered(hlo: Hlo, x: H, given: ArrayType, nan: int) -> H:
 
 
 def from_ordered(hlo: Hlo, number: H, to: ArrayType) -> H:
-    """The floats again; the integers at the ends of the order are NaN."""
+    """Emit the floats again; the integers at the ends of the order are NaN."""
     number = _turned(hlo, number, to.with_dtype(SIGNED[to.dtype.bits]))
     return hlo.op("bitcast_convert", (number,), (to,))[0]
 
@@ -227,7 +227,7 @@ class Reduce(Primitive, name="reduce"):
         return (multiply(total(taken), self._share(chosen, result)),)
 
     def _share(self, chosen: Value, result: Value) -> Value:
-        """One over how many are chosen along the axes; of several it has a kink."""
+        """Return one over the number chosen along the axes; of several it has a kink."""
         dtype = result.dtype
         wide = accumulator("sum", dtype)
         count = Reduce("sum", self.axes)(Convert(wide)(chosen))
@@ -291,7 +291,7 @@ SHORT_ROW = 64
 def extreme(
     hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
-    """The extremum of floats along axes, NaN if any is."""
+    """Emit the extremum of floats along axes, NaN if any is."""
     if prod(hlo.shape(given.shape)) <= NAN_IS_KEPT:
         return combined(hlo, kind, x, axes, given, output)
     x, axes, given = with_one_last_axis(hlo, x, axes, given)
@@ -317,7 +317,7 @@ def row_length(hlo: Hlo, axes: tuple[int, ...], given: ArrayType) -> int:
 def combined(
     hlo: Hlo, kind: Reduction, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
-    """All elements along axes combined; of large arrays of floats an extreme may lose NaN."""
+    """Combine all elements along axes; of large arrays of floats an extreme may lose NaN."""
     init = hlo.full(identity(kind, given.dtype), ArrayType(given.dtype))
     return hlo.reduce((x,), (init,), axes, (output,), combiner(hlo, kind))[0]
 
@@ -540,12 +540,12 @@ class ExponentialSum(Primitive, name="exponential_sum"):
         return (self.above_one(hlo, terms, sums, given, output),)
 
     def terms(self, hlo: Hlo, x: H, shift: H, given: ArrayType) -> H:
-        """The exponentials."""
+        """Emit the exponentials."""
         spread = hlo.broadcast(shift, given, without(range(given.rank), self.axes))
         return hlo.unary("exponential", hlo.binary("subtract", x, spread))
 
     def above_one(self, hlo: Hlo, terms: H, sums: H, given: ArrayType, output: ArrayType) -> H:
-        """The sums of all terms less 1; where that is small, of those that are not 1."""
+        """Emit the sums of all terms less 1; where that is small, sums of terms other than 1."""
         others = hlo.binary("subtract", terms, hlo.unary("floor", terms))
         (others,) = hlo.lower(Reduce("sum", self.axes), (others,), (given,), (output,))
         # The sum of few ones and others, all to be below 2, tells how many ones there are.
@@ -583,7 +583,7 @@ class ExponentialSum(Primitive, name="exponential_sum"):
 
 
 def less_one(hlo: Hlo, x: H, given: ArrayType) -> H:
-    """Numbers less 1."""
+    """Emit numbers less 1."""
     return hlo.binary("subtract", x, hlo.full(1, given))
 
 
@@ -789,7 +789,7 @@ class _Lines:
     dtype: DType
 
     def prefixes(self, a: H, b: H, shape: tuple[int, int, int]) -> H:
-        """The recurrence: of chunks, each as one step, then of the steps within each.
+        """Emit the recurrence: over chunks, each as one step, then over the steps within each.
 
         Two steps are one, of `a[k] * a[k-1]` and `a[k] * b[k-1] + b[k]` (Blelloch, "Prefix sums
         and their applications", 1990, section 1.4).
@@ -828,7 +828,7 @@ class _Lines:
         return results
 
     def split(self, x: H, shape: Sequence[int], split: Sequence[int]) -> list[H]:
-        """The first, second, … elements of the chunks."""
+        """Emit the first, second, … elements of the chunks."""
         outer, chunks, length, inner = split
         x = self.padded(x, shape, 0, chunks * length - shape[1])
         x = self.hlo.reshape(x, self.type(split))
@@ -838,7 +838,7 @@ class _Lines:
         ]
 
     def moved(self, x: H, shape: Sequence[int], by: int) -> H:
-        """Elements at places further on, zeros in front; further back if negative."""
+        """Move elements to later places, with zeros in front; to earlier ones if negative."""
         return self.padded(x, shape, by, -by)
 
     def padded(self, x: H, shape: Sequence[int], low: int, high: int) -> H:
@@ -850,5 +850,5 @@ class _Lines:
         return self.hlo.pad(x, zero, (0, low, *rest), (0, high, *rest))
 
     def type(self, shape: Sequence[int]) -> ArrayType:
-        """The type of an array of this shape."""
+        """Return the type of an array of this shape."""
         return ArrayType(self.dtype, tuple(shape))

@@ -100,11 +100,11 @@ class Region:
         return any(group.role is Role.CARRY for group in self.gives)
 
     def params(self) -> Iterator[tuple[Group, Sequence[Var]]]:
-        """The parameters by group; one that is taken twice comes twice."""
+        """Yield the parameters by group; one that is taken twice comes twice."""
         return by_group(self.takes, self.block.params)
 
     def results(self) -> Iterator[tuple[Group, Sequence[Atom]]]:
-        """The results by group."""
+        """Yield the results by group."""
         return by_group(self.gives, self.block.results)
 
 
@@ -117,7 +117,7 @@ class Layout:
 
     @classmethod
     def of(cls, body: Block) -> Layout:
-        """The layout of a primitive that runs one block once, of its operands."""
+        """Return the layout of a primitive that runs one block once, of its operands."""
         arguments = Group(Role.ARGUMENT, len(body.params))
         results = Group(Role.RESULT, len(body.results))
         region = Region("body", body, (arguments,), (results,), Nesting.ONCE)
@@ -134,23 +134,23 @@ class Layout:
         return tuple([region for region in self.regions if region.nesting is not Nesting.NEVER])
 
     def operands(self, operands: Sequence[T]) -> dict[Group, Sequence[T]]:
-        """The operands, or something of each, by group."""
+        """Return the operands, or something of each, by group."""
         return dict(by_group([group for group in self.groups if group.is_taken], operands))
 
     def results(self, results: Sequence[T]) -> dict[Group, Sequence[T]]:
-        """The results, or something of each, by group."""
+        """Return the results, or something of each, by group."""
         return dict(by_group([group for group in self.groups if group.is_returned], results))
 
     def inputs(self, members: Mapping[Group, Sequence[T]]) -> tuple[T, ...]:
-        """One sequence for all operands."""
+        """Return one sequence for all operands."""
         return tuple([x for group in self.groups if group.is_taken for x in members[group]])
 
     def outputs(self, members: Mapping[Group, Sequence[T]]) -> tuple[T, ...]:
-        """One sequence for all results."""
+        """Return one sequence for all results."""
         return tuple([x for group in self.groups if group.is_returned for x in members[group]])
 
     def counts(self, members: Mapping[Group, Sequence[object]]) -> dict[str, int]:
-        """The fields of the primitive that count members, if these are left."""
+        """Return the fields of the primitive that count members, if these are left."""
         counts: dict[str, int] = {}
         for group in self.groups:
             if group.field:
@@ -159,7 +159,7 @@ class Layout:
         return counts
 
     def captured(self, region: Region) -> tuple[Group, ...]:
-        """The groups that a region takes from outside, the same in each run."""
+        """Return the groups that a region takes from outside, the same in each run."""
         return tuple([g for g in region.takes if g.role in (Role.CONSTANT, Role.DECISION)])
 
     def total(self, of: Callable[[Block], Size]) -> Size:

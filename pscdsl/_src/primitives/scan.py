@@ -181,7 +181,7 @@ def counter_type(length: int) -> ArrayType:
 
 
 def pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
-    """The slice of an array at an index of its leading axis."""
+    """Emit the slice of an array at an index of its leading axis."""
     stored = hlo.type_of(x).shape  # a key has one more axis than its type says
     (row,) = hlo.op(
         "dynamic_slice",
@@ -193,7 +193,7 @@ def pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
 
 
 def put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
-    """The array with a slice replaced at an index of its leading axis."""
+    """Emit the array with a slice replaced at an index of its leading axis."""
     stored = hlo.type_of(stack)
     row = hlo.reshape(x, type.with_shape((1, *type.shape)))
     starts = (index, *(zero for _ in stored.shape[1:]))
@@ -212,7 +212,7 @@ T = TypeVar("T")
 
 
 def parts(items: Sequence[T], *counts: int) -> list[list[T]]:
-    """A sequence in parts of these lengths, and the rest."""
+    """Return a sequence in parts of these lengths, and the rest."""
     pieces: list[list[T]] = []
     first = 0
     for count in counts:
@@ -224,7 +224,7 @@ def parts(items: Sequence[T], *counts: int) -> list[list[T]]:
 def differentiate(
     scan: Scan, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-    """A scan that carries its tangents along."""
+    """Bind a scan that carries its tangents along."""
     here = primals[0].builder.program.current
     count, body = scan.carried, scan.body
     roles = scan.roles(tangents)
@@ -288,7 +288,7 @@ def split(scan: Scan, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
 def halves_of_loop(
     facts: Assumptions, body: Block, captured: list[bool], carry: list[bool], arrays: list[bool]
 ) -> tuple[Halves, list[bool]]:
-    """A loop's body cut in two, and which carries are late; a carry computed late is late."""
+    """Cut a loop's body in two, and return which carries are late; one computed late is late."""
     count = len(carry)
     first, second = len(captured), len(captured) + count
     ys = [False] * (len(body.results) - count)
@@ -326,7 +326,7 @@ class Saving:
         self.early, self.sources = self._sources()
 
     def _sources(self) -> tuple[Block, list[tuple[str, int]]]:
-        """The early block with all that is stacked among its results; where each saved value is.
+        """Return the early block with all stacks as results, and the source of each saved value.
 
         A source is `captured`, `hoisted`, `array` or `result`, with a place.
         """
@@ -565,7 +565,7 @@ def batch(
 
 
 def swapped(x: Value) -> Value:
-    """An array with its first two axes exchanged."""
+    """Return an array with its first two axes exchanged."""
     return Transpose((1, 0, *range(2, x.ndim)))(x)
 
 
@@ -593,29 +593,29 @@ def _guarded(facts: Assumptions, scan: Scan) -> Scan:
 
 
 def row_type(array: ArrayType) -> ArrayType:
-    """The type of the rows of an array."""
+    """Return the type of the rows of an array."""
     return array.with_shape(array.shape[1:])
 
 
 def row(x: Value, index: int) -> Value:
-    """One row."""
+    """Return one row."""
     return Reshape(x.shape[1:])(rows_of(x, index, index + 1))
 
 
 def rows_of(x: Value, start: Size, stop: Size) -> Value:
-    """The rows from one to another, which is not included."""
+    """Return the rows from one to another, which is not included."""
     if start == 0 and stop == x.shape[0]:
         return x
     return part_of(x.shape, 0, start, stop)(x)
 
 
 def single(x: Value) -> Value:
-    """An array of one row."""
+    """Return an array of one row."""
     return Reshape((1, *x.shape))(x)
 
 
 def joined(arrays: Sequence[Value]) -> Value:
-    """The rows of all arrays."""
+    """Return the rows of all arrays."""
     return arrays[0] if len(arrays) == 1 else Concatenate(0)(*arrays)
 
 
@@ -654,7 +654,7 @@ class Fold:
         return batch_block(facts, self.block, many, size, wanted)[0]
 
     def after(self, facts: Assumptions, body: Fold) -> Fold:
-        """The fold that combines the results of a function of rows."""
+        """Return the fold that combines the results of a function of rows."""
         own, others = len(self.captured), len(body.captured)
         types = [var.type for var in self.block.params[: own + self.carried]]
         rows = [var.type for var in body.block.params[others:]]

@@ -36,12 +36,12 @@ class Constant(Primitive, name="constant", cheap=True):
 
     @classmethod
     def of(cls, array: Any, dtype: DType) -> Self:
-        """An array captured by value."""
+        """Return an array captured by value."""
         array = np.ascontiguousarray(array, to_numpy(dtype))
         return cls(array.tobytes(), ArrayType(dtype, array.shape))
 
     def array(self) -> NDArray:
-        """The array itself."""
+        """Return the array itself."""
         shape = tuple(int(size) for size in self.type.shape)  # type: ignore[arg-type]
         return np.frombuffer(self.data, to_numpy(self.type.dtype)).reshape(shape)
 
@@ -117,7 +117,7 @@ Results: TypeAlias = "tuple[Sequence[Value], Sequence[bool]]"
 
 
 def stored(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
-    """The axes of an array that its type does not show: the two words of a key."""
+    """Return the axes of an array that its type does not show: the two words of a key."""
     return (2,) if type.dtype is KEY else ()
 
 
@@ -145,7 +145,7 @@ def are_axes(axes: Sequence[int], rank: int) -> bool:
 
 
 def inverted(permutation: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes another."""
+    """Return the permutation that undoes another."""
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
@@ -406,7 +406,7 @@ class Pad(Shaping, name="pad"):
         return inner, around
 
     def _taken_out(self, cotangent: Value, shape: Shape) -> Value:
-        """The cotangent at the elements of x, which has this shape."""
+        """Return the cotangent at the elements of x, which has this shape."""
         steps = tuple([between + 1 for between in self.interior])
         # Every element with as many places behind it as there are between two: whole periods.
         periods = tuple([size * step for size, step in zip(shape, steps, strict=True)])

@@ -265,7 +265,7 @@ def _holds_negative_zero(hlo: Hlo, x: H, given: ArrayType) -> H:
 def _words(
     hlo: Hlo, x: H, given: ArrayType, descending: bool, *, total: bool = False
 ) -> list[Word]:
-    """An array as words; `total` puts NaN first of all and 0 before -0 (for descending order)."""
+    """Return an array as words; with `total`, NaN comes first and 0 before -0 (if descending)."""
     dtype = given.dtype
     if dtype.is_complex:
         part = given.with_dtype(dtype.real)
@@ -319,7 +319,7 @@ def _packed(hlo: Hlo, words: Sequence[Word], word: ArrayType) -> list[Word]:
 
 
 def _argsort(hlo: Hlo, words: Sequence[Word], shape: tuple[int, ...], axis: int) -> H:
-    """The places (i32) along an axis, in the order of the words."""
+    """Emit the places (i32) along an axis, in the order of the words."""
     word, wide, places = (ArrayType(dtype, shape) for dtype in (U32, U64, I32))
     found: H = None
     (position,) = hlo.op("iota", (), (wide,), {"iota_dimension": axis})
@@ -355,7 +355,7 @@ def linear(hlo: Hlo, places: H, shape: tuple[int, ...], axis: int) -> H:
 
 
 def take(hlo: Hlo, x: H, dtype: DType, at: H, wanted: tuple[int, ...]) -> H:
-    """The elements at places from `_linear`, in the shape wanted."""
+    """Emit the elements at places from `_linear`, in the shape wanted."""
     flat = hlo.reshape(x, ArrayType(dtype, (prod(hlo.type_of(x).shape),)))
     numbers = hlo.parse_attribute(
         "#stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
@@ -442,7 +442,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         return (place,)
 
     def _counted(self, hlo: Hlo, a: H, v: H, types: Types) -> H:
-        """The places by comparing with all elements: NaN is before nothing, and comes after all."""
+        """Emit the places by comparing with all elements: NaN comes after all."""
         row, wanted, output = types
         place = hlo.full(0, output)
         for index in range(hlo.size(row.shape[-1])):
@@ -457,7 +457,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         return hlo.binary("add", place, hlo.convert(before, output))
 
     def _last(self, hlo: Hlo, a: H, row: ArrayType, output: ArrayType) -> H:
-        """The places of NaN: after all elements, for the side "left" those that are numbers."""
+        """Emit the places of NaN: after all elements, for the side "left" after all numbers."""
         if self.side == "right":
             return hlo.full(hlo.size(row.shape[-1]), output)
         numbers = hlo.convert(hlo.compare("EQ", a, a), row.with_dtype(I32))
@@ -472,7 +472,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         return hlo.broadcast(found, output, tuple(range(row.rank - 1)))
 
     def _element(self, hlo: Hlo, a: H, row: ArrayType, index: int, wanted: ArrayType) -> H:
-        """An element of each line, spread over those of v that it is compared with."""
+        """Emit an element of each line, spread over the elements of v to compare with."""
         front, none = hlo.shape(row.shape[:-1]), [0] * (row.rank - 1)
         one = hlo.slice(a, (*none, index), (*front, index + 1))
         return hlo.broadcast(

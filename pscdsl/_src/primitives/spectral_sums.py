@@ -37,7 +37,7 @@ NO_FACTS = Assumptions()
 
 
 def sums(block: Block, values: Var) -> Iterator[tuple[Equation, Block, tuple[Atom, ...]]]:
-    """The equations that sum a function over values along the last axis.
+    """Yield the equations that sum a function over values along the last axis.
 
     Each with the function, and the scalars that this depends on.
     """
@@ -109,7 +109,7 @@ def _function(
 
 @lru_cache(maxsize=1024)
 def slope(function: Block, place: int = 0) -> Block:
-    """The derivative of a function in one of its parameters."""
+    """Return the derivative of a function in one of its parameters."""
     active = tuple([index == place for index in range(len(function.params))])
     both, _ = jvp_block(NO_FACTS, function, active, (True,))
 
@@ -127,7 +127,7 @@ def applied(function: Block, x: Value, captured: Sequence[Value]) -> Value:
 
 
 def _along(captured: Value, x: Value) -> Value:
-    """A scalar, or an array with one for each matrix."""
+    """Return a scalar, or an array with one for each matrix."""
     if not captured.ndim:
         return captured
     return Broadcast(x.shape, tuple(range(captured.ndim)))(captured)
@@ -284,7 +284,7 @@ def _batch(
     batched: Sequence[bool],
     size: Size,
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """The function over a batch of matrices; a scalar that it captures may stay one."""
+    """Return the function over a batch of matrices; a captured scalar may stay a scalar."""
     whole = [
         x if many or (place >= count and not x.ndim) else repeated(x, size)
         for place, (x, many) in enumerate(zip(operands, batched, strict=True))
@@ -325,7 +325,7 @@ def divided(function: Block, values: Value, captured: Sequence[Value]) -> Value:
 def divided_oddly(
     function: Block, values: Value, captured: Sequence[Value], sizes: tuple[Size, Size]
 ) -> tuple[Value, Value]:
-    """The divided differences of an odd function at each x and y, and at each x and -y.
+    """Return the divided differences of an odd function at each x and y, and at each x and -y.
 
     The latter are `(f(x) + f(y)) / (x + y)`, at 0 the derivative.  Both are NaN at 0 if the
     function jumps there.
@@ -348,7 +348,7 @@ def divided_oddly(
 
 
 def _pairs(v: Value) -> tuple[Value, Value]:
-    """A vector along each column of a square matrix, and along each row."""
+    """Return a vector along each column of a square matrix, and along each row."""
     rank, shape = v.ndim, (*v.shape, v.shape[-1])
     return Broadcast(shape, tuple(range(rank)))(v), Broadcast(shape, (*range(rank - 1), rank))(v)
 

@@ -130,7 +130,7 @@ def emit_log(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> 
 
 
 def _infinite_beside(hlo: Hlo, result: H, x: H, given: ArrayType) -> H:
-    """A real part, but infinite where either part of x is."""
+    """Emit a real part, but infinite where either part of x is."""
     part = _part(given)
     infinite = hlo.full(math.inf, part)
     for each in parts(hlo, x, given):
@@ -264,7 +264,7 @@ def _at_poles(hlo: Hlo, x: H, found: H, given: ArrayType) -> H:
 
 
 def _size_beyond(hlo: Hlo, x: H, place: float, given: ArrayType) -> tuple[H, H]:
-    """The size of the sum of a complex number and a real one, and whether it is small."""
+    """Emit the size of the sum of a complex number and a real one, and whether it is small."""
     part = _part(given)
     real, imag = parts(hlo, x, given)
     moved = join(hlo, hlo.binary("add", real, hlo.full(place, part)), imag, given)
@@ -335,7 +335,7 @@ def _cosh_parts(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H]:
 
 
 def _waves(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H, H, H]:
-    """The hyperbolic functions of one number, and the circular ones of another."""
+    """Emit the hyperbolic functions of one number, and the circular ones of another."""
     part = (_part(given),)
     return (
         exponentials.sinh.emit(hlo, (real,), part, part),
@@ -351,7 +351,7 @@ def _kept_zero(hlo: Hlo, product: H, factor: H, zero: H, given: ArrayType) -> H:
 
 
 def _infinite(hlo: Hlo, product: H, real: H, imag: H, given: ArrayType) -> H:
-    """A real part, but infinite where x is, though y has no direction."""
+    """Emit a real part, but infinite where x is, though y has no direction."""
     part = _part(given)
     infinity = hlo.full(math.inf, part)
     infinite = hlo.compare("EQ", absolute_of(hlo, real, part), infinity)
@@ -361,7 +361,7 @@ def _infinite(hlo: Hlo, product: H, real: H, imag: H, given: ArrayType) -> H:
 
 
 def _zero_beside_infinity(hlo: Hlo, product: H, real: H, imag: H, given: ArrayType) -> H:
-    """A multiple of `sinh(x)`, but zero where x is, though y has no direction."""
+    """Emit a multiple of `sinh(x)`, but zero where x is, though y has no direction."""
     zero = hlo.compare("EQ", real, hlo.full(0.0, _part(given)))
     return hlo.select(hlo.binary("and", zero, _without_angle(hlo, imag, given)), real, product)
 
@@ -395,7 +395,7 @@ def emit_acosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
 
 
 def _upper(hlo: Hlo, name: str, x: H, given: ArrayType, sign: Callable[[H], H]) -> H:
-    """A function with `f(conj(x)) == conj(f(x))`, computed in the upper half-plane."""
+    """Emit a function with `f(conj(x)) == conj(f(x))`, computed in the upper half-plane."""
     if not given.dtype.is_complex:
         return hlo.unary(name, x)
     part = _part(given)
@@ -410,11 +410,11 @@ def _part(type: ArrayType) -> ArrayType:  # noqa: A002
 
 
 def parts(hlo: Hlo, x: H, type: ArrayType) -> tuple[H, H]:  # noqa: A002
-    """The real and the imaginary part."""
+    """Emit the real and the imaginary part."""
     part = _part(type)
     return hlo.op("real", (x,), (part,))[0], hlo.op("imag", (x,), (part,))[0]
 
 
 def join(hlo: Hlo, real: H, imag: H, type: ArrayType) -> H:  # noqa: A002
-    """The complex number with these parts."""
+    """Emit the complex number with these parts."""
     return hlo.op("complex", (real, imag), (type,))[0]

@@ -116,7 +116,7 @@ class While(Control, name="while"):
 def differentiate(
     loop: While, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-    """A loop that carries its tangents along; its condition does not look at them."""
+    """Bind a loop that carries its tangents along; its condition ignores them."""
     here = primals[0].builder.program.current
     _, captured_tangents, carry_tangents = loop.roles(tangents)
     captured = [tangent is not None for tangent in captured_tangents]
@@ -148,7 +148,7 @@ def differentiate(
 def batch(
     loop: While, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """A loop over the batch, which goes on while any lane does; the others stay as they are."""
+    """Bind a loop over the batch that goes on while any lane does; other lanes do not change."""
     here = operands[0].builder.program.current
     facts = here.facts
     many_cond, many_body, many = loop.roles(batched)
@@ -214,7 +214,7 @@ STRETCH = 64
 
 
 def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
-    """The loop's early half, and a scan over the steps that it took."""
+    """Bind the loop's early half, and a scan over the steps that it took."""
     by_cond, captured, carry = loop.roles(operands)
     facts = cut.early.facts
     halves, late_carry = halves_of_loop(
@@ -320,7 +320,7 @@ def _run(
 
 
 def _put(buffer: Value, row: Value, number: Value) -> Value:
-    """A buffer with a row written."""
+    """Return a buffer with a row written."""
     zero = buffer.builder.literal(0, I32)
     update = Reshape((1, *row.shape))(row)
     return DynamicUpdate()(buffer, update, number, *[zero] * row.ndim)
@@ -358,7 +358,7 @@ def _checkpoints(
 
 
 def _ignoring_last(here: Builder, cond: Block) -> Block:
-    """A condition that is given the number of steps too."""
+    """Return a condition that also takes the number of steps."""
     return closed(
         here.facts, (*cond.in_types, ArrayType(I32)), lambda inner, p: replay(inner, cond, p[:-1])
     )
@@ -403,7 +403,7 @@ def _backwards(
     buffers: Sequence[Value],
     starts: Sequence[Value],
 ) -> Sequence[Value]:
-    """A scan over the stretches, each computed again from its checkpoint before its late half."""
+    """Bind a scan over the stretches, each computed again before its late half."""
     here = cut.late
     known = [cut.later(value) for value in saving.captured]
     count = len(saving.carry)
@@ -438,5 +438,5 @@ def _backwards(
 
 
 def _counted(block: Block) -> Block:
-    """A block that is given the number of steps first."""
+    """Return a block that first takes the number of steps."""
     return Block((Var(ArrayType(I32), "steps"), *block.params), block.equations, block.results)

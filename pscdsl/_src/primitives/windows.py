@@ -69,7 +69,7 @@ class Window:
     dilation: int = 1
 
     def at(self, here: Evaluation) -> Window:
-        """The window at given sizes."""
+        """Return the window at given sizes."""
         low, high = here.size(self.low), here.size(self.high)
         size = here.size(self.size)
         return Window(size, self.stride, low, high, self.base_dilation, self.dilation)
@@ -164,7 +164,7 @@ def offsets(
 
 
 def emit_padding(hlo: Hlo, padding: Padding) -> object:
-    """The padding as an attribute."""
+    """Return the padding as an attribute."""
     pairs = [[hlo.size(low), hlo.size(high)] for low, high in padding]
     return hlo.i64_elements(np.array(pairs, np.int64).reshape(len(pairs), 2))
 
@@ -224,7 +224,7 @@ class Sliding(Primitive):
     base_dilation: tuple[int, ...]
 
     def windows(self) -> list[Window]:
-        """The window along each axis."""
+        """Return the window along each axis."""
         return [
             Window(size, stride, low, high, base, dilation)
             for size, stride, (low, high), base, dilation in zip(
@@ -263,7 +263,7 @@ class Sliding(Primitive):
         )
 
     def attributes(self, hlo: Hlo) -> dict[str, object]:
-        """The windows as attributes of StableHLO's operation."""
+        """Return the windows as attributes of StableHLO's operation."""
         return {
             "window_dimensions": hlo.i64_array(hlo.shape(self.window)),
             "window_strides": hlo.i64_array(self.strides),
@@ -335,7 +335,7 @@ class ReduceWindow(Sliding, name="reduce_window"):
         return (None,)
 
     def _picked(self, tangent: Value, x: Value) -> Value:
-        """The tangent at the first extreme in each window, 0 where a window sees nothing."""
+        """Return the tangent at the first extreme in each window, 0 where a window sees nothing."""
         windows, facts = self.windows(), x.builder.facts
         shared = next(axis for axis, window in enumerate(windows) if not _is_single(window))
         places = ArgReduceWindow(
@@ -481,7 +481,7 @@ class Convolution(Bilinear, name="convolution"):
     batch_groups: Size = 1
 
     def windows(self, kernel: ArrayType) -> list[Window]:
-        """The kernel along each spatial axis."""
+        """Return the kernel along each spatial axis."""
         return [
             Window(size, stride, low, high, base, dilation)
             for size, stride, (low, high), base, dilation in zip(
@@ -626,7 +626,7 @@ class Convolution(Bilinear, name="convolution"):
         return (self._kernel_batched(x, kernel, size),), (True,)
 
     def _x_batched(self, x: Value, kernel: Value, size: Size) -> Value:
-        """The batch joins that of x, inside its parts."""
+        """Join the batch with that of x, inside its parts."""
         (batch, *rest), parts = x.shape[1:], self.batch_groups
         each = batch // parts
         if parts != 1:
@@ -635,7 +635,7 @@ class Convolution(Bilinear, name="convolution"):
         return Reshape((size, each, *result.shape[1:]))(result)
 
     def _kernel_batched(self, x: Value, kernel: Value, size: Size) -> Value:
-        """The batch joins the outputs, inside their groups."""
+        """Join the batch with the outputs, inside their groups."""
         (outputs, *rest), groups = kernel.shape[1:], self.groups * self.batch_groups
         each = outputs // groups
         if groups != 1:
@@ -669,7 +669,7 @@ class Convolution(Bilinear, name="convolution"):
 
 
 def _sliding(windows: Sequence[Window], groups: Size, batch_groups: Size = 1) -> Convolution:
-    """The convolution with these windows."""
+    """Return the convolution with these windows."""
     return Convolution(
         tuple([window.stride for window in windows]),
         tuple([(window.low, window.high) for window in windows]),
@@ -681,7 +681,7 @@ def _sliding(windows: Sequence[Window], groups: Size, batch_groups: Size = 1) ->
 
 
 def _swapped(x: Value) -> Value:
-    """The first two axes in each other's place."""
+    """Exchange the first two axes."""
     return Transpose((1, 0, *range(2, x.ndim)))(x)
 
 

@@ -36,7 +36,7 @@ class NotAFile(OSError):
 
 
 def real(path: str) -> str | None:
-    """The path without links, from the root on; None where that cannot be found out."""
+    """Return the path without links, from the root on; None where that cannot be found out."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):  # a folder that may not be looked into, a name that is none
@@ -44,7 +44,7 @@ def real(path: str) -> str | None:
 
 
 def resolved(path: str) -> str:
-    """The path without links where that can be found out; to be shown or compared, not opened."""
+    """Return the path without links if possible; to be shown or compared, not opened."""
     return real(path) or os.path.abspath(path)
 
 
@@ -256,7 +256,7 @@ class Folder:
 
 
 def _descend(path: str, make: bool) -> int:
-    """A folder opened from the root on, a part of its path at a time, following no link."""
+    """Return a folder opened from the root on, a part of its path at a time, following no link."""
     drive, rest = os.path.splitdrive(path)
     parts = [part for part in rest.split(os.sep) if part]
     here = os.open(drive + os.sep, _FOLDER if not parts else _STEP)

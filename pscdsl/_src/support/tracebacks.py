@@ -44,7 +44,7 @@ class UsersError(Exception):
 
 
 def shown(error: BaseException) -> types.TracebackType | None:
-    """The traceback of an error that leaves our code, as the user is to see it."""
+    """Return the traceback of an error that leaves our code, as the user is to see it."""
     found = error.__traceback__
     if found is None or os.environ.get(VARIABLE) == FULL or not _is_users(error):
         return found

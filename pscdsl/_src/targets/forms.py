@@ -97,7 +97,7 @@ class Pass:
 
 @lru_cache(maxsize=1)
 def forms() -> Mapping[str, Form]:
-    """All forms by name, as the tables of the targets have them."""
+    """Return all forms by name, as the tables of the targets have them."""
     from pscdsl._src.targets.cpu.table import CPU  # their tables hold forms
     from pscdsl._src.targets.pipeline import PORTABLE
 
@@ -109,7 +109,7 @@ def forms() -> Mapping[str, Form]:
 
 
 def switched_off() -> frozenset[str]:
-    """The names of the forms that the environment switches off; a ValueError if one is unknown."""
+    """Return the forms that the environment switches off; raise ValueError if one is unknown."""
     names = without()
     if unknown := sorted(names and names - forms().keys()):
         known = ", ".join(sorted(forms()))

@@ -43,7 +43,7 @@ PORTABLE: Final = Target(
 
 
 def specialise(function: Function, sizes: Mapping[str, int]) -> Function:
-    """The function at these sizes; the functions that it calls are specialised when emitted."""
+    """Specialise a function to these sizes; its callees are specialised when emitted."""
     if not function.dims:
         return function
     body = substitute_block(function.body, sizes)
@@ -68,7 +68,7 @@ def lower_module(
     donate: Sequence[int] = (),
     target: Target = CPU,
 ) -> Any:
-    """The module of a function at these sizes, for a target.
+    """Return the module of a function at these sizes, for a target.
 
     The memory of the parameters in `donate` may be reused for results.
     """
@@ -89,7 +89,7 @@ class Pipeline:
     def prepared(
         self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
     ) -> Block:
-        """The body of a function after all steps, called where that is."""
+        """Return the body of a function after all steps, called where that is."""
         self.target.require(function.body)
         program = specialise(function, sizes)
         check: Check = partial(_verify, program) if self._verifies else _nothing

@@ -119,7 +119,7 @@ class Target:
     """The primitives that it cannot compute, with a remedy for each."""
 
     def require(self, block: Block) -> None:
-        """A `Failure` with the first equation that it cannot compute, in inner blocks too."""
+        """Raise a `Failure` about the first equation that it cannot compute, at any depth."""
         for equation in walk(block) if self.missing else ():
             instead = self.missing.get(key_of(equation.primitive))
             if instead is not None:
@@ -129,7 +129,7 @@ class Target:
                 raise Failure(missing).at(equation.span)
 
     def forms(self) -> Iterator[Form]:
-        """The forms that it has, some of them several times."""
+        """Yield the forms that it has, some of them several times."""
         for table in (self.rewrites, self.translations):
             for row in table.values():
                 yield from [each.form for each in row if each.form is not None]
@@ -217,7 +217,7 @@ def _instead(
     outputs: Sequence[Var],
     here: Context,
 ) -> Block | None:
-    """The program that takes the place of an equation: by the first rewrite that applies."""
+    """Return the program that takes the place of an equation: by the first rewrite that applies."""
     row = target.rewrites.get(key_of(primitive))
     if not row and primitive.__class__.expansion is Primitive.expansion:
         return None
@@ -247,7 +247,7 @@ def _inserted(
 def _inside(
     target: Target, primitive: Control, here: Context, check: Callable[[str, Block], None]
 ) -> Primitive:
-    """A primitive with its blocks rewritten."""
+    """Return a primitive with its blocks rewritten."""
     mine = _without_passes(target) if isinstance(primitive, Apart) else target
     blocks: list[Block] = []
     for region in primitive.layout.regions:
@@ -267,7 +267,7 @@ def _without_passes(target: Target) -> Target:
 
 
 def defined(define: Define[P], primitive: P, inputs: Types) -> Block:
-    """The program that `define` makes of a primitive's operands; sizes are numbers."""
+    """Return the program that `define` makes of a primitive's operands; sizes are numbers."""
     return _defined(define, primitive, inputs)
 
 

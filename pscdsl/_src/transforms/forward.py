@@ -304,7 +304,7 @@ Known = dict[Atom, NDArray]
 def fold(
     primitive: Primitive, inputs: Sequence[Atom], outputs: Sequence[Var], known: Known
 ) -> list[NDArray] | None:
-    """The results of an equation, if they are to take its place; `known` grows by all found."""
+    """Return an equation's results, if they replace it; `known` gets all results found."""
     for var in outputs:
         if not _is_small(var.type):
             return None
@@ -328,14 +328,14 @@ def fold(
 
 
 def fold_scalars(primitive: Primitive, scalars: Sequence[Literal], output: Var) -> Literal | None:
-    """The number that a pointwise function of arrays of one number each has everywhere."""
+    """Return the number that a pointwise function of arrays of one number each has everywhere."""
     result = Var(ArrayType(output.type.dtype))
     found = _evaluated(primitive, [literal_array(scalar) for scalar in scalars], (result,))
     return None if found is None else literal_of(found[0], result.type)
 
 
 def literal_of(array: NDArray, of: ArrayType) -> Literal:
-    """An array of rank 0 as a literal."""
+    """Return an array of rank 0 as a literal."""
     return Literal(array.item(), of.dtype)
 
 
@@ -351,7 +351,7 @@ def _is_small(given: ArrayType) -> bool:
 def _evaluated(
     primitive: Primitive, operands: Sequence[NDArray], outputs: Sequence[Var]
 ) -> list[NDArray] | None:
-    """The results; None if the meaning needs a size or fails."""
+    """Return the results; None if the meaning needs a size or fails."""
     try:
         with np.errstate(all="ignore"):
             results = primitive.evaluate(_HERE, *operands)
@@ -409,14 +409,14 @@ class Straight:
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
-        """A closed block, simplified; itself if there was nothing to do."""
+        """Return a closed block, simplified; itself if there was nothing to do."""
         cached = self._blocks.get(block)
         if cached is None:
             cached = self._blocks[block] = self.specialised(block, Scope({}))
         return cached
 
     def specialised(self, block: Block, scope: Scope) -> Block:
-        """A block in a scope that knows some of its parameters."""
+        """Return a block in a scope that knows some of its parameters."""
         prologue = len(scope.equations)
         for equation in block.equations:
             self.equation(equation, scope)
@@ -498,7 +498,7 @@ class Straight:
             self.add(Constant.of(array, var.type.dtype), (), (var,), equation, scope)
 
     def repeat(self, scalar: Atom, var: Var, equation: Equation, scope: Scope) -> None:
-        """A variable that is a scalar everywhere."""
+        """Record a variable that is a scalar everywhere."""
         if var.type.shape:
             self.add(Broadcast(var.type.shape, ()), (scalar,), (var,), equation, scope)
         else:
@@ -781,7 +781,7 @@ class Forward(Straight):
 
 
 def _carries(layout: Layout) -> Iterator[tuple[Group, list[bool]]]:
-    """The carries, with flags: whether a step gives something else than it has taken."""
+    """Yield the carries, with flags that tell whether a step changes them."""
     for region in layout.regions:
         taken = dict(region.params())
         for group, results in region.results():

@@ -59,7 +59,7 @@ class Pruner:
         return cached
 
     def pruned(self, block: Block, results: tuple[Atom, ...]) -> tuple[Block, set[Atom]]:
-        """A block with these results only, and the variables that it uses."""
+        """Return a block with these results only, and the variables that it uses."""
         used: set[Atom] = {atom for atom in results if not isinstance(atom, Literal)}
         equations: list[Equation] = []
         changed = results != block.results
@@ -76,7 +76,7 @@ class Pruner:
         return block, used
 
     def equation(self, equation: Equation, used: Collection[Atom]) -> Equation:
-        """An equation, narrowed to those of its outputs that are used."""
+        """Return an equation, narrowed to its used outputs."""
         primitive = equation.primitive
         if is_plain(primitive):
             return equation
@@ -259,7 +259,7 @@ def with_largest(function: Function) -> Function:
 def _nested(
     block: Block, of_block: Callable[[Block], Block], of_function: Callable[[Function], Function]
 ) -> Block:
-    """A block with other blocks and functions in it."""
+    """Return a block with other blocks and functions in it."""
 
     def of(equation: Equation) -> Equation:
         new = rebuilt(equation.primitive, of_block, of_function)
@@ -379,7 +379,7 @@ def require_compilable(function: Function) -> None:
 
 
 def operations(function: Function, *, simplified: bool = False) -> int:
-    """The number of equations of a function and of all that it calls, as often as it does.
+    """Return the number of equations of a function and of all that it calls, as often as it does.
 
     Where they are too many, repeated ones do not count, which those of a `simplified` function are
     not.  If they are too many in one that it calls, it is the number of that.

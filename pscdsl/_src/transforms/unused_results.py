@@ -184,7 +184,7 @@ def end_of(cut: Slice, array: ArrayType) -> End | None:
 
 
 def end_slice(array: ArrayType, end: End) -> Slice:
-    """The slice that takes the first or the last row."""
+    """Return the slice that takes the first or the last row."""
     size, *rest = array.shape
     start: Size = 0 if end == "first" else size - 1
     limits = (start + 1, *rest)
@@ -283,7 +283,7 @@ class _Scope:
         return tuple([self.names.get(atom, atom) for atom in atoms])
 
     def row(self, atom: Atom, end: End, like: Equation) -> Atom:
-        """The first or the last row of an array."""
+        """Return the first or the last row of an array."""
         cached = self.rows.get((atom, end))
         if cached is None:
             if atom.type.shape[0] == 1:
@@ -347,7 +347,7 @@ class _Narrower:
         scope.equations.append(equation)
 
     def slice(self, cut: Slice, equation: Equation, scope: _Scope) -> None:
-        """A part of a row that is known on its own."""
+        """Take a part of a row that is known by itself."""
         (x,) = equation.inputs
         end = end_of(cut, x.type)
         if end is None or (x, end) not in scope.rows:

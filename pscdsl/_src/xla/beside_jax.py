@@ -65,7 +65,7 @@ class SharedMethod(Shared):
 
     @functools.cached_property
     def either(self) -> Callable[..., Any]:
-        """The function that the class has: `copy.copy` and others ask the class."""
+        """Return the function that the class has: `copy.copy` and others ask the class."""
 
         def call(array: Any, /, *args: Any, **options: Any) -> Any:
             if type(array) is ArrayImpl and is_ours(array):

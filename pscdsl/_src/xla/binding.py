@@ -83,7 +83,7 @@ def is_registered(cls: type) -> bool:
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """The leaves, and the structure, which is hashable and can `unflatten`."""
+    """Return the leaves, and the structure, which is hashable and can `unflatten`."""
     leaves, structure = registry.flatten(tree)
     return leaves, structure
 
@@ -149,7 +149,7 @@ def _given(rest: Any, children: Any) -> Any:
 
 
 def _of_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    """The items in the order of the keys, and the keys in that of the dict, which kernels see."""
+    """Return the items in the order of the keys, and the keys in the dict's order."""
     keys = tuple(value)
     return [value[key] for key in _sorted(keys)], keys
 
@@ -284,7 +284,7 @@ def is_native(value: Any) -> bool:
 
 
 def dtypes() -> frozenset[np.dtype[Any]]:
-    """The dtypes, as NumPy has them, that C++ reads rightly just now."""
+    """Return the dtypes, as NumPy has them, that C++ reads rightly just now."""
     config = sys.modules.get(boot.JAX)
     wide = config is None or getattr(getattr(config, "enable_x64", None), "value", False)
     return NUMPY if wide else NARROW
@@ -374,7 +374,7 @@ def all_arrays(leaves: Sequence[Any]) -> bool:
 
 
 def without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
-    """The arguments with NumPy's in the place of other libraries' arrays, if there are any."""
+    """Return the arguments with NumPy's for other libraries' arrays; None without such arrays."""
     leaves, structure = flatten((args, kwargs))
     if not any(map(is_foreign, leaves)):
         return None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def with_scratch(module: Any, outputs: Sequence[Aval]) -> Any:
-    """A copy of a module that takes an array for each large result, after its parameters.
+    """Return a copy of a module that takes an array for each large result, after its parameters.
 
     None if it has none, or donated parameters: these give their memory to results as XLA sees fit.
     """
@@ -184,7 +184,7 @@ def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device
 
 
 def portable(module: Any) -> bytes:
-    """A module as a portable artefact, without the places in the source it came from."""
+    """Return a module as a portable artefact, without the places in the source it came from."""
     dialect, passes = boot.untyped("mlir.dialects.stablehlo"), boot.untyped("mlir.passmanager")
     _register_passes()
     with c.context():
@@ -202,7 +202,7 @@ def _register_passes() -> None:
 
 
 def module_of(code: bytes) -> Any:
-    """The module of a portable artefact."""
+    """Return the module of a portable artefact."""
     try:
         module = boot.untyped("mlir.dialects.stablehlo").deserialize_portable_artifact(
             c.context(), code
@@ -214,7 +214,7 @@ def module_of(code: bytes) -> Any:
 
 
 def targets(module: Any) -> list[str]:
-    """The targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
+    """Return the targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
     names: dict[str, None] = {}
 
     def visit(operation: Any) -> Any:
@@ -227,5 +227,5 @@ def targets(module: Any) -> list[str]:
 
 
 def foreign(calls: Sequence[str]) -> list[str]:
-    """The custom calls among `calls` that are not LAPACK's."""
+    """Return the custom calls among `calls` that are not LAPACK's."""
     return [call for call in calls if not call.startswith(lapack.PREFIX)]

@@ -83,7 +83,7 @@ class Depths:
 
 
 def _callees_first(functions: dict[str, Any]) -> Iterator[str]:
-    """The names of functions, each after those that it calls, which may be a long chain."""
+    """Yield the names of functions, each after its callees, which may be a long chain."""
     done: set[str] = set()
     begun: set[str] = set()
     due = [*functions]

@@ -52,7 +52,7 @@ class Device:
         return self.placement.client
 
     def require_supported(self) -> None:
-        """An `UnsupportedDeviceError` if programs do not run on the platform."""
+        """Raise an `UnsupportedDeviceError` if programs do not run on the platform."""
         if self.platform not in PLATFORMS:
             raise UnsupportedDeviceError(
                 f"devices of platform `{self.platform}` are not supported yet: kernels run on "
@@ -73,7 +73,7 @@ PLATFORM_VARIABLE: Final = "PSCDSL_PLATFORM"
 
 @once
 def default_device() -> Device:
-    """The device that kernels run on: `PSCDSL_PLATFORM`, as `cuda` or `cuda:1`, or the CPU.
+    """Return the device that kernels run on: `PSCDSL_PLATFORM`, as `cuda` or `cuda:1`, or the CPU.
 
     A ValueError if the variable names no platform.
     """

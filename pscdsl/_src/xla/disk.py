@@ -55,7 +55,7 @@ version failed to refuse must not be found in the cache.
 
 
 def digest(*parts: str | bytes) -> str:
-    """The name of an entry: different if any of the parts is."""
+    """Return the name of an entry: different if any of the parts is."""
     made = blake2b(_VERSION.encode(), digest_size=32)
     for part in parts:
         data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
@@ -65,7 +65,7 @@ def digest(*parts: str | bytes) -> str:
 
 @cache
 def backend(device: Device = CPU) -> tuple[str, ...]:
-    """The compiler, its settings and the device."""
+    """Return the compiler, its settings and the device."""
     here = device.placement
     others = () if device.platform == "cpu" else _plugin_versions(device.platform)
     return (
@@ -152,7 +152,7 @@ def _version() -> str:
 
 
 def _topology(here: Placement) -> str:
-    """The processor's features among other things, as the compiler sees them."""
+    """Return the processor's features among other things, as the compiler sees them."""
     return str(boot.jax.get_topology_for_devices(here.device_list).fingerprint())
 
 
@@ -174,7 +174,7 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 def opened() -> Store | None:
-    """The store that the environment names; None if nothing is to be stored."""
+    """Return the store that the environment names; None if storing is switched off."""
     folder = places.cache_folder()
     if folder is None or dumps():
         return None
@@ -255,7 +255,7 @@ def _reusing(first: Executable) -> Any:
 def from_text(
     text: str, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device = CPU
 ) -> Executable:
-    """The executable of a small module of our own, given as text."""
+    """Return the executable of a small module of our own, given as text."""
     options = compile_options(None, {}, device)
     key = text_key(text, options, device)
     return _obtained(opened(), key, text, options, inputs, outputs, device)
@@ -282,5 +282,5 @@ def _obtained(
 
 
 def text_key(text: str, options: Any, device: Device = CPU) -> str:
-    """The key of a module that is given as text."""
+    """Return the key of a module that is given as text."""
     return digest("text", *backend(device), options.SerializeAsString(), text)

@@ -241,7 +241,7 @@ def trial(device: Device) -> bool:
 def explanation(
     error: Exception, kernel: str, values: Mapping[str, Any], donated: Collection[str]
 ) -> str | None:
-    """A message about the donated argument that made a call fail, or None for another failure."""
+    """Return a message about the donated argument that made a call fail; None for others."""
     text = str(error)
     if "delete" not in text and "donat" not in text:
         return None
@@ -318,7 +318,7 @@ class BoundExecutable:
     defaults."""
 
     def call(self, args: Args, kwargs: Kwargs) -> Any:
-        """The result, by way of Python."""
+        """Return the result, by way of Python."""
         return self.unflatten(self.executable.run(self.flatten(args, kwargs)))
 
 
@@ -520,7 +520,7 @@ class Dispatcher:
         return args, kwargs
 
     def _static(self, args: Args, kwargs: Kwargs) -> list[tuple[int | str, Any]]:
-        """The static values that are arguments, with their places or names."""
+        """Return the static values that are arguments, with their places or names."""
         return [
             *[(i, args[i]) for i in self._static_argnums if i < len(args)],
             *[(k, v) for k, v in kwargs.items() if k in self._static_argnames],

@@ -38,7 +38,7 @@ PRODUCTS_ALONE: Final = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 
 
 def options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
+    """Return the options for a module, which are a part of its key."""
     if c.is_fast(module):
         return {}
     found: dict[str, Any] = {DISABLED: f"{SIMPLIFIER},{MOVER}"}

@@ -41,7 +41,7 @@ class NoKey(Exception):
 
 
 def program_key(wanted: Specialisation) -> str | None:
-    """The key of a program, without its module; None if its content cannot be written down."""
+    """Return the key of a program without its module; None if it cannot be written down."""
     program = wanted.program
     try:
         content = fingerprint(program)
@@ -156,7 +156,7 @@ def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Execut
 
 
 def _led(store: Store, short: str | None, wanted: Specialisation) -> Executable | None:
-    """The executable to which the program's own key leads."""
+    """Return the executable to which the program's own key leads."""
     key = None if short is None else store.get(short)
     if key is None:
         return None

@@ -15,7 +15,7 @@ PREFIX: Final = "lapack_"
 
 
 def target(routine: str, dtype: DType) -> str:
-    """The name under which jaxlib has a routine for matrices of a dtype."""
+    """Return the name under which jaxlib has a routine for matrices of a dtype."""
     name = _COMPLEX.get(routine, routine) if dtype.is_complex else routine
     return f"{PREFIX}{LETTERS[dtype]}{name}_ffi"
 
@@ -34,7 +34,7 @@ class Routines(Protocol):
     """A platform's way to call routines that have LAPACK's names and options."""
 
     def call(self, routine: str, dtype: DType, options: Mapping[str, str], /) -> Call:
-        """The call of a routine for matrices of a dtype, with LAPACK's letters as options."""
+        """Return a routine's call for matrices of a dtype, with LAPACK's letters as options."""
         ...
 
     def register(self) -> None:
@@ -46,7 +46,7 @@ class OnCpu:
     """LAPACK itself, which comes with SciPy."""
 
     def call(self, routine: str, dtype: DType, options: Mapping[str, str]) -> Call:
-        """The call of a routine for matrices of a dtype, with LAPACK's letters as options."""
+        """Return a routine's call for matrices of a dtype, with LAPACK's letters as options."""
         return Call(
             target(routine, dtype),
             {name: f"{ord(letter)} : ui8" for name, letter in options.items()},
@@ -89,7 +89,7 @@ class _Matrices(NamedTuple):
         return self.rows == self.columns
 
     def array(self, *shape: int, dtype: DType | None = None) -> Array:
-        """One of such a shape for each matrix."""
+        """Return an array with one part of such a shape for each matrix."""
         return dtype or self.dtype, (*self.batch, *shape)
 
     @property
@@ -207,7 +207,7 @@ def attributes(
     results: Sequence[Sequence[int]],
     call: Call,
 ) -> dict[str, Any]:
-    """The attributes of a call of a routine on arrays of these shapes."""
+    """Return the attributes of a call of a routine on arrays of these shapes."""
     from pscdsl._src.xla.emit import context as c  # executables need names alone, and no MLIR
 
     batch = len(operands[0]) - 2
@@ -228,7 +228,7 @@ def _axes(rank: int, batch: int) -> tuple[int, ...]:
 
 
 def _overwritten(routine: str, results: int) -> list[str]:
-    """The attributes that let the first result take the place of an operand."""
+    """Return the attributes that let the first result take the place of an operand."""
     operand = _OVERWRITTEN.get(routine, 0)
     if operand is None:
         return []

@@ -29,11 +29,11 @@ class Compiler(Protocol):
     """A target as the executable store sees it: the options of a module, and its compiler."""
 
     def options(self, module: Any, /) -> Mapping[str, Any]:
-        """The options with which a module is compiled at first, which are a part of its key."""
+        """Return the options with which a module is compiled first, which are a part of its key."""
         ...
 
     def compiled(self, module: Any, loop_bytes: int | None, device: Device) -> Any:
-        """The executable of a module for a device."""
+        """Return the executable of a module for a device."""
         ...
 
 
@@ -98,7 +98,7 @@ class Specialisation:
 
 
 def number_defaults(signature: Signature, python: PythonSignature) -> dict[str, Any]:
-    """The defaults that are numbers, of parameters that programs take as arrays."""
+    """Return the defaults that are numbers, of parameters that programs take as arrays."""
     defaults = {
         parameter.name: python.parameters[parameter.name].default
         for parameter in signature.parameters
@@ -117,7 +117,7 @@ def _is_number(value: Any) -> bool:
 
 
 def with_constants(program: Function, numbers: Mapping[str, Any]) -> Function:
-    """The program with these parameters, each an array without axes, as numbers in it."""
+    """Return the program with these parameters, each an array without axes, as numbers in it."""
     if not numbers:
         return program
     known: dict[Atom, Atom] = {}
@@ -147,6 +147,6 @@ def with_constants(program: Function, numbers: Mapping[str, Any]) -> Function:
 
 
 def _literal(var: Var, value: Any) -> Literal:
-    """The number as the dtype of a parameter has it."""
+    """Return the number in the dtype of a parameter."""
     dtype = var.type.dtype
     return Literal(np.asarray(value, to_numpy(dtype)).item(), dtype)

@@ -98,7 +98,7 @@ class Loop:
         """Whether one key may be at two positions."""
 
     def turns(self) -> Iterator[int]:
-        """The turns to walk."""
+        """Yield the turns to walk."""
         walk, outer = self.walk, self.walk.when
         for turn in range(2 if self.often.several else 1):
             walk.when = (*outer, (self.fork, 1))
@@ -358,7 +358,7 @@ def _step(body: Block, var: Var, result: Atom) -> int:
 
 
 def _integer(atom: Atom) -> int | None:
-    """The integer that an atom is known to be."""
+    """Return the integer that an atom is known to be."""
     if isinstance(atom, Literal) and isinstance(atom.value, int):
         return atom.value
     return None
@@ -371,7 +371,7 @@ def _integer(atom: Atom) -> int | None:
 
 
 def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None:
-    """All prefixes of rows."""
+    """Bind all prefixes of rows."""
     captured, arrays = primitive.roles(equation.inputs)
     held, pair = primitive.roles(primitive.combine.params)
     firsts, seconds = pair[: len(arrays)], pair[len(arrays) :]
@@ -447,7 +447,7 @@ class _Grouped:
 
 
 def _bound(walk: Walk, params: Sequence[Var]) -> Places:
-    """The keys that parameters are bound to."""
+    """Return the keys that parameters are bound to."""
     return [walk.place(var) if var.type.dtype is KEY else None for var in params]
 
 

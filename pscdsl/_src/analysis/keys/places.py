@@ -64,7 +64,7 @@ class Number:
     bits: int = EXACT
 
     def plus(self, other: Number, factor: int = 1) -> Number:
-        """The sum with a multiple of another number."""
+        """Return the sum with a multiple of another number."""
         terms = dict(self.terms)
         for unknown, count in other.terms.items():
             terms[unknown] = terms.get(unknown, 0) + factor * count
@@ -72,7 +72,7 @@ class Number:
         return Number(constant, terms).modulo(min(self.bits, other.bits))
 
     def times(self, factor: int) -> Number:
-        """A multiple."""
+        """Return a multiple."""
         return Number().plus(self, factor)
 
     def modulo(self, bits: int) -> Number:
@@ -123,7 +123,7 @@ class Number:
         return held and at_most(facts, 0, low) and at_most(facts, high, size)
 
     def shown(self) -> str:
-        """The integer if it is known, else an ellipsis."""
+        """Return the integer if it is known, else an ellipsis."""
         return "…" if self.terms else str(self.constant)
 
     def _bounds(self) -> tuple[Size | None, Size | None]:
@@ -169,7 +169,7 @@ class Numbers:
         """Truth values that say whether a number is negative."""
 
     def of(self, atom: Atom) -> Number:
-        """The integer that an atom is."""
+        """Return the integer that an atom is."""
         if isinstance(atom, Literal):
             value = atom.value
             return Number(int(value)) if isinstance(value, int) else unknown_number()
@@ -322,7 +322,7 @@ class Root:
         self.cells.setdefault(element, {}).setdefault(constant, []).append(use)
 
     def substituted(self, env: Mapping[str, Size]) -> Shape:
-        """The shape with sizes in place of names."""
+        """Return the shape with sizes in place of names."""
         return substitute_shape(self.shape, env)
 
 
@@ -344,7 +344,7 @@ class Range:
     step: int = 1
 
     def inside(self, start: Size, stop: Size, step: int) -> Range:
-        """A range counted in the places of this one."""
+        """Return a range counted in the places of this one."""
         return Range(
             self.start + start * self.step, self.start + stop * self.step, self.step * step
         )
@@ -397,7 +397,7 @@ class Place:
 
     @classmethod
     def whole(cls, root: Root) -> Place:
-        """All of a root."""
+        """Return all of a root."""
         ranges = tuple(Range(0, size) for size in root.shape)
         return cls(root, ranges, tuple(range(len(ranges))), root.name)
 
@@ -406,7 +406,7 @@ class Place:
         return self if self.name or not name else replace(self, name=name)
 
     def sliced(self, starts: Shape, stops: Shape, steps: tuple[int, ...]) -> Place:
-        """The part of it that a slice takes."""
+        """Return the part of it that a slice takes."""
         ranges = list(self.ranges)
         for axis, start, stop, step in zip(self.axes, starts, stops, steps, strict=True):
             if axis is not None:
@@ -545,7 +545,7 @@ _WORD: Final = 32
 
 
 def trail(whole: Place) -> Iterator[Use]:
-    """A place, and all from where its keys may have been taken."""
+    """Yield a place, and those from which its keys may have been taken."""
     todo, seen = [Use(whole, "", NOWHERE)], set[object]()
     while todo:
         use = todo.pop()
@@ -666,7 +666,7 @@ def _met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
 
 
 def spent(place: Place, facts: Assumptions, when: When = (), besides: object = None) -> Use | None:
-    """A use by which a key of a place was consumed, there or where it was taken from."""
+    """Return a use by which a key of a place was consumed, there or where it was taken from."""
     for use in place.root.uses:
         other = besides not in use.agents
         if use.data is None and other and not exclusive(when, use.when):

@@ -215,7 +215,7 @@ def makes_keys(block: Block) -> bool:
 
 
 def _with_rules(block: Block) -> Iterator[Block]:
-    """A block, and those of all rules for derivatives in it."""
+    """Yield a block, and the blocks of all rules for derivatives in it."""
     pending, seen = [block], set[Rule]()
     while pending:
         current = pending.pop()
@@ -228,7 +228,7 @@ def _with_rules(block: Block) -> Iterator[Block]:
 
 
 def _rules(primitive: Primitive) -> list[Rule]:
-    """The rules of users for the derivative of a function; the library's draw no numbers."""
+    """Return the rules of users for the derivative of a function; the library's draw no numbers."""
     if isinstance(primitive, CustomJvp):
         return [] if primitive.rule.linear else [primitive.rule]
     return [primitive.forward, primitive.backward] if isinstance(primitive, CustomVjp) else []
@@ -317,7 +317,7 @@ class Walk:
         self.places[var] = Place.whole(root)
 
     def equation(self, equation: Equation) -> None:
-        """One equation."""
+        """Walk one equation."""
         primitive = equation.primitive
         self.forget(equation.outputs)
         if isinstance(primitive, AssociativeScan):
@@ -368,7 +368,7 @@ class Walk:
                 self.new(var)
 
     def _integers(self, equation: Equation) -> None:
-        """Integers from a place where seeds are may be seeds, too."""
+        """Record integers from a place with seeds as possible seeds."""
         primitive, first = equation.primitive, None
         if equation.inputs:
             first = self.place(equation.inputs[0])
@@ -382,7 +382,7 @@ class Walk:
             self._moved(equation, [first])
 
     def seeded(self, seed: Atom) -> Place:
-        """The keys that are made of seeds: elements of all keys that there are."""
+        """Return the keys that are made of seeds: elements of all keys that there are."""
         place = self.place(seed)
         if place is not None:
             return place
@@ -419,7 +419,7 @@ class Walk:
             self.places[output].root.element = self._element(primitive, equation.inputs)
 
     def _element(self, primitive: DynamicSlice, inputs: Sequence[Atom]) -> Number | None:
-        """The index of a part along the first axis, or None if the index may be clamped."""
+        """Return the index of a part along the first axis, or None if the index may be clamped."""
         shape, number = inputs[0].type.shape, self.numbers.of(inputs[1])
         one = primitive.sizes[0] == 1 and primitive.sizes[1:] == shape[1:]
         return number if one and number.within(shape[0], self.ledger.facts) else None
@@ -488,7 +488,7 @@ class Walk:
                 self.numbers.known[var] = number
 
     def join(self, var: Var, sources: Sequence[tuple[Place, When]], repeated: bool = False) -> None:
-        """A variable that is one of several places."""
+        """Make a variable one of several places."""
         if var.type.dtype is not KEY:
             return
         places = {place for place, _ in sources}
@@ -533,7 +533,7 @@ class Walk:
         return Often.of(times, self.ledger.facts, bool(decisions))
 
     def _carried(self, carry: Sequence[Atom]) -> list[Place | None]:
-        """The keys that a loop is given to carry."""
+        """Return the keys that a loop carries at first."""
         return [self.place(value) if value.type.dtype is KEY else None for value in carry]
 
     def _inline(self, block: Block, given: Sequence[Atom], outputs: Sequence[Atom]) -> None:
@@ -551,7 +551,7 @@ class Walk:
                 self.numbers.known[atom] = self.numbers.of(result)
 
     def _ruled(self, primitive: Ruled, equation: Equation) -> None:
-        """A function, or its rules in its place: the last of two any number of times."""
+        """Walk a function, or its rules in its place: the last of two any number of times."""
         captured, arguments = primitive.own(equation.inputs)
         operands = (*captured, *arguments)
         rules = _rules(primitive)
@@ -585,7 +585,7 @@ class Walk:
         self.when = outer
 
     def _rule(self, block: Block, known: Sequence[Atom]) -> None:
-        """The block of a rule, given all but tangents."""
+        """Walk the block of a rule, given all but tangents."""
         self.enter(block.params[: len(known)], known)
         self.forget(block.params[len(known) :])
         self.block(block)

@@ -64,7 +64,7 @@ class Place:
 
 
 def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """The computed indices that are known to leave their axis."""
+    """Report the computed indices that certainly leave their axis."""
     anything = {*program.function.body.params}
     sites = [
         (block, place)
@@ -106,7 +106,7 @@ def _places(program: Program, at: Equation) -> Iterator[Place]:
 
 
 def _columns(program: Program, indices: Atom, count: int) -> Sequence[Atom | None]:
-    """The index on each axis, of index tuples; None where it is not known."""
+    """Return the index on each axis, of index tuples; None where it is not known."""
     at = program.definition(indices)
     last = indices.type.rank - 1
     if at is not None and isinstance(at.primitive, Concatenate) and at.primitive.axis == last:
@@ -130,7 +130,7 @@ def _moved(program: Program, atom: Atom) -> Atom:
 
 
 def _counted_from_end(program: Program, atom: Atom, size: Size) -> Atom | None:
-    """The `i` of `where(i < 0, i + size, i)`; None if it is something else."""
+    """Return the `i` of `where(i < 0, i + size, i)`; None if it is something else."""
     at = program.definition(_moved(program, atom))
     if at is None or not isinstance(at.primitive, e.Select):
         return None
@@ -156,7 +156,7 @@ def _number(program: Program, atom: Atom) -> Size | None:
 def _check(
     program: Program, found: Intervals, order: Order, place: Place, wording: Wording
 ) -> IndexLeavesAxis | StartLeavesAxis | None:
-    """The finding if the index is known to leave its axis."""
+    """Return the finding if the index is known to leave its axis."""
     known = found.of(place.index)
     if known is None:
         return None
@@ -238,7 +238,7 @@ def _unshaped(program: Program, atom: Atom) -> Atom:
 
 
 def _sources(program: Program, atom: Atom) -> set[Atom]:
-    """The variables that an atom is computed from, itself included."""
+    """Return the variables that an atom is computed from, itself included."""
     atoms: set[Atom] = {program.source(atom)}
     for at in program.ancestors(atom, _FAR):
         atoms.update(each for each in map(program.source, at.inputs) if isinstance(each, Var))

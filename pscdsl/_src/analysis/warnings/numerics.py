@@ -183,7 +183,7 @@ def _hidden(
 
 
 def _operands(program: Program, operand: Atom, partial: Partial) -> Iterator[Atom]:
-    """The operand, and where it matters whether it is 0, the factors of a product."""
+    """Yield the operand, and where it matters whether it is 0, the factors of a product."""
     yield operand
     at = program.definition(program.bare(operand))
     if at is not None and at.primitive is e.multiply and partial.is_point and partial.edges == (0,):
@@ -192,7 +192,7 @@ def _operands(program: Program, operand: Atom, partial: Partial) -> Iterator[Ato
 
 
 def _computed(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
-    """The equations by which an operand is computed, element by element."""
+    """Yield the equations by which an operand is computed, element by element."""
     at = program.definition(atom)
     if at is None or not isinstance(at.primitive, _PASSING):
         return
@@ -514,7 +514,7 @@ def _is_held(literal: Literal) -> bool:
 
 
 def check_bounds(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """Bounds that are 0 or 1 once they are rounded."""
+    """Report bounds that are 0 or 1 once they are rounded."""
     for at in program.made(e.maximum, e.minimum, e.Clamp):
         for atom in at.inputs:
             bound = program.bare(atom)
@@ -559,7 +559,7 @@ WRITTEN: dict[e.Elementwise, tuple[str, ...]] = {
 
 
 def check_forms(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """The formulas that have a better form."""
+    """Report the formulas that have a better form."""
     for function, names in WRITTEN.items():
         for at in program.made(function):
             if at.outputs[0].type.dtype.is_inexact:
@@ -590,7 +590,7 @@ def _is_one(program: Program, atom: Atom, value: float = 1) -> bool:
 
 
 def _power(program: Program, atom: Atom) -> Equation | None:
-    """The equation of `exp(x)`, if it is one."""
+    """Return the equation of `exp(x)`, if it is one."""
     at = program.made_by(atom)
     return at if at is not None and at.primitive is e.exp else None
 
@@ -671,7 +671,7 @@ def _logaddexp(left: str, right: str) -> str:
 
 
 def _summed(program: Program, atom: Atom) -> Atom | None:
-    """The `x` of `sum(x)`."""
+    """Return the `x` of `sum(x)`."""
     at = program.made_by(atom)
     if at is None or not isinstance(at.primitive, Reduce) or at.primitive.kind != "sum":
         return None
@@ -746,7 +746,7 @@ def _variance(program: Program, wording: Wording, at: Equation) -> Diagnostic | 
 
 
 def _mean(program: Program, atom: Atom) -> Atom | None:
-    """The `x` of `sum(x) / n`, or of `sum(x) * (1 / n)`."""
+    """Return the `x` of `sum(x) / n`, or of `sum(x) * (1 / n)`."""
     at = program.definition(program.bare(atom))
     if at is None or at.primitive not in (e.divide, e.multiply):
         return None

@@ -68,7 +68,7 @@ def _is_double(atom: Atom) -> bool:
 
 
 def _origin(program: Program, atom: Atom, seen: set[Atom]) -> Equation | None:
-    """The equation that makes a double of something else, or of nothing."""
+    """Return the equation that makes a double without a double operand."""
     at = program.definition(atom)
     if at is None or atom in seen:
         return None
@@ -281,7 +281,7 @@ class _Rows:
         self._called: dict[tuple[Function, Flags], Flags] = {}
 
     def block(self, facts: Assumptions, block: Block, batched: Flags) -> Flags:
-        """Flags of a block's results: whether each is batched."""
+        """Return for each of a block's results whether it is batched."""
         many = {var for var, flag in zip(block.params, batched, strict=True) if flag}
         if not many:
             return (False,) * len(block.results)
@@ -358,7 +358,7 @@ def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
 
 
 def _for_each(facts: Assumptions, cost: Size, sizes: Sequence[Size]) -> float:
-    """A cost for each element of the largest array, as far as that is proven."""
+    """Return a cost for each element of the largest array, as far as that is proven."""
     if cost == 0:
         return 0
     for operations in (1, 2, 4, 8, 16, 32, 64):

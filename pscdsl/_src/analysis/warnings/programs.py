@@ -61,12 +61,12 @@ class Program:
             self._add(region.block)
 
     def placed(self, *kinds: Elementwise | type[Primitive]) -> Iterator[tuple[Block, Equation]]:
-        """The equations of elementwise functions or classes of primitives, and their blocks."""
+        """Yield the equations of elementwise functions or primitive classes, and their blocks."""
         for kind in kinds:
             yield from self._by_kind.get(kind, ())
 
     def made(self, *kinds: Elementwise | type[Primitive]) -> Iterator[Equation]:
-        """The equations of elementwise functions or classes of primitives."""
+        """Yield the equations of elementwise functions or classes of primitives."""
         for _, equation in self.placed(*kinds):
             yield equation
 
@@ -77,7 +77,7 @@ class Program:
         return atom
 
     def definition(self, atom: Atom) -> Equation | None:
-        """The equation that gives a variable its value; None for parameters and literals."""
+        """Return the equation that gives a variable its value; None for parameters and literals."""
         atom = self.source(atom)
         return self._definitions.get(atom) if isinstance(atom, Var) else None
 
@@ -116,7 +116,7 @@ class Program:
         return all(map(self.alike, one.inputs, other.inputs, [depth - 1] * len(one.inputs)))
 
     def ancestors(self, atom: Atom, depth: int) -> Iterator[Equation]:
-        """The equations that an atom comes from, up to some steps back."""
+        """Yield the equations that an atom comes from, up to some steps back."""
         at = self.definition(atom)
         if at is not None:
             yield at
@@ -164,7 +164,7 @@ class SourceText(Protocol):
     lines: list[str]
 
     def locate(self, line: int) -> tuple[str, int]:
-        """The path and the line that a place in a line of the text has."""
+        """Return the path and the line of a place in a line of the text."""
         ...
 
 
@@ -189,7 +189,7 @@ class Wording:
         return " ".join(" ".join(rows).split())
 
     def _row(self, path: str, line: int) -> int | None:
-        """The line of the function's source at a place; None if it is elsewhere."""
+        """Return the line of the function's source at a place; None if it is elsewhere."""
         locate = self._source.locate
         if locate(line) == (path, line):
             return line
@@ -251,7 +251,7 @@ class Wording:
         return text if len(text) <= _LONGEST else ""
 
     def index(self, span: Span, axis: int) -> str:
-        """The index of `x[i]` or `np.take(x, i)`, the start of `psc.dynamic_slice`; else empty."""
+        """Return the index in `x[i]`, `np.take(x, i)` or a dynamic slice; otherwise empty."""
         tree = self.expression(span)
         operation = self.operation(span)
         index: ast.expr | None = None
@@ -302,7 +302,7 @@ class _Written:
         """The atoms of the new program for variables of the old one, where they differ."""
 
     def block(self, block: Block) -> Block:
-        """A block, with other equations."""
+        """Return a block, with other equations."""
         equations = self._equations(block)
         return Block(block.params, tuple(equations), tuple(map(self._value, block.results)))
 

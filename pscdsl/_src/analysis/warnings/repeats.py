@@ -47,7 +47,7 @@ def check_repeats(program: Program, wording: Wording) -> Iterator[Diagnostic]:
 
 
 def _combined(program: Program, at: Equation) -> str:
-    """The function of the elements that are replaced and others; empty if it is something else."""
+    """Return the function that combines replaced elements with others; empty for anything else."""
     array, indices, updates = at.inputs
     made = program.definition(program.bare(updates))
     if made is None or made.primitive not in (*_SUMS, *_OTHERS):
@@ -87,7 +87,7 @@ def _are_distinct(program: Program, indices: Atom) -> bool:
 
 
 def _fixed(program: Program, atom: Atom) -> np.ndarray | None:
-    """The numbers of a column that is known while checking."""
+    """Return the numbers of a column that is known while checking."""
     at = program.definition(_plain(program, atom))
     return at.primitive.array().ravel() if at and isinstance(at.primitive, Constant) else None
 

@@ -318,7 +318,7 @@ def with_groups(block: Block, here: Context) -> Block:
 
 
 def grouped(block: Block, parts: Parts) -> Block:
-    """The block with calls of its parts."""
+    """Return the block with calls of its parts."""
     equations: list[Equation] = []
     for level in range(parts.levels):
         equations += parts.around[level]
@@ -409,7 +409,7 @@ class Parts:
         return sum(weights) > MOST >= max(weights, default=0)
 
     def called(self, level: int) -> list[Equation]:
-        """The calls of a level's groups, and of groups of these if there are many."""
+        """Return the calls of a level's groups, and of groups of these if there are many."""
         groups: list[list[_Part]] = []
         room = 0
         for part in [each for each in self._parts if each.level == level and each.outputs]:
@@ -467,7 +467,7 @@ def _joined(calls: Sequence[Equation]) -> Equation:
 def _called(
     equations: Sequence[Equation], outputs: Sequence[Var], free: Mapping[Atom, Equation]
 ) -> Equation:
-    """The call of a function with these equations and results."""
+    """Return the call of a function with these equations and results."""
     inputs, own = taken(equations, free)
     block = Block(tuple(inputs), (*own, *equations), tuple(outputs))
     return Equation(Apart(block), block.params, tuple(outputs), equations[-1].span)

@@ -43,11 +43,11 @@ class Doubles:
         self.int64 = OverOperations(hlo, given.with_dtype(I64))
 
     def wide(self, x: Number) -> Emitted:
-        """A number of 32 bits as one of 64."""
+        """Convert a number of 32 bits to 64."""
         return Emitted(self.double, self.hlo.convert(x.handle, self.double.type))
 
     def narrow(self, x: Number) -> Emitted:
-        """A number of 64 bits rounded to 32."""
+        """Round a number of 64 bits to 32."""
         return Emitted(self.single, self.hlo.convert(x.handle, self.single.type))
 
     def same_bits(self, x: Number, to: OverOperations) -> Emitted:
@@ -55,11 +55,11 @@ class Doubles:
         return Emitted(to, self.hlo.op("bitcast_convert", (x.handle,), (to.type,))[0])
 
     def nearest(self, x: Number) -> Emitted:
-        """The nearest integer, as a floating-point number."""
+        """Emit the nearest integer, as a floating-point number."""
         return Emitted(x.at, self.hlo.unary("round_nearest_even", x.handle))
 
     def shifted(self, x: Number, operation: str, count: int) -> Emitted:
-        """The bits of an integer moved, by the operation's name."""
+        """Shift the bits of an integer by the named operation."""
         by = self.hlo.full(count, x.at.type)
         return Emitted(x.at, self.hlo.binary(operation, x.handle, by))
 
@@ -68,17 +68,17 @@ class Doubles:
         return Emitted(x.at, self.hlo.binary("and", x.handle, self.hlo.full(mask, x.at.type)))
 
     def low_bits(self, x: Number) -> Emitted:
-        """An integral number below 2^51 in size, right in the lowest 51 bits of an i64."""
+        """Return an i64 with the lowest 51 bits of an integral number below 2^51 in size."""
         return self.same_bits(x + _SHIFT, self.int64)
 
 
 def emitted(x: H, at: OverOperations) -> Emitted:
-    """A value of the module with operators."""
+    """Emit a value of the module with operators."""
     return Emitted(at, x)
 
 
 def series(x: Number, coefficients: Sequence[float]) -> Number:
-    """A polynomial by Estrin's scheme, in few steps after one another; lowest power first."""
+    """Evaluate a polynomial by Estrin's scheme, in few steps in a row; lowest power first."""
     terms: list[Number] = list(coefficients)
     while len(terms) > 1:
         pairs = zip(terms[::2], terms[1::2], strict=False)
@@ -106,7 +106,7 @@ def inverse_of_real(
 def erf(
     primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H]:
-    """The error function, of tiny numbers too."""
+    """Emit the error function, of tiny numbers too."""
     return (hlo.unary("chlo.erf", operands[0]),)
 
 
@@ -166,7 +166,7 @@ Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted | None], Number]
 
 
 def _split(left: int, ends: Sequence[int]) -> list[float]:
-    """The bits of a fraction up to each of these."""
+    """Return the bits of a fraction up to each of these positions."""
     found: list[float] = []
     for end in ends:
         word = left >> (_BITS - end)
@@ -241,7 +241,7 @@ def _translation(finish: Finish, ahead: float) -> Translation:
 
 
 def _series(angle: Emitted, coefficients: Sequence[float] = _SINE) -> Number:
-    """The sine of half turns, up to half of one, or of radians by other coefficients."""
+    """Return the sine of half turns, up to half of one, or of radians by other coefficients."""
     return angle * polynomial(angle * angle, coefficients)
 
 
@@ -318,7 +318,7 @@ _ROOT_HALF: Final = 0x3F3504F3
 def constant_powers(
     primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A constant power that is whole or has a half."""
+    """Emit a constant power that is whole or has a half."""
     (result,) = outputs
     exponent = hlo.everywhere(operands[1]) if result.dtype.is_float else None
     if exponent is None or not is_product(float(exponent)):
@@ -358,7 +358,7 @@ def power(hlo: Hlo, x: H, y: H, given: ArrayType) -> H:
 
 
 def _logarithm(d: Doubles, size: Emitted) -> Number:
-    """The logarithm to the base 2 of the number that has these bits."""
+    """Return the logarithm to the base 2 of the number that has these bits."""
     small = size < _NORMAL  # the bits are then the number of smallest steps
     steps = Emitted(d.single, d.hlo.convert(size.handle, d.single.type))
     bits = d.int32.where(small, d.same_bits(steps, d.int32), size)
@@ -473,7 +473,7 @@ def factor(base: float) -> float | None:
 def powers_of_two(
     primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A constant power of two to any power."""
+    """Emit a constant power of two to any power."""
     (result,) = outputs
     if not result.dtype.is_float or not pays(hlo, result):
         return None

@@ -83,7 +83,7 @@ def is_small(
 def written_out_cholesky(
     primitive: Cholesky, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The factor of small matrices, element by element."""
+    """Return the factor of small matrices, element by element."""
     return defined(cholesky, primitive, inputs) if is_small(here, outputs[0]) else None
 
 
@@ -117,12 +117,12 @@ def portable_solve(
 
 @SMALL_MATRICES.rewrite
 def written_out_lu(primitive: Lu, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """The factorisation of small matrices, element by element."""
+    """Return the factorisation of small matrices, element by element."""
     return defined(lu, primitive, inputs) if is_small(here, outputs[0], pivots=True) else None
 
 
 def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:
-    """The factor column by column; NaN where an element of the diagonal is no positive number."""
+    """Return the factor column by column; NaN where a diagonal element is not positive."""
     (a,) = operands
     size = _count(a)
     factor: dict[tuple[int, int], Value] = {}
@@ -142,7 +142,7 @@ def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:
 
 
 def substitution(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """The rows of the solution, one after the other."""
+    """Return the rows of the solution, one after the other."""
     a, b = operands
     size, lower = _count(a), solve.lower_triangle != solve.transposed
     rows: dict[int, Value] = {}
@@ -208,7 +208,7 @@ def _less(x: Value, products: Sequence[tuple[Value, Value]]) -> Value:
 
 
 def _element(a: Value, i: int, j: int) -> Value:
-    """An element of each matrix."""
+    """Return an element of each matrix."""
     batch = a.shape[:-2]
     none = (0,) * len(batch)
     ones = (1,) * a.ndim
@@ -216,7 +216,7 @@ def _element(a: Value, i: int, j: int) -> Value:
 
 
 def _row(a: Value, i: int) -> Value:
-    """A row of each matrix."""
+    """Return a row of each matrix."""
     *batch, _, columns = a.shape
     none = (0,) * len(batch)
     found = Slice((*none, i, 0), (*batch, i + 1, columns), (1,) * a.ndim)(a)
@@ -224,14 +224,14 @@ def _row(a: Value, i: int) -> Value:
 
 
 def _at(row: Value, i: int) -> Value:
-    """An element of each row."""
+    """Return an element of each row."""
     *batch, _ = row.shape
     found = Slice((*(0 for _ in batch), i), (*batch, i + 1), (1,) * row.ndim)(row)
     return Reshape(tuple(batch))(found)
 
 
 def _wide(x: Value, b: Value) -> Value:
-    """A number for each matrix, as rows of right-hand sides."""
+    """Return a number for each matrix, as rows of right-hand sides."""
     shape = (*b.shape[:-2], b.shape[-1])
     return Broadcast(shape, tuple(range(x.ndim)))(x)
 
@@ -274,7 +274,7 @@ BLOCKS = 16
 def solved_by_blocks(
     primitive: TriangularSolve, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A system with one right-hand side, by blocks of the matrix."""
+    """Return a system with one right-hand side, by blocks of the matrix."""
     *batch, size, columns = numbers(outputs[0].shape)
     if prod(batch) != 1 or columns != 1 or size < SMALLEST:
         return None
@@ -282,7 +282,7 @@ def solved_by_blocks(
 
 
 def by_blocks(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """The solution, from the end at which it begins; each block needs those before it."""
+    """Return the solution, from the end at which it begins; each block needs those before it."""
     a, b = operands
     *_, size = numbers(a.shape)
     a, left = Reshape((size, size))(a), Reshape((size,))(b)
@@ -332,7 +332,7 @@ def _part(x: Value, start: int, stop: int) -> Value:
 def potrf(
     primitive: Cholesky, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The Cholesky factor; NaN where the routine fails."""
+    """Emit the Cholesky factor; NaN where the routine fails."""
     (a,), (output,) = operands, outputs
     if 0 in hlo.shape(output.shape):
         return None
@@ -346,7 +346,7 @@ def potrf(
 def trsm(
     primitive: TriangularSolve, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The solution of systems with a triangular matrix."""
+    """Emit the solution of systems with a triangular matrix."""
     if 0 in hlo.shape(outputs[0].shape):
         return None
     return hlo.lapack(
@@ -435,12 +435,12 @@ def part(x: Value, axis: int, start: Value, size: int = 1) -> Value:
 
 
 def changed(x: Value, axis: int, start: Value, new: Value) -> Value:
-    """An array with a part replaced, from a computed place on along an axis."""
+    """Return an array with a part replaced, from a computed place on along an axis."""
     return DynamicUpdate()(x, new, *_places(x, axis, start))
 
 
 def places(x: Value, axis: int) -> Value:
-    """The place of each element along an axis."""
+    """Return the place of each element along an axis."""
     return x.builder.bind(Iota(x.shape, axis, I32), ())[0]
 
 
@@ -498,7 +498,7 @@ def fits(here: Context, a: ArrayType, columns: int = 1, *, pivots: bool = False)
 def cholesky_in_lanes(
     primitive: Cholesky, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The factors of many matrices side by side."""
+    """Return the factors of many matrices side by side."""
     return defined(root_in_lanes, primitive, inputs) if fits(here, outputs[0]) else None
 
 
@@ -517,7 +517,7 @@ def solve_in_lanes(
 
 @SMALL_MATRICES.rewrite
 def lu_in_lanes(primitive: Lu, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """The factorisations of many matrices side by side."""
+    """Return the factorisations of many matrices side by side."""
     return (
         defined(elimination_in_lanes, primitive, inputs)
         if fits(here, outputs[0], pivots=True)
@@ -539,14 +539,14 @@ def lu_solve_in_lanes(
 
 
 def root_in_lanes(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:
-    """The factor column by column; NaN where an element of the diagonal is no positive number."""
+    """Return the factor column by column; NaN where a diagonal element is not positive."""
     (a,) = operands
     rank = a.ndim - 2
     return in_lanes(lambda parts: (_factor(*parts),), operands, rank, (a.type,), LANES_OF_FACTORS)
 
 
 def substitution_in_lanes(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """The rows of the solution, one after the other."""
+    """Return the rows of the solution, one after the other."""
     _, b = operands
 
     def solved(parts: Sequence[Value]) -> Sequence[Value]:
@@ -567,7 +567,7 @@ def elimination_in_lanes(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
 
 
 def lu_solve(solve: LuSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """Both substitutions and the exchange of rows; NaN where a matrix is singular."""
+    """Return both substitutions and the exchange of rows; NaN where a matrix is singular."""
     _, *rest = operands
     b = rest[-1]
 
@@ -678,7 +678,7 @@ def _picked(where: Value, x: Value) -> Value:
 
 
 def _where(mask: Value, x: Value | float, y: Value | float) -> Value:
-    """Elements of one or the other; shapes broadcast."""
+    """Select elements of one or the other; shapes broadcast."""
     given = [each for each in (mask, x, y) if isinstance(each, Value)]
     rank = max(each.ndim for each in given)
     shape = tuple(
@@ -696,7 +696,7 @@ def _where(mask: Value, x: Value | float, y: Value | float) -> Value:
 
 
 def _column(x: Value, place: int) -> Value:
-    """A column, as a matrix."""
+    """Return a column, as a matrix."""
     rows, _, lanes = x.shape
     return Slice((0, place, 0), (rows, place + 1, lanes), (1, 1, 1))(x)
 

@@ -66,7 +66,7 @@ class Loop:
 
 
 def loop_bytes(program: Function, sizes: Mapping[str, int]) -> int:
-    """The bound for a program at these sizes: all loops below gain, or are small.
+    """Return the bound for a program at these sizes: all loops below gain, or are small.
 
     A loop that moves more elementwise than is small stays above it.
     """
@@ -76,7 +76,7 @@ def loop_bytes(program: Function, sizes: Mapping[str, int]) -> int:
 
 
 def loops_of(program: Function, sizes: Mapping[str, int]) -> Iterator[Loop]:
-    """The loops of a program and of those that it calls."""
+    """Yield the loops of a program and of its callees."""
     for matrices, others, made in _steps(program):
         matrix_bytes = evaluate(matrices, sizes)
         yield Loop(matrix_bytes, evaluate(others, sizes), matrix_bytes + evaluate(made, sizes))
@@ -84,7 +84,7 @@ def loops_of(program: Function, sizes: Mapping[str, int]) -> Iterator[Loop]:
 
 @lru_cache(maxsize=256)
 def _steps(function: Function) -> tuple[tuple[Size, Size, Size], ...]:
-    """The bytes that a step of each loop moves by matrices, moves otherwise, and makes."""
+    """Return the bytes that a step of each loop moves by matrices, moves otherwise, and makes."""
     found: dict[tuple[Size, Size, Size], None] = {}
     for equation in walk(function.body):
         primitive = equation.primitive
@@ -101,7 +101,7 @@ def _steps(function: Function) -> tuple[tuple[Size, Size, Size], ...]:
 
 
 def _bytes_moved(block: Block) -> tuple[Size, Size]:
-    """The bytes that one run of a block moves by matrices, and by all else; loops with one step."""
+    """Return the bytes that a block moves by matrices and otherwise, with one step of each loop."""
     matrices: Size = 0
     others: Size = 0
     for equation in block.equations:
@@ -279,7 +279,7 @@ def is_large_in_f64(inputs: Types, outputs: Types) -> bool:
 
 
 def first_turned(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The product; without the barrier XLA would fold the transpose into the contraction."""
+    """Return the product; without the barrier XLA would fold the transpose into the contraction."""
     x, y = operands
     other, order = dot.with_factor(0, x.ndim, first=False)
     return (other(Barrier()(Transpose(order)(x)), y),)
@@ -325,7 +325,7 @@ def is_long(dot: DotGeneral, inputs: Types) -> bool:
 
 
 def small_matrix(dot: DotGeneral, inputs: Types) -> int | None:
-    """The factor that is a small matrix, if its product with a vector is faster as a sum over rows.
+    """Return the index of a small matrix whose product with a vector is faster as a sum of rows.
 
     XLA's products of f64 are not, nor those with fewer rows than a vector register has places.
     """
@@ -422,7 +422,7 @@ def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
 
 
 def _sum(each: Equation, made: Mapping[Var, Equation], held: Container[Atom]) -> _Product | None:
-    """One of the two products that an equation adds up, if they complete each other."""
+    """Return one of the two products that an equation adds up, if they complete each other."""
     if each.primitive is not add or len(each.inputs) != 2:
         return None
     first, second = (_product(atom, made, held) for atom in each.inputs)
@@ -454,7 +454,7 @@ def _product(atom: Atom, made: Mapping[Var, Equation], held: Container[Atom]) ->
 
 
 def _unscaled(atom: Atom, made: Mapping[Var, Equation]) -> tuple[Atom, Atom | None]:
-    """An atom without a factor of rank 0, and that factor."""
+    """Return an atom without a factor of rank 0, and that factor."""
     equation = made.get(atom) if isinstance(atom, Var) else None
     if equation is None or equation.primitive is not multiply:
         return atom, None
@@ -471,7 +471,7 @@ def _same(x: Atom | None, y: Atom | None) -> bool:
 
 
 def _with_transpose(matrix: Var) -> list[Equation]:
-    """The sum of a matrix and its transpose."""
+    """Return the sum of a matrix and its transpose."""
     turned, both = Var(matrix.type), Var(matrix.type)
     return [
         Equation(Transpose((1, 0)), (matrix,), (turned,)),
@@ -480,7 +480,7 @@ def _with_transpose(matrix: Var) -> list[Equation]:
 
 
 def _replaced(each: Equation, found: _Product, both: Var) -> list[Equation]:
-    """The equation of a sum, by one product."""
+    """Return the equation of a sum, by one product."""
     dot = DotGeneral(((0,), (0,)))
     if found.scale is None:
         return [Equation(dot, (found.vector, both), each.outputs, each.span)]
@@ -696,7 +696,7 @@ class _Finder:
         return parts
 
     def _worthwhile(self, part: Atom) -> Term | None:
-        """A part that is a product which is better summed up afterwards."""
+        """Return a part that is a product which is better summed up afterwards."""
         moves: list[Equation] = []
         while True:
             each = self.made.get(part)
@@ -766,7 +766,7 @@ def _stacked(row: ArrayType, scan: Scan) -> ArrayType:
 
 
 def _contracted(made: _Equations, term: Term, factors: Sequence[Atom], scan: Scan) -> Atom:
-    """The sum of the products of all rows."""
+    """Return the sum of the products of all rows."""
     dot = term.dot
     shared, summed = [
         [tuple([axis + 1 for axis in each]) for each in axes]

@@ -63,7 +63,7 @@ FEWEST: Final = 1 << 14
 
 
 def wide_options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
+    """Return the options for a module, which are a part of its key."""
     if WIDE_VECTORS.name in switched_off() or not has_wide_vectors() or not fits_wide(module):
         return {}
     return {VECTOR_WIDTH: "512"}
@@ -137,7 +137,7 @@ NARROW_VALIDATED: Final = VALIDATED | frozenset(
 
 
 def narrow_options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
+    """Return the options for a module, which are a part of its key."""
     set_already = "vector_width" in os.environ.get("XLA_FLAGS", "")
     if set_already or NARROW_VECTORS.name in switched_off() or not fits_narrow(module):
         return {}
@@ -206,7 +206,7 @@ ELEMENTWISE: Final = VALIDATED | frozenset(
 
 
 def plain_loop_options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
+    """Return the options for a module, which are a part of its key."""
     return (
         {}
         if PLAIN_LOOPS.name in switched_off() or not fits_plain_loops(module)
@@ -241,7 +241,7 @@ FORMS: Final = (NARROW_VECTORS, WIDE_VECTORS, PLAIN_LOOPS)
 
 
 def options(module: Any) -> Mapping[str, Any]:
-    """The options with which a module is compiled at first, which are a part of its key.
+    """Return the options with which a module is compiled at first, which are a part of its key.
 
     Of those that the parts below want, these are the ones that XLA knows.
     """
@@ -256,7 +256,7 @@ def options(module: Any) -> Mapping[str, Any]:
 
 
 def compiled(module: Any, loop_bytes: int | None = LOOP_BYTES, device: Device = CPU) -> Executable:
-    """A module compiled with its options, but not by the older emitter if there are more loops."""
+    """Compile a module with its options, but without the older emitter if it has more loops."""
     chosen = options(module)
     found = compile_module(module, loop_bytes=loop_bytes, options=chosen, device=device)
     if FUSION_EMITTERS not in chosen or found.text().count(" fusion(") < 2:

@@ -69,7 +69,7 @@ class Extents:
 
 
 def extents(dot: DotGeneral, inputs: Types) -> Extents:
-    """The extents of a contraction."""
+    """Return the extents of a contraction."""
     x, y = (numbers(type_.shape) for type_ in inputs)
     shared, summed = dot.batched, dot.contract
     rows = without(range(len(x)), (*shared[0], *summed[0]))
@@ -122,7 +122,7 @@ def outer_products(
 def product_of_vectors(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """One sum of products as a reduction, which is folded."""
+    """Rewrite one sum of products as a reduction, which is folded."""
     extent = extents(primitive, inputs)
     if extent.count * extent.rows * extent.columns != 1:
         return None
@@ -142,7 +142,7 @@ def integers_by_floats(
 
 
 def inner_product(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction of vectors as a sum of products; 16-bit floats are added up in f32."""
+    """Return the contraction of vectors as a sum of products; 16-bit floats are added up in f32."""
     x, y = operands
     (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
     wide, flat = accumulator(output.dtype), (_size(x.type, 0, x.ndim),)
@@ -156,7 +156,7 @@ def inner_product(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]
 
 
 def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction as a sum of outer products; 16-bit floats are added up in f32.
+    """Return the contraction as a sum of outer products; 16-bit floats are added up in f32.
 
     The barriers keep operands from being computed once for each product that they are in.
     """
@@ -187,7 +187,7 @@ def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Valu
 
 
 def exact_float(here: Extents, operands: DType, result: DType) -> DType | None:
-    """The float that holds all sums of products of integers, where it is faster than they are."""
+    """Return a float that holds all sums of integer products, if it is faster than integers."""
     if not operands.is_integer or operands.bits > 16 or result.bits > 32:
         return None
     if min(here.rows, here.columns) < 2 or here.count > 1 or here.terms == 0:
@@ -203,12 +203,12 @@ def exact_float(here: Extents, operands: DType, result: DType) -> DType | None:
 
 
 def through_f32(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction with f32 in place of integers."""
+    """Return the contraction with f32 in place of integers."""
     return _through(dot, F32, I32, operands)
 
 
 def through_f64(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction with f64 in place of integers."""
+    """Return the contraction with f64 in place of integers."""
     return _through(dot, F64, I64, operands)
 
 
@@ -272,14 +272,14 @@ def parts(dot: DotGeneral, inputs: Types) -> int | None:
 def rows_in_parts(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A vector times a large matrix, by parts of the rows."""
+    """Return a vector times a large matrix, by parts of the rows."""
     if parts(primitive, inputs) is None:
         return None
     return defined(by_parts, primitive, inputs)
 
 
 def by_parts(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction as a batch of contractions, the vector first, and their sum."""
+    """Return the contraction as a batch of contractions, the vector first, and their sum."""
     count = parts(dot, tuple([x.type for x in operands]))
     assert count is not None
     factors: list[Value] = []
@@ -318,7 +318,7 @@ MANY_TERMS = 32
 def few_channels(
     primitive: Convolution, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A convolution of few channels, or of each for itself."""
+    """Return a convolution of few channels, or of each for itself."""
     gains = are_shifted_products(primitive, inputs[1], outputs[0])
     return defined(shifted_products, primitive, inputs) if gains else None
 
@@ -339,7 +339,7 @@ def are_shifted_products(convolution: Convolution, kernel: ArrayType, output: Ar
 
 
 def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Sequence[Value]:
-    """A sum over the elements of the kernel, each times all that it meets as it slides.
+    """Return a sum over the elements of the kernel, each times all that it meets as it slides.
 
     Axes are the batch, the groups, the outputs of a group, then those along which it slides.
     """
@@ -401,7 +401,7 @@ MOST_AXES = 3
 def channels_last(
     primitive: Convolution, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The convolution with channels moved to the end and back."""
+    """Emit the convolution with channels moved to the end and back."""
     (output,) = outputs
     if not hlo.nested or not _gains(primitive, inputs[1], output):
         return None

@@ -93,7 +93,7 @@ def is_folded(here: Context | TargetHlo, count: int, dtype: DType) -> bool:
 def fewer(
     primitive: Reduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A reduction of fewer elements, those that are left of slices."""
+    """Emit a reduction of the fewer elements that are left of slices."""
     (x,), (array,), (output,) = operands, inputs, outputs
     kind, axes = primitive.kind, primitive.axes
     wide = array.with_dtype(accumulator(kind, array.dtype))
@@ -114,7 +114,7 @@ def fewer(
 def fewer_for_largest(
     primitive: Largest, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The largest of fewer numbers."""
+    """Emit the largest of fewer numbers."""
     x, axes, array = folded(hlo, "maximum", operands[0], primitive.axes, inputs[0])
     return (combined(hlo, "maximum", x, axes, array, outputs[0]),)
 
@@ -187,7 +187,7 @@ class _Folds:
     most: int = 1 << 62
 
     def of(self, x: H, given: ArrayType, axes: int, count: int) -> tuple[H, Axes, ArrayType]:
-        """The array with fewer elements along its last axes, the last axis, and its type."""
+        """Emit the array with fewer elements along its last axes, the last axis, and its type."""
         shape = given.shape[: given.rank - axes]
         rows = () if self.rows == 1 else (self.rows,)
         x = self.hlo.reshape(x, given.with_shape((*rows, count)))
@@ -206,7 +206,7 @@ class _Folds:
     def _fold(
         self, x: H, given: ArrayType, rows: tuple[int, ...], count: int, whole: int
     ) -> tuple[H, int]:
-        """The slices of each row combined, and how many elements they have."""
+        """Return the slices of each row combined, and how many elements they have."""
         hlo, none = self.hlo, [0] * len(rows)
         width = -(-count // whole)
         starts = list(range(0, count, width))
@@ -329,7 +329,7 @@ LEAST_HALVES = 1 << 18
 def place_by_blocks(
     primitive: ArgReduce, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The place in a long vector, or in long rows, by blocks of it."""
+    """Return the place in a long vector, or in long rows, by blocks of it."""
     (array,), (output,) = inputs, outputs
     if not _gains_by_blocks(primitive, here, array):
         return None
@@ -397,14 +397,14 @@ def _in_two_passes(
 
 
 def _block(length: int) -> int | None:
-    """A good number of elements for each block of a row; None if it has no such parts."""
+    """Return a good number of elements for each block of a row; None if it has no such parts."""
     wanted = 4 * math.isqrt(length)
     sizes = [size for size in range(wanted // 2, 2 * wanted) if length % size == 0]
     return min(sizes, key=lambda size: abs(size - wanted), default=None)
 
 
 def _in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
-    """The places in rows of blocks."""
+    """Return the places in rows of blocks."""
     (x,) = operands
     length, rest = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
     assert isinstance(length, int)
@@ -456,7 +456,7 @@ WINDOW = 32
 def plain_exponential_sum(
     primitive: ExponentialSum, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The sum of all terms, and again only where it is near 1."""
+    """Emit the sum of all terms, and again only where it is near 1."""
     x, shift = operands
     (array, _), (output,) = inputs, outputs
     if prod(hlo.shape(array.shape)) < (LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN):
@@ -523,7 +523,7 @@ Combine = Callable[[H, H], H]
 def prefix_loop(
     primitive: Cumulative, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """All prefixes along an axis, chunk by chunk."""
+    """Emit all prefixes along an axis, chunk by chunk."""
     (x,), (array,) = operands, inputs
     kind, axis, shape = primitive.kind, primitive.axis, hlo.shape(array.shape)
     if shape[axis] <= 1 or 0 in shape or not fits(hlo, shape, axis):
@@ -551,7 +551,7 @@ def fits(hlo: TargetHlo, shape: tuple[int, ...], axis: int) -> bool:
 
 
 def wide_total(dtype: DType) -> DType:
-    """The dtype for sums over many chunks, so that their roundings do not count."""
+    """Return a dtype for sums over many chunks that makes their rounding errors negligible."""
     return {F32: F64, C64: C128}.get(dtype, dtype)
 
 
@@ -571,7 +571,7 @@ class Prefixes:
     reverse: bool
 
     def along(self, x: H, given: ArrayType, axis: int) -> H:
-        """The prefixes, of the type that is given."""
+        """Emit the prefixes, of the type that is given."""
         hlo, shape = self.hlo, self.hlo.shape(given.shape)
         lines = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
         flat = given.with_shape(lines)
@@ -595,7 +595,7 @@ class Prefixes:
         return self.hlo.while_loop(inits, lambda state: self._below(state[0], count), step)[1]
 
     def _line(self, x: H, flat: ArrayType, line: H, out: H) -> H:
-        """One line written into the result."""
+        """Write one line into the result."""
         hlo, (_, count, inner) = self.hlo, self.hlo.shape(flat.shape)
         length = CHUNK_OF_ROW if inner == 1 and count >= 4 * CHUNK_OF_ROW else CHUNK
         chunks, rest = divmod(count, length)
@@ -620,7 +620,7 @@ class Prefixes:
     def _written(
         self, x: H, flat: ArrayType, at: tuple[H, H], length: int, out: H, total: H
     ) -> tuple[H, H]:
-        """The result with one more chunk, and the total with it."""
+        """Emit the result with one more chunk, and the total with it."""
         hlo, inner = self.hlo, self.hlo.shape(flat.shape)[2]
         part = flat.with_shape((1, length, inner))
         starts = (*at, hlo.full(0, ArrayType(I32)))
@@ -635,7 +635,7 @@ class Prefixes:
         return out, self.combine(total, hlo.convert(last, one))
 
     def _chunk(self, x: H, given: ArrayType) -> tuple[H, H]:
-        """The prefixes of few elements, one after the other, and the last of them."""
+        """Emit the prefixes of few elements, one after the other, and the last of them."""
         hlo, (outer, length, inner) = self.hlo, self.hlo.shape(given.shape)
         wide = given.with_dtype(self.dtype)
         x = hlo.convert(x, wide)

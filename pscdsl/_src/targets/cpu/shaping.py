@@ -76,7 +76,7 @@ def sliced(
 def read_often(
     primitive: ReadOften, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A sum of products that is not fused into several operations that read it."""
+    """Emit a sum of products that is not fused into several operations that read it."""
     (x,), (operand,) = operands, inputs
     if not _fuses(hlo, operand) or prod(hlo.shape(operand.shape)) < FEWEST:
         return None
@@ -104,7 +104,7 @@ SMALL, LARGE = 1 << 10, 1 << 18
 def padded_update(
     primitive: DynamicUpdate, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A part at a known place, padded and chosen by a mask."""
+    """Emit a part at a known place, padded and chosen by a mask."""
     x, update, *starts = operands
     if not starts or stored(inputs[0]):
         return None

@@ -121,7 +121,7 @@ class _Network:
         return self._transposed(hlo.reshape(out, moved), back, ArrayType(self.dtype, shape))
 
     def _sorted(self, x: H, size: int) -> H:
-        """The columns of one block in order."""
+        """Emit the columns of one block in order."""
         hlo = self.hlo
         stages = [
             (half, half == block // 2)
@@ -146,7 +146,7 @@ class _Network:
         return hlo.while_loop(inits, _below(hlo, len(stages)), pair)[1]
 
     def _stage(self, source: H, target: H, size: int, half: H, mirror: H) -> H:
-        """Every element compared with another one, from one buffer to the other."""
+        """Compare every element with another one, from one buffer to the other."""
         hlo, number = self.hlo, ArrayType(I32)
         first, one, row = hlo.full(0, number), hlo.full(1, number), self._type(1, LANES)
         last = hlo.binary("subtract", half, one)
@@ -238,7 +238,7 @@ class _Digits:
         return self._over([hlo.full(0, table) for _ in range(places)], step)
 
     def moved(self, x: H, index: int, starts: H) -> H:
-        """Numbers in the order of a digit, given where those with each value of it begin."""
+        """Emit numbers in the order of a digit, given where those with each value of it begin."""
         hlo = self.hlo
         table = ArrayType(I32, tuple(hlo.type_of(starts).shape))
 
@@ -258,7 +258,7 @@ class _Digits:
     def _over(
         self, inits: Sequence[H], step: Callable[[H, H, Sequence[H]], Sequence[H]]
     ) -> Sequence[H]:
-        """A step for each number, line by line."""
+        """Run a step for each number, line by line."""
         hlo, (lines, count) = self.hlo, self.hlo.shape(self.whole.shape)
         first = hlo.full(0, ArrayType(I32))
 
@@ -330,7 +330,7 @@ BLOCK_LANES = 32
 def top_of_blocks(
     primitive: TopK, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The largest of the blocks that have the largest elements."""
+    """Emit the largest of the blocks that have the largest elements."""
     block = _block(primitive, hlo, inputs[0])
     return None if block is None else _of_blocks(primitive, hlo, operands[0], inputs[0], block)
 
@@ -344,7 +344,7 @@ def _block(top: TopK, hlo: TargetHlo, given: ArrayType) -> int | None:
 
 
 def _of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) -> Sequence[H]:
-    """The largest of the blocks that have the largest elements."""
+    """Emit the largest of the blocks that have the largest elements."""
     (*rows, length), count = hlo.shape(given.shape), hlo.size(top.k)
     blocks = -(-length // block)
     chosen = ArrayType(I32, (*rows, count, block))
@@ -370,14 +370,14 @@ def _of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) ->
 
 
 def _lowered(hlo: TargetHlo, x: H, given: ArrayType, count: int) -> Sequence[H]:
-    """The largest of fewer."""
+    """Emit the largest of the fewer elements."""
     shape = (*given.shape[:-1], count)
     outputs = given.with_shape(shape), ArrayType(I32, shape)
     return hlo.lower(TopK(count), (x,), (given,), outputs)
 
 
 def _largest_of_rows(hlo: TargetHlo, x: H, given: ArrayType, block: int) -> H:
-    """The largest of each of the blocks of the last axis, NaN first of all and 0 before -0."""
+    """Emit the largest of each of the blocks of the last axis, NaN first of all and 0 before -0."""
     (*rows, length), dtype = hlo.shape(given.shape), given.dtype
     blocks = -(-length // block)
     number, whole = x, given

@@ -52,7 +52,7 @@ class CompiledAhead:
 
 @cache
 def _device(gpu: Gpu) -> Any:
-    """A device that programs are compiled for, and that runs none."""
+    """Return a device to compile programs for, which runs none."""
     interface = plugins.load("cuda")
     if interface is None:
         raise UnsupportedDeviceError(
@@ -66,7 +66,7 @@ def _device(gpu: Gpu) -> Any:
 
 
 def compile_ahead(module: Any, gpu: Gpu) -> CompiledAhead:
-    """A module compiled for a model of GPU; `Refused` if XLA does not compile it."""
+    """Compile a module for a model of GPU; raise `Refused` if XLA does not compile it."""
     device = _device(gpu)
     with TemporaryDirectory(prefix="pscdsl-") as folder:
         dumps = {"xla_dump_to": folder, "xla_dump_emitter_re": ".*"}

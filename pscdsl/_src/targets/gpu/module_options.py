@@ -33,7 +33,7 @@ must not, it has no way left, and refuses the program.
 
 
 def exact_options(module: Any, platform: str) -> Mapping[str, Any]:
-    """The options for a module on a platform."""
+    """Return the options for a module on a platform."""
     found: dict[str, Any] = {}
     if platform == "cuda":
         found = {DETERMINISTIC: True, PRODUCT_FUSIONS: False}
@@ -43,7 +43,7 @@ def exact_options(module: Any, platform: str) -> Mapping[str, Any]:
 
 
 def alternatives(module: Any, platform: str) -> Iterator[Mapping[str, Any]]:
-    """The options to compile a module with; the next where XLA refuses it with those before.
+    """Yield the options to compile a module with; the next if XLA refuses the previous ones.
 
     Without its simplifier, XLA's compiler for GPUs makes fusions around sums along rows that its
     own code generator refuses, where arrays of one element are joined: then without these.
@@ -79,11 +79,11 @@ class Accelerators:
         self._platform = platform
 
     def options(self, module: Any) -> Mapping[str, Any]:
-        """The options with which a module is compiled at first, which are a part of its key."""
+        """Return the options with which a module is compiled first, which are a part of its key."""
         return exact_options(module, self._platform)
 
     def compiled(self, module: Any, loop_bytes: int | None, device: Device) -> Executable:
-        """The executable of a module for a device; there are no native loops to have a bound."""
+        """Compile a module for a device, without a bound of native loops, as it has none."""
 
         def compile_with(options: Mapping[str, Any]) -> Executable:
             return compile_module(module, loop_bytes=None, options=options, device=device)

@@ -82,7 +82,7 @@ class Operations:
         self._told: dict[Any, tuple[float, float]] = {}
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
-        """The tensor type of an array type."""
+        """Return the tensor type of an array type."""
         raise NotImplementedError
 
     @property
@@ -93,19 +93,19 @@ class Operations:
     # Types.
 
     def tensor_of(self, dtype: DType | str, shape: Sequence[int]) -> Any:
-        """The tensor type of a dtype (or its name) and a shape of numbers."""
+        """Return the tensor type of a dtype (or its name) and a shape of numbers."""
         return c.tensor(dtype if isinstance(dtype, str) else dtype.name, tuple(shape))
 
     def type_of(self, value: H) -> Any:
-        """The tensor type of a value; it has a `shape`."""
+        """Return the tensor type of a value; it has a `shape`."""
         return value.type
 
     def shape_of(self, value: H) -> tuple[int, ...]:
-        """The shape of a value."""
+        """Return the shape of a value."""
         return c.facts(value.type).shape
 
     def dtype_of(self, value: H) -> DType:
-        """The dtype of a value; a key is the u32 array that it is stored as."""
+        """Return the dtype of a value; a key is the u32 array that it is stored as."""
         return c.facts(value.type).dtype
 
     def _tensors(self, given: Sequence[Any]) -> list[Any]:
@@ -121,7 +121,7 @@ class Operations:
         attributes: Mapping[str, object] | None = None,
         regions: Sequence[Region] = (),
     ) -> tuple[H, ...]:
-        """Any operation: its name (StableHLO's without prefix), operands and result types."""
+        """Emit any operation: its name (StableHLO's without prefix), operands and result types."""
         if attributes is not None:
             attributes = {key: c.attribute(value) for key, value in attributes.items()}
         made = self._create(
@@ -150,13 +150,13 @@ class Operations:
             self._ip, self._here = outer
 
     def region(self, arguments: Sequence[Any], body: Body) -> Region:
-        """A region for `op`; its body is emitted when the operation is."""
+        """Return a region for `op`; its body is emitted when the operation is."""
         return Region(arguments, body)
 
     def custom_call(
         self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
     ) -> tuple[H, ...]:
-        """A routine outside of StableHLO.
+        """Emit a routine outside of StableHLO.
 
         `operand_layouts` and `result_layouts` are lists with, for each tensor, its axes from the
         fastest varying on.
@@ -173,7 +173,7 @@ class Operations:
     def lapack(
         self, routine: str, operands: Sequence[H], results: Sequence[Any], **options: str
     ) -> tuple[H, ...]:
-        """A routine of LAPACK on matrices in the last two axes, by its name without the letter."""
+        """Emit a routine of LAPACK on matrices in the last two axes, named without its letter."""
         dtype = c.facts(operands[0].type).dtype
         types = self._tensors(results)
         shapes = [self.shape_of(x) for x in operands], [c.facts(t).shape for t in types]
@@ -193,13 +193,13 @@ class Operations:
         return c.mlir.DenseBoolArrayAttr.get(list(values), c.context())
 
     def i64_elements(self, values: Any) -> Any:
-        """A constant tensor of numbers, as padding and replica groups want it."""
+        """Return a constant tensor of numbers, as padding and replica groups want it."""
         array = np.asarray(values, np.int64)
         with c.unknown():
             return c.mlir.DenseElementsAttr.get(array, type=c.i64(), shape=array.shape)
 
     def parse_attribute(self, text: str) -> Any:
-        """Any attribute, in MLIR's text form."""
+        """Return any attribute, in MLIR's text form."""
         return c.parsed(text)
 
     # Constants.
@@ -208,7 +208,7 @@ class Operations:
         """Note that some constant contains a NaN."""
 
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
-        """An array known by now."""
+        """Emit a known array."""
         tensor = self.tensor(type)
         value = np.asarray(array, to_numpy(type.dtype))
         if type.dtype.is_inexact and (value != value).any():
@@ -216,7 +216,7 @@ class Operations:
         return self._constant(tensor, c.dense(value, type.dtype.name, tuple(tensor.shape)))
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
-        """One number everywhere; one operation for each block that it is used in."""
+        """Emit one number everywhere; one operation for each block that it is used in."""
         tensor = self.tensor(type)
         key = (repr(value), tensor)  # not the value: 0.0 equals -0.0 and 1 equals True
         made = self._here.get(key)
@@ -244,7 +244,7 @@ class Operations:
         ).result
 
     def known(self, x: H) -> int | None:
-        """The number of an integer scalar, if it is a constant here."""
+        """Return the number of an integer scalar, if it is a constant here."""
         made = x.owner
         if getattr(made, "name", "") != "stablehlo.constant":
             return None
@@ -372,7 +372,7 @@ class Operations:
         return x if x.type == type else self.op("reshape", (x,), (type,))[0]
 
     def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
-        """The elements from `start` up to, not including, `limit` along each axis."""
+        """Emit the elements from `start` up to, not including, `limit` along each axis."""
         attributes = {
             "start_indices": c.i64_array(tuple(start)),
             "limit_indices": c.i64_array(tuple(limit)),
@@ -428,7 +428,7 @@ class Operations:
     # Operations with regions.
 
     def scalar_of(self, value: H) -> Any:
-        """The scalar tensor type with the dtype of a value."""
+        """Return the scalar tensor type with the dtype of a value."""
         return c.tensor(c.facts(value.type).dtype.name, ())
 
     def reduce(
@@ -464,7 +464,7 @@ class Operations:
     def case(
         self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
     ) -> tuple[H, ...]:
-        """One of the branches, by a scalar i32 (the last, if out of range) or a bool."""
+        """Emit one of the branches, by a scalar i32 (the last, if out of range) or a bool."""
         if c.facts(index.type).dtype is BOOL:
             index = self.op("convert", (index,), (c.tensor("i32", ()),))[0]
         regions = [Region((), _without_arguments(branch)) for branch in branches]
@@ -527,7 +527,7 @@ class Lowering(Protocol):
     def prepared(
         self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
     ) -> Block:
-        """The body of a function that is called there, with numbers for its sizes."""
+        """Return the body of a function that is called there, with numbers for its sizes."""
         ...
 
 
@@ -568,7 +568,7 @@ class ModuleEmitter:
         self._due: list[tuple[Function, Emitter, Any]] = []
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
-        """The whole module."""
+        """Return the whole module."""
         self._declare(function, sizes, "main", "public", donate)
         while self._due:
             callee, emitter, entry = self._due.pop()
@@ -580,7 +580,7 @@ class ModuleEmitter:
         return self.module
 
     def place(self, span: Span) -> Any:
-        """A span as a location; spans live as long as the functions that hold them."""
+        """Return a span as a location; spans live as long as the functions that hold them."""
         cached = self._places.get(id(span))
         if cached is None:
             cached = self._places[id(span)] = c.place(span)
@@ -589,7 +589,7 @@ class ModuleEmitter:
     def callee(
         self, function: Function, sizes: dict[str, int], in_loop: bool, nested: bool
     ) -> Callee:
-        """The symbol of a function at certain sizes, and its result types."""
+        """Return the symbol of a function at certain sizes, and its result types."""
         key = (function, tuple(sorted(sizes.items())), in_loop, nested)
         cached = self._callees.get(key)
         if cached is None:
@@ -614,7 +614,7 @@ class ModuleEmitter:
         return cached
 
     def _named(self, base: str) -> str:
-        """A name that no other function has."""
+        """Return a name that no other function has."""
         name, count = base, 1
         while name in self._names:
             count += 1
@@ -683,7 +683,7 @@ class Emitter(Operations):
         return tuple([size if type(size) is int else evaluate(size, self._sizes) for size in shape])
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
-        """The tensor type of an array type."""
+        """Return the tensor type of an array type."""
         found = self._types.get(id(type))  # identity is faster; the entry keeps the type alive
         if found is None:
             found = (type, c.tensor(type.dtype.name, self.shape(type.shape)))
@@ -716,7 +716,7 @@ class Emitter(Operations):
         return results
 
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The results of a block, emitted here with the operands as its parameters."""
+        """Emit a block here with the operands as its parameters, and return its results."""
         values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
         outer, place = self._place, self._module.place
         for equation in block.equations:
@@ -736,7 +736,7 @@ class Emitter(Operations):
     def lower(
         self, primitive: Primitive, operands: Sequence[H], inputs: Types, outputs: Types
     ) -> Sequence[H]:
-        """The results of a primitive as the target has it, else by its own rule."""
+        """Emit the results of a primitive as the target has it, else by its own rule."""
         for each in self._module.translations.get(key_of(primitive), ()):
             results = each.rule(primitive, self, operands, inputs, outputs)
             if results is not None:
@@ -749,13 +749,13 @@ class Emitter(Operations):
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[H]
     ) -> tuple[H, ...]:
-        """The results of another function, called at these sizes."""
+        """Emit the results of another function, called at these sizes."""
         env = {name: self.size(size) for name, size in dict(sizes).items()}
         symbol, results = self._module.callee(function, env, self.in_loop, self.nested)
         return self.op("func.call", operands, results, {"callee": symbol})
 
     def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The results of a block that XLA computes apart from all else."""
+        """Emit the results of a block that XLA computes apart from all else."""
         symbol, made = self._module.apart(block, operands, self)
         types = [x.type for x in made.results]
         results = self.op("func.call", operands, types, {"callee": symbol, **APART})

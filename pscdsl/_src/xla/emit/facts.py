@@ -56,7 +56,7 @@ def bounds(x: Any, told: Mapping[Any, Bounds]) -> Bounds:
 
 
 def _limits(dtype: DType) -> Bounds:
-    """The bounds of all elements that a dtype has."""
+    """Return the bounds of all elements that a dtype has."""
     if dtype is BOOL:
         return (0, 1)
     if not dtype.is_integer:
@@ -66,7 +66,7 @@ def _limits(dtype: DType) -> Bounds:
 
 
 def _fitting(given: Bounds, dtype: DType) -> Bounds:
-    """Bounds after rounding, where nothing is known of integers that may wrap around."""
+    """Return bounds after rounding, unknown for integers that may wrap around."""
     low, high = given
     limits = _limits(dtype)
     if math.isnan(low) or math.isnan(high) or not limits[0] <= low <= high <= limits[1]:
@@ -451,7 +451,7 @@ def _kind_of(atom: Atom) -> Hashable:
 
 
 def _equation_alone(equation: Equation, *, constant: bool) -> tuple[Block, list[int]]:
-    """The equation, with arrays of one size, and which of its operands the parameters are.
+    """Return the equation, with arrays of one size, and which of its operands the parameters are.
 
     Numbers stay as they are if they are to be `constant`.
     """

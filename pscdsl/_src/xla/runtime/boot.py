@@ -32,7 +32,7 @@ WITHOUT: Final = "PSCDSL_WITHOUT"
 
 
 def without() -> frozenset[str]:
-    """The names in `PSCDSL_WITHOUT`, whether or not there are such forms."""
+    """Return the names in `PSCDSL_WITHOUT`, including those of unknown forms."""
     names = os.environ.get(WITHOUT, "").split(",")
     return frozenset(name for part in names if (name := part.strip()))
 
@@ -207,7 +207,7 @@ def boot() -> None:
 
 @once
 def _of_shardings() -> dict[str, object]:
-    """The Python half of a placement on one device."""
+    """Return the Python half of a placement on one device."""
     replicated = hlo.HloSharding.replicate()
 
     def equal(a: Any, b: Any) -> bool:

@@ -72,7 +72,7 @@ _pointer.restype, _pointer.argtypes = c_void_p, (ctypes.py_object, c_char_p)
 
 
 def bfloats_view(capsule: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    """A read-only NumPy array in the memory of bf16 numbers; a BufferError for all others."""
+    """Return a read-only NumPy array in the memory of bf16 numbers, or raise BufferError."""
     try:
         tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     except ValueError as error:
@@ -97,7 +97,7 @@ NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def to_numpy(array: Any) -> NDArray:
-    """The contents, once computed, as a read-only NumPy array that shares their memory."""
+    """Return the contents, once computed, as a read-only NumPy array that shares their memory."""
     try:
         return np.asarray(memoryview(array))
     except BufferError:  # bf16, and devices other than the CPU
@@ -350,7 +350,7 @@ SMALL: Final = 1 << 11
 
 
 def plain_truths(array: NDArray) -> NDArray:
-    """An array of bools, or a copy if some bytes are not 0 or 1: XLA reads the lowest bit alone."""
+    """Return an array of bools, copied unless all bytes are 0 or 1: XLA reads the lowest bit."""
     if array.nbytes <= SMALL:
         is_plain = not array.tobytes().translate(None, b"\0\1")
     else:
@@ -370,7 +370,7 @@ class Placement(NamedTuple):
     device_list: list[Any]
 
     def put(self, value: Any, aval: boot.Aval | None = None) -> Any:
-        """A device array with the contents of a NumPy array or scalar, always a copy.
+        """Return a device array with the contents of a NumPy array or scalar, always a copy.
 
         With an `aval`, the value is brought to that dtype, and must have that shape.
         A TypeError if its dtype has no counterpart.
@@ -394,7 +394,7 @@ class Placement(NamedTuple):
         )
 
     def shared(self, array: Any, aval: boot.Aval) -> Any:
-        """A device array in the memory of a NumPy array, which is aligned and contiguous."""
+        """Return a device array in the memory of a NumPy array, which is aligned and contiguous."""
         return self.batched_put(
             aval, self.sharding, [array], self.device_list, *SHARING, enable_x64=True
         )
@@ -407,7 +407,7 @@ class Placement(NamedTuple):
 
 @once_a_client
 def _placements() -> dict[Device, Placement]:
-    """The devices that were used, as jaxlib takes them."""
+    """Return the devices that were used, as jaxlib takes them."""
     return {}
 
 
@@ -435,7 +435,7 @@ def placement(device: Device) -> Placement:
 
 
 def put(value: Any, aval: boot.Aval | None = None, device: Device = CPU) -> Any:
-    """A copy of a NumPy array or scalar on a device; see `Placement.put`."""
+    """Return a copy of a NumPy array or scalar on a device; see `Placement.put`."""
     return placement(device).put(value, aval)
 
 
@@ -473,7 +473,7 @@ def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
 
 
 def host_view(exporter: Any) -> Any:
-    """A NumPy array that shares another library's memory; a BufferError if none can."""
+    """Return a NumPy array that shares another library's memory; raise BufferError if none can."""
     try:
         return np.from_dlpack(exporter)
     except (BufferError, RuntimeError) as error:

@@ -41,7 +41,7 @@ def knows(name: str, value: Any, device: Device = CPU) -> bool:
 
 
 def known(options: Mapping[str, Any], device: Device = CPU) -> dict[str, Any]:
-    """The options that XLA accepts where it compiles for a device, in their order."""
+    """Return the options that XLA accepts where it compiles for a device, in their order."""
     asked = {name: (device, name, repr(value)) for name, value in options.items()}
     new = {name: options[name] for name, key in asked.items() if key not in _known_options}
     if new and _takes(new, device):
@@ -130,7 +130,7 @@ class Executable:
         )
 
     def text(self) -> str:
-        """The optimised program, in XLA's text form."""
+        """Return the optimised program, in XLA's text form."""
         return text_of(self.loaded)
 
     def cost_analysis(self) -> dict[str, float]:
@@ -142,13 +142,13 @@ class Executable:
         return memory_of(self.loaded)
 
     def serialize(self) -> bytes:
-        """The compiled code, for the same jaxlib on the same kind of machine."""
+        """Return the compiled code, for the same jaxlib on the same kind of machine."""
         blob: bytes = self.loaded.serialize()
         return blob
 
 
 def text_of(compiled: Any) -> str:
-    """The optimised program of jaxlib's executable, in XLA's text form."""
+    """Return the optimised program of jaxlib's executable, in XLA's text form."""
     options = boot.hlo.HloPrintOptions.short_parsable()
     return "\n\n".join(m.to_string(options) for m in compiled.hlo_modules())
 
@@ -166,7 +166,7 @@ def memory_of(compiled: Any) -> dict[str, int]:
 
 
 def transfer(leaf: Any, aval: Aval, here: Placement) -> Any:
-    """A leaf as an array of the wanted type on the device of a placement."""
+    """Return a leaf as an array of the wanted type on the device of a placement."""
     if type(leaf) is boot.ArrayImpl:
         if leaf.aval.dtype != aval.dtype or leaf.aval.shape != aval.shape:
             raise ValueError(f"argument is {leaf.aval}, expected {aval}")
@@ -187,7 +187,7 @@ def transfer(leaf: Any, aval: Aval, here: Placement) -> Any:
 def load_executable(
     blob: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device = CPU
 ) -> Executable:
-    """An executable from its serialised code; raises jaxlib's JaxRuntimeError if damaged."""
+    """Load an executable from its serialised code; raise jaxlib's JaxRuntimeError if damaged."""
     if lapack.PREFIX.encode() in blob:
         boot.lapack()
     here = device.placement

@@ -167,7 +167,7 @@ def _is_counted(process: Any) -> bool:
 
 
 def _file_of(process: Any, function: Any) -> bytes | None:
-    """The file of the library that a function was found in."""
+    """Return the file of the library that a function was found in."""
     place = _Place()
     address = ctypes.cast(function, ctypes.c_void_p)
     found: int = process.dladdr(address, ctypes.byref(place))
@@ -210,7 +210,7 @@ def _is_asked_for() -> bool:
 
 
 def pooled(outputs: Sequence[Aval]) -> tuple[int, ...]:
-    """The indices of large results; empty if the pool could not hold them twice.
+    """Return the indices of large results; empty if the pool could not hold them twice.
 
     Callers often have the last results in their hands while they ask for the next.
     """
@@ -229,7 +229,7 @@ class Recipe(NamedTuple):
     """The compilation time of the first one."""
 
     def pack(self) -> bytes:
-        """All of it in one piece."""
+        """Return the recipe as bytes."""
         return _HEAD.pack(self.seconds, len(self.options)) + self.options + self.code
 
     @classmethod

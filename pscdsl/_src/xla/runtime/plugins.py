@@ -137,7 +137,7 @@ def _register_routines(interface: Any, extension: str) -> None:
 
 
 def versions(platform: str) -> tuple[str, ...]:
-    """The versions of a platform's plugin, and of the libraries and the driver that it finds."""
+    """Return the versions of a platform's plugin, its libraries and its driver."""
     package, _ = find(platform)
     found = [f"{package.distribution} {version(package.distribution)}"]
     if package.extension:
