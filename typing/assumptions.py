@@ -42,9 +42,9 @@ class SearchSpace:
         self.steps = 0
         mentioned = frozenset[str]().union(*(fact.names() for fact in facts))
         self.names = sorted(mentioned | claim.names() if claim else mentioned)
-        self.defined = _defined(facts)
+        self.defined = _find_defined(facts)
         self.free = [name for name in self.names if name not in self.defined]
-        self.order = _ordered(self.free, self.defined)
+        self.order = _order(self.free, self.defined)
         place = {name: position for position, name in enumerate(self.order)}
         self.ground = [fact for fact in facts if not fact.names()]
         self.checks: list[list[Fact]] = [[] for _ in self.order]
@@ -106,7 +106,7 @@ def _weight(fact: Fact) -> int:
     return 1 + (len(dims.as_terms(fact.left)) + len(dims.as_terms(fact.right))) // 4
 
 
-def _defined(facts: Iterable[Fact]) -> dict[str, Size]:
+def _find_defined(facts: Iterable[Fact]) -> dict[str, Size]:
     """Names that equalities define by others, without circles."""
     defined: dict[str, Size] = {}
     for fact in facts:
@@ -135,7 +135,7 @@ def _depends(size: Size, name: str, defined: Mapping[str, Size]) -> bool:
     return any(_depends(defined[other], name, defined) for other in mentioned & defined.keys())
 
 
-def _ordered(free: list[str], defined: Mapping[str, Size]) -> list[str]:
+def _order(free: list[str], defined: Mapping[str, Size]) -> list[str]:
     """Return the free names, then the defined ones, each after the names that define it."""
     order = list(free)
     waiting = sorted(defined)
@@ -503,7 +503,7 @@ class Simplifier:
         """Return the product with one more factor, an operation."""
         kind, args = operation.kind, [self._once(arg) for arg in operation.args]
         if kind == "min" or kind == "max":
-            return product * dims.apply(kind, self._undominated(kind, args))
+            return product * dims.apply(kind, self._drop_dominated(kind, args))
         dividend, divisor = args
         if self.proves(Fact("<=", 0, dividend)) and self.proves(Fact("<", dividend, divisor)):
             return 0 if kind == "//" else product * dividend
@@ -512,7 +512,7 @@ class Simplifier:
             return 0 if kind == "%" else product // divisor * dividend
         return product * dims.apply(kind, args)
 
-    def _undominated(self, kind: Kind, args: list[Size]) -> list[Size]:
+    def _drop_dominated(self, kind: Kind, args: list[Size]) -> list[Size]:
         """Return the operands of a minimum or maximum without redundant ones."""
         kept = list(args)
         for arg in args:

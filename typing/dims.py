@@ -203,12 +203,12 @@ def divide(
     """
     sign = 1
     if b[0][1] < 0:
-        a, b, sign = _negated(a), _negated(b), -1
+        a, b, sign = _negate(a), _negate(b), -1
     both = a + b
     content = gcd(*[coefficient for _, coefficient in both])
     shared = common_factors([monomial for monomial, _ in both])
     if shared or content != 1:
-        a, b = _cancelled(a, shared, content), _cancelled(b, shared, content)
+        a, b = _cancel(a, shared, content), _cancel(b, shared, content)
     if not b[0][0]:
         return {}, dict(a), b, shared, sign * content
     whole, rest = _by_term(a, *b[0]) if len(b) == 1 else _by_sum(a, b)
@@ -265,11 +265,11 @@ def _add(terms: Terms, monomial: Monomial, coefficient: int) -> None:
         terms.pop(monomial, None)
 
 
-def _negated(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+def _negate(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     return tuple([(monomial, -coefficient) for monomial, coefficient in terms])
 
 
-def _cancelled(terms: tuple[Term, ...], shared: Monomial, content: int) -> tuple[Term, ...]:
+def _cancel(terms: tuple[Term, ...], shared: Monomial, content: int) -> tuple[Term, ...]:
     """Divide terms by their common factors; their order stays."""
     return tuple([(quotient(monomial, shared) or (), c // content) for monomial, c in terms])
 

@@ -442,7 +442,7 @@ class Constraints:
         if isinstance(size, int):
             self.contradictory |= size < 0
             return
-        size = _tightened(size)
+        size = _tighten(size)
         if size not in self.nonnegative:
             self.nonnegative.append(size)
 
@@ -493,11 +493,11 @@ class Constraints:
         for monomial, coefficient in dims.as_terms(size):
             product: Size = coefficient
             for factor in monomial:
-                product = product * self._lifted(factor)
+                product = product * self._lift(factor)
             total = total + product
         return total
 
-    def _lifted(self, factor: Factor) -> Size:
+    def _lift(self, factor: Factor) -> Size:
         """Return a name as an unknown with its bound; an operation with its operands lifted."""
         if factor.kind == "name":
             if factor not in self.seen:
@@ -513,9 +513,9 @@ class Constraints:
         if kind == "//" and args[1] == 0:
             self.contradictory = True
             return 0
-        return self._named(dims.apply(kind, args))
+        return self._name_operations(dims.apply(kind, args))
 
-    def _named(self, size: Size) -> Size:
+    def _name_operations(self, size: Size) -> Size:
         """Replace operations on unknowns by the unknowns that they define."""
         total: Size = 0
         for monomial, coefficient in dims.as_terms(size):
@@ -621,7 +621,7 @@ class Constraints:
                 self.unknowns[renewed] = unknown
                 self.definitions[unknown] = renewed
                 return []
-        return [dims.variable(unknown) - self._named(result)]
+        return [dims.variable(unknown) - self._name_operations(result)]
 
 
 def constraints_of(facts: Iterable[Fact], lower_bound: Callable[[str], int]) -> Constraints:
@@ -657,7 +657,7 @@ def _content(size: Dim) -> int:
     return gcd(*[coefficient for monomial, coefficient in size.terms if monomial])
 
 
-def _tightened(size: Dim) -> Dim:
+def _tighten(size: Dim) -> Dim:
     """Divide `size >= 0` by its coefficients' common divisor, rounding the constant down."""
     common = _content(size)
     if common == 1:
@@ -707,7 +707,7 @@ def _cases(constraints: Constraints, signed: frozenset[str]) -> list[_Case]:
     """Cases that together cover the constraints, one distinction made in each; or none."""
     for unknown, (kind, args) in constraints.definitions.items():
         if kind == "min" or kind == "max":
-            chosen = [_where_chosen(constraints, unknown, kind, args, arg) for arg in args]
+            chosen = [_choose_operand(constraints, unknown, kind, args, arg) for arg in args]
             return [(case, signed) for case in chosen]
     if constraints.distinct:
         rest = constraints.copy()
@@ -735,7 +735,7 @@ def _with_bound(constraints: Constraints, size: Size) -> Constraints:
     return case
 
 
-def _where_chosen(
+def _choose_operand(
     constraints: Constraints,
     unknown: str,
     kind: Literal["min", "max"],

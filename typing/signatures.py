@@ -683,11 +683,11 @@ class Signature:
 
     def enumerated(self) -> tuple[str, ...]:
         """Return the enumerated parts in words."""
-        return tuple(dict.fromkeys(text for _, text, _ in self._enumerated()))
+        return tuple(dict.fromkeys(text for _, text, _ in self._enumerate()))
 
     def examples(self) -> tuple[str, ...]:
         """Return the parts that were only tried by examples, in words: there are other values."""
-        enumerated = self._enumerated()
+        enumerated = self._enumerate()
         return tuple(dict.fromkeys(text for _, text, complete in enumerated if not complete))
 
     def unrolled_examples(self) -> tuple[str, ...]:
@@ -695,14 +695,14 @@ class Signature:
         return tuple(
             dict.fromkeys(
                 text
-                for part, text, complete in self._enumerated()
+                for part, text, complete in self._enumerate()
                 if isinstance(part, RepeatedSpec | StaticSpec | TreeSpec) and not complete
             )
         )
 
     def rank_examples(self) -> tuple[str, ...]:
         """Return the groups of axes whose number was tried by examples, in words."""
-        enumerated = self._enumerated()
+        enumerated = self._enumerate()
         return tuple(
             dict.fromkeys(
                 text
@@ -711,7 +711,7 @@ class Signature:
             )
         )
 
-    def _enumerated(self) -> Iterator[tuple[Spec, str, bool]]:
+    def _enumerate(self) -> Iterator[tuple[Spec, str, bool]]:
         """Yield the parts that were tried, in words, and whether their values are complete."""
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):

@@ -87,7 +87,7 @@ def match(signature: Signature, arguments: Mapping[str, Type], facts: Assumption
     try:
         return _match(signature, arguments, facts)
     except Failure as failure:
-        raise _swapped(signature, arguments, facts, failure) from None
+        raise _name_swapped(signature, arguments, facts, failure) from None
 
 
 def _match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptions) -> Match:
@@ -97,7 +97,7 @@ def _match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptio
     return matching.finish()
 
 
-def _swapped(
+def _name_swapped(
     signature: Signature, arguments: Mapping[str, Type], facts: Assumptions, failure: Failure
 ) -> Failure:
     """Return the failure, naming an argument in the place of another if there is exactly one."""
@@ -594,11 +594,11 @@ def conversion(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str:
     cast = "" if found.dtype is wanted.dtype else f".astype(psc.{wanted.dtype})"
     if _equal(facts, found.shape, wanted.shape):
         return cast
-    moved = _moved(facts, found.shape, wanted.shape)
+    moved = _moves_text(facts, found.shape, wanted.shape)
     return moved + cast if moved else ""
 
 
-def _moved(facts: Assumptions, found: Shape, wanted: Shape) -> str:
+def _moves_text(facts: Assumptions, found: Shape, wanted: Shape) -> str:
     if len(found) >= 2 and _equal(facts, found[::-1], wanted):
         return ".T"
     order = _order(facts, found, wanted)
@@ -697,11 +697,11 @@ def repair(facts: Assumptions, found: ArrayType, wanted: ArrayType, subject: str
         return f"if they are one size, give it one name in the signature, or `assert {claim}`"
     is_repeated = found.rank in (0, wanted.rank)  # rows of no other array are meant
     if is_repeated and broadcasts(facts, found.shape, wanted.shape):
-        return f"{subject} through `np.broadcast_to(…, {_written(wanted.shape)})`"
+        return f"{subject} through `np.broadcast_to(…, {_write_shape(wanted.shape)})`"
     return ""
 
 
-def _written(shape: Shape) -> str:
+def _write_shape(shape: Shape) -> str:
     """Return a shape as Python writes it."""
     sizes = ", ".join(map(str, shape))
     return f"({sizes},)" if len(shape) == 1 else f"({sizes})"

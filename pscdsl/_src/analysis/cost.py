@@ -64,10 +64,10 @@ def traffic(equation: Equation) -> Size:
         return substitute(function_traffic(primitive.function), dict(primitive.sizes))
     if isinstance(primitive, Control):
         return primitive.layout.total(block_traffic)
-    return _moved(equation)
+    return _bytes_moved(equation)
 
 
-def _moved(equation: Equation) -> Size:
+def _bytes_moved(equation: Equation) -> Size:
     """Return the elements and bytes that an equation without blocks moves."""
     primitive = equation.primitive
     given = [atom.type for atom in equation.inputs if not isinstance(atom, Literal)]
@@ -142,22 +142,22 @@ def moments(facts: Assumptions, block: Block) -> Iterator[Size]:
     for place, equation in enumerate(block.equations):
         made = [var.type for var in equation.outputs]
         alive = alive + total_bytes(made)
-        yield alive + _inside(facts, equation)
+        yield alive + _inner_bytes(facts, equation)
         unused = [var.type for var in equation.outputs if var not in last]
         alive = alive - total_bytes((*unused, *dying.get(place, ())))
 
 
-def _inside(facts: Assumptions, equation: Equation) -> Size:
+def _inner_bytes(facts: Assumptions, equation: Equation) -> Size:
     """Return the bytes that an equation needs besides its operands and results."""
     primitive = equation.primitive
     if isinstance(primitive, Call):
         function = primitive.function
         inner = substitute(_peak(function), dict(primitive.sizes))
         return inner - total_bytes([atom.type for atom in (*equation.inputs, *equation.outputs)])
-    return _largest(facts, [_beside(facts, equation, block) for block in primitive.blocks()])
+    return _largest(facts, [_extra_bytes(facts, equation, block) for block in primitive.blocks()])
 
 
-def _beside(facts: Assumptions, equation: Equation, block: Block) -> Size:
+def _extra_bytes(facts: Assumptions, equation: Equation, block: Block) -> Size:
     """Return the bytes that a block needs besides its operands: slices and intermediate values."""
     there = Counter(atom.type for atom in equation.inputs)
     given: Size = 0

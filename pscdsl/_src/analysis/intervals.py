@@ -105,7 +105,7 @@ class Loops:
             for position, (during, _) in bounded.items():
                 start[position] = during
             self.run(body, inside, [*captured, *start, *rows])
-            accumulated = self._accumulated(at, primitive, inside, init)
+            accumulated = self._accumulate(at, primitive, inside, init)
             if primitive.counted:  # which of the steps is the last one, nobody knows
                 accumulated = {
                     k: (during.unreached(), order.join([during, after], dtypes[k]).unreached())
@@ -122,7 +122,7 @@ class Loops:
         carry, results = self.settled(inside, body, init, fixed, dtypes, step)
         ended = unreached(carry)  # what was reached need not be so in the last step
         final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
-        stacks = [_stacked(result, at) for result in results[count:]]
+        stacks = [_stack_range(result, at) for result in results[count:]]
         if primitive.counted:  # the rows of steps that are not taken are zero
             stacks = [
                 each and order.join([each, Range(0, 0)], dtype).unreached()
@@ -133,9 +133,9 @@ class Loops:
                 [each and each.varying(each.along | steps) for each in part]
                 for part in (final, stacks)
             )
-        return [*(interval and _left(interval, at) for interval in final), *stacks]
+        return [*(interval and _range_after(interval, at) for interval in final), *stacks]
 
-    def _accumulated(
+    def _accumulate(
         self, at: Equation, primitive: Scan, order: Order, init: Ranges
     ) -> dict[int, tuple[Range, Range]]:
         """By position, carries to which something bounded is added: during the loop, and after."""
@@ -149,7 +149,7 @@ class Loops:
             if result is param:
                 accumulated[position] = start, start
                 continue
-            added = self._added(param, result)
+            added = self._summand(param, result)
             if added is None:
                 continue
             low = scaled(order, added.low, length - 1, largest=False)
@@ -180,7 +180,7 @@ class Loops:
             accumulated[position] = during, after
         return accumulated
 
-    def _added(self, param: Var, result: object) -> Range | None:
+    def _summand(self, param: Var, result: object) -> Range | None:
         """Return the range of a step's summand to a carry; None if the step does anything else."""
         at = self._refinement.definitions.get(result) if isinstance(result, Var) else None
         if at is None or param not in at.inputs:
@@ -210,7 +210,7 @@ class Loops:
         by_cond, by_body, init = (unreached(part) for part in (by_cond, by_body, init))
         cond, body = primitive.cond, primitive.body
         dtypes = [var.type.dtype for var in at.outputs]
-        followed = self._followed(primitive, order, by_cond, by_body, init)
+        followed = self._follow(primitive, order, by_cond, by_body, init)
         if followed is not None:
             return followed
         tested = cond.params[primitive.cond_captured :]
@@ -226,7 +226,7 @@ class Loops:
         carry, _ = self.settled(order, body, init, {}, dtypes, step)
         return where(carry, False)
 
-    def _followed(
+    def _follow(
         self, primitive: While, order: Order, by_cond: Ranges, by_body: Ranges, init: Ranges
     ) -> Ranges | None:
         """Return the results of a loop of known numbers, such as Euclid's algorithm."""
@@ -283,7 +283,7 @@ class Loops:
             results = step(carry)
             self._work += len(body.equations)
             following = joined(results)
-            moved = [k for k in moving if not _inside(order, following[k], carry[k])]
+            moved = [k for k in moving if not _is_inside(order, following[k], carry[k])]
             if not moved:
                 break
             if attempt == _ATTEMPTS - 1 or self._work > _MOST_WORK:
@@ -295,7 +295,7 @@ class Loops:
                 assert old is not None
                 assert new is not None
                 if attempt:
-                    carry[k] = _widened(order, old, new, dtypes[k])
+                    carry[k] = _widen(order, old, new, dtypes[k])
                     widened = True
                 else:
                     carry[k] = order.join([old, new], dtypes[k]).unreached()
@@ -305,7 +305,7 @@ class Loops:
         return carry, results
 
 
-def _widened(order: Order, old: Range, new: Range, dtype: DType) -> Range:
+def _widen(order: Order, old: Range, new: Range, dtype: DType) -> Range:
     """Return a range without the bounds that have moved."""
     least, most = limits(dtype)
     low = old.low if order.at_most(old.low, new.low) else least
@@ -313,7 +313,7 @@ def _widened(order: Order, old: Range, new: Range, dtype: DType) -> Range:
     return Range(low, high, along=old.along | new.along)
 
 
-def _inside(order: Order, inner: Range | None, outer: Range | None) -> bool:
+def _is_inside(order: Order, inner: Range | None, outer: Range | None) -> bool:
     """Return whether one range is inside another."""
     if inner is None or outer is None:
         return inner is outer
@@ -342,7 +342,7 @@ def row_of(given: Range | None, loop: Equation) -> Range | None:
     return replace(given, along=frozenset(moved))
 
 
-def _stacked(given: Range | None, loop: Equation) -> Range | None:
+def _stack_range(given: Range | None, loop: Equation) -> Range | None:
     """Return the range of the stacked results of steps, along a new leading axis."""
     if given is None:
         return None
@@ -350,7 +350,7 @@ def _stacked(given: Range | None, loop: Equation) -> Range | None:
     return replace(given, along=frozenset(moved))
 
 
-def _left(given: Range, loop: Equation) -> Range:
+def _range_after(given: Range, loop: Equation) -> Range:
     """Return the range of a carry after the loop."""
     return replace(given, along=given.along - {loop})
 
@@ -372,19 +372,19 @@ class Combinations:
     ) -> Ranges:
         """Return the rows up to each one combined."""
         captured, arrays = primitive.roles(operands)
-        inside = _of_some(order, primitive.length)
+        inside = _assume_row(order, primitive.length)
         rows = [row_of(array, at) for array in arrays]
-        found, _ = self._combined(inside, primitive.combine, captured, rows, primitive.length)
+        found, _ = self._combine(inside, primitive.combine, captured, rows, primitive.length)
         return _results(at, found)
 
     def total(self, at: Equation, primitive: MapReduce, order: Order, operands: Ranges) -> Ranges:
         """Return the ranges of combined results of rows."""
         by_body, by_combine, initial, arrays = primitive.roles(operands)
-        inside, length = _of_some(order, primitive.length), primitive.length
+        inside, length = _assume_row(order, primitive.length), primitive.length
         rows = [row_of(array, at) for array in arrays]
         values = self._loops.run(primitive.body, inside, [*by_body, *rows])
         starts: Ranges = initial or [None] * len(values)
-        totals, sums = self._combined(inside, primitive.combine, by_combine, values, length, starts)
+        totals, sums = self._combine(inside, primitive.combine, by_combine, values, length, starts)
         for place in sums:
             start, value = starts[place] or single(0), values[place]
             if value is not None:
@@ -394,7 +394,7 @@ class Combinations:
                 totals[place] = order.fitted(at.outputs[place].type.dtype, low, high, *reached)
         return _results(at, totals)
 
-    def _combined(
+    def _combine(
         self,
         order: Order,
         combine: Block,
@@ -435,7 +435,7 @@ class Combinations:
         return state, list(sums)
 
 
-def _of_some(order: Order, length: Size) -> Order:
+def _assume_row(order: Order, length: Size) -> Order:
     """Return the order under the assumption that there is a row."""
     if order.at_most(1, length):
         return order
@@ -736,7 +736,7 @@ class MadeOfSizes:
         self._numbers: dict[Atom, NDArray] = {}
         """The scalars that are known where they are computed, now that sizes are numbers."""
         self._block(body, [False] * len(body.params))
-        self._needed(body)
+        self._mark_needed(body)
 
     def _is_made(self, atom: Atom) -> bool:
         return isinstance(atom, Literal) or atom in self.variables
@@ -804,7 +804,7 @@ class MadeOfSizes:
         """Return which of a block's results depend on arrays if these parameters do."""
         return [not made for made in self._block(block, [not flag for flag in params])]
 
-    def _needed(self, block: Block) -> None:
+    def _mark_needed(self, block: Block) -> None:
         needed = {atom for atom in block.results if not isinstance(atom, Literal)}
         for equation in reversed(block.equations):
             if needed.isdisjoint(equation.outputs):
@@ -812,7 +812,7 @@ class MadeOfSizes:
             needed.update(atom for atom in equation.inputs if not isinstance(atom, Literal))
             if equation.primitive.blocks():
                 for inner in equation.primitive.blocks():
-                    self._needed(inner)
+                    self._mark_needed(inner)
             elif any(
                 var in self.variables and var.type.dtype.is_integer for var in equation.outputs
             ):

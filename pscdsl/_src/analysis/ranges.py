@@ -110,7 +110,7 @@ class Order:
             return a <= b
         if a == b:
             return True
-        return _proven(self.facts, a, b)
+        return _prove(self.facts, a, b)
 
     def join(self, ranges: Sequence[Range], dtype: DType) -> Range:
         """Return the smallest range around some."""
@@ -222,7 +222,7 @@ class Order:
 
 
 @lru_cache(maxsize=4096)
-def _proven(facts: Assumptions, a: Size, b: Size) -> bool:
+def _prove(facts: Assumptions, a: Size, b: Size) -> bool:
     try:
         if not facts.facts and dims.evaluate(b - a, _EVERYTHING_IS_ONE) < 0:
             return False
@@ -343,14 +343,14 @@ ArithmeticRule: TypeAlias = Callable[[Order, DType, Sequence[Range]], Range]
 """The range of the result, of a dtype, from those of the operands."""
 
 
-def _apart(a: Range, b: Range) -> bool:
+def _vary_apart(a: Range, b: Range) -> bool:
     """Return whether two operands vary independently, so that all pairs of values occur."""
     return a.along.isdisjoint(b.along)
 
 
 def _add(order: Order, dtype: DType, operands: Sequence[Range]) -> Range:
     a, b = operands
-    apart = _apart(a, b)
+    apart = _vary_apart(a, b)
     return order.fitted(
         dtype,
         a.low + b.low,
@@ -376,7 +376,7 @@ def _multiply(order: Order, dtype: DType, operands: Sequence[Range]) -> Range:
     a, b = operands
     if a.is_single:
         a, b = b, a
-    along, apart = a.along | b.along, _apart(a, b)
+    along, apart = a.along | b.along, _vary_apart(a, b)
     if order.at_most(0, b.low):
         if b.is_single or order.at_most(0, a.low):
             low_reached = apart and a.low_reached and b.low_reached
@@ -701,7 +701,7 @@ def _slice(order: Order, primitive: Slice, at: Equation, operands: Sequence[Rang
     return x.unreached() if cut & x.along else x
 
 
-def _joined(
+def _join(
     order: Order, primitive: Concatenate | Pad, at: Equation, operands: Sequence[Range]
 ) -> Range:
     parts = [
@@ -717,7 +717,7 @@ def _some(order: Order, atom: Any) -> bool:
     return not any(size == 0 for size in atom.type.shape)
 
 
-def _picked(order: Order, primitive: object, at: Equation, operands: Sequence[Range]) -> Range:
+def _pick(order: Order, primitive: object, at: Equation, operands: Sequence[Range]) -> Range:
     (x, *_) = operands
     return x.unreached().varying(_all_axes(x.along, at.outputs[0].type.rank))
 
@@ -828,11 +828,11 @@ STRUCTURE: dict[type, Rule] = {
     Transpose: _transpose,
     Reverse: _same,
     Slice: _slice,
-    Concatenate: _joined,
-    Pad: _joined,
-    Diagonal: _picked,
-    Gather: _picked,
-    DynamicSlice: _picked,
+    Concatenate: _join,
+    Pad: _join,
+    Diagonal: _pick,
+    Gather: _pick,
+    DynamicSlice: _pick,
     Scatter: _put,
     DynamicUpdate: _put,
     Reduce: _reduce,

@@ -203,7 +203,7 @@ class _Text:
         self.function = function
         self.functions = functions
         self.names = _Names(function.dims)
-        self.used = _used(function.body)
+        self.used = _used_atoms(function.body)
 
     def lines(self) -> Iterator[str]:
         """Yield the signature, then the body."""
@@ -280,12 +280,12 @@ class _Text:
         yield from self.block(inner.block, indent + "  ")
 
 
-def _used(block: Block) -> set[Atom]:
+def _used_atoms(block: Block) -> set[Atom]:
     used = set(block.results)
     for equation in block.equations:
         used.update(equation.inputs)
         for inner in equation.primitive.blocks():
-            used |= _used(inner)
+            used |= _used_atoms(inner)
     return used
 
 

@@ -130,7 +130,7 @@ class NoKey(ArtefactError):
 def signing_key(given: object) -> bytes:
     """Return the key that an export signs with: the given one, or the user's for None."""
     if given is not None:
-        return _checked(given, "key")
+        return _check_key(given, "key")
     try:
         return user_key(make=True)
     except NoKey as problem:
@@ -151,7 +151,7 @@ def trusted_key(trust: object) -> bytes | None:
                 return user_key()
             except NoKey as problem:
                 raise ArtefactError(f"it is not known to be yours: {problem}. {_HELP}") from None
-    return _checked(trust, "trust")
+    return _check_key(trust, "trust")
 
 
 def other_key(trust: object) -> str:
@@ -161,7 +161,7 @@ def other_key(trust: object) -> str:
     return "it is not signed with the key that `trust` gives, but with another one"
 
 
-def _checked(key: object, name: str) -> bytes:
+def _check_key(key: object, name: str) -> bytes:
     if not isinstance(key, bytes):
         words = ', "user" or "anyone"' if name == "trust" else ""
         raise ArtefactError(f"`{name}` is a key, as bytes{words}; it is {type(key).__name__}")

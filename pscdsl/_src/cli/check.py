@@ -324,7 +324,7 @@ def render(
         return machine_readable.render_github(found) + rows + last
     if name == "json":
         return machine_readable.render_json(*facts, result.captured, counted=statistics)
-    results = [machine_readable.Result(*each) for each in _numbered(outcome, hide_suppressed)]
+    results = [machine_readable.Result(*each) for each in _number(outcome, hide_suppressed)]
     return machine_readable.render_sarif(
         results,
         outcome.sources,
@@ -334,9 +334,7 @@ def render(
     )
 
 
-def _numbered(
-    outcome: Outcome, hide_suppressed: bool
-) -> Iterator[tuple[Diagnostic, str, str, str]]:
+def _number(outcome: Outcome, hide_suppressed: bool) -> Iterator[tuple[Diagnostic, str, str, str]]:
     """Yield all findings with fingerprints, their suppression, and whether they are new.
 
     They are in one order, so that those of equal fingerprints keep their numbers.
@@ -373,7 +371,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.watch:
         from pscdsl._src.cli.watching import watch  # which most checks do without
 
-        return watch(lambda: once(arguments), lambda: _watched(arguments))
+        return watch(lambda: once(arguments), lambda: _find_watched(arguments))
     return once(arguments)
 
 
@@ -484,10 +482,10 @@ def _target(arguments: argparse.Namespace) -> Target:
     )
     selection = settings.selection(Layer(select or None, extend, ignore))
     typed, paths = _paths(arguments, settings)
-    return Target(settings, selection, typed, paths, _excluded(arguments, settings, paths))
+    return Target(settings, selection, typed, paths, _exclusion(arguments, settings, paths))
 
 
-def _watched(arguments: argparse.Namespace) -> Watched:
+def _find_watched(arguments: argparse.Namespace) -> Watched:
     """Return the files that a check depends on."""
     from pscdsl._src.cli.watching import Watched  # loaded by now
 
@@ -541,7 +539,7 @@ def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str]
     return paths, [admitted(path, [settings.root, os.getcwd()]) for path in paths]
 
 
-def _excluded(
+def _exclusion(
     arguments: argparse.Namespace, settings: Settings, paths: list[str]
 ) -> Callable[[str], bool]:
     """Return a test for files to leave out; files given by name stay unless that is forced."""

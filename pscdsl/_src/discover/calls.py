@@ -281,7 +281,7 @@ class Calls:
             pass
         if place is not None and key in self.calls:
             unsure = spread or self._unsure or given is None
-            passed = _passed(node, args, kwargs, len(function.bound)) if not unsure else None
+            passed = _bind_passed(node, args, kwargs, len(function.bound)) if not unsure else None
             self.calls[key].append(Call(*place, passed))
         if given is None or self._depth >= MAX_DEPTH or key in self._running:
             self.whole = self.whole and given is None
@@ -321,7 +321,7 @@ def _defaults(node: FunctionStatement) -> dict[str, ast.expr]:
     return found
 
 
-def _passed(
+def _bind_passed(
     node: FunctionStatement, args: Sequence[Any], kwargs: Mapping[str, Any], bound: int
 ) -> dict[str, Any]:
     """Return the arguments of a call by parameter, without defaults."""
@@ -627,7 +627,7 @@ class _Walk:
         name = getattr(value, "name", None)
         if isinstance(name, str) and name.startswith("numpy."):
             head, _, tail = name.rpartition(".")
-            return _of_numpy(head, tail)
+            return _numpy_value(head, tail)
         return UNKNOWN
 
     def assign(self, target: ast.expr, value: Any) -> None:
@@ -781,7 +781,7 @@ class _Walk:
             if owner.name == "math":
                 real = UNKNOWN if name in _COSTLY else getattr(math, name, UNKNOWN)
                 return _Pure(real) if callable(real) else real
-            return _of_numpy(owner.name, name)
+            return _numpy_value(owner.name, name)
         if isinstance(owner, ModuleValue):
             try:
                 return self.known(member(owner.scope, name))
@@ -878,7 +878,7 @@ def _random_state(*_: Any) -> np.random.RandomState:
     return np.random.RandomState(0)
 
 
-def _of_numpy(module: str, name: str) -> Any:
+def _numpy_value(module: str, name: str) -> Any:
     """Return a name of NumPy: a function that is pure, a constant, a dtype."""
     if module == "numpy" and name == "random":
         return KnownModule("numpy.random")

@@ -177,7 +177,7 @@ def _is_weaker(fact: Fact, bound: tuple[str, int] | None) -> bool:
 
 def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]]:
     """Yield the names that an equation defines, each by the others; later names by earlier ones."""
-    gap = _cancelled(fact.left - fact.right)
+    gap = _cancel(fact.left - fact.right)
     if isinstance(gap, int):
         return
     for monomial, coefficient in reversed(as_terms(gap)):
@@ -188,7 +188,7 @@ def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]
                 yield name, -rest if coefficient == 1 else rest
 
 
-def _cancelled(gap: Size) -> Size:
+def _cancel(gap: Size) -> Size:
     """Return a difference without a name that all of its terms are multiples of: no size is 0."""
     if isinstance(gap, int):
         return gap
@@ -204,7 +204,7 @@ def _cancelled(gap: Size) -> Size:
                 for each in rest:
                     product = product * _factor(each)
                 total = total + product
-            return _cancelled(total)
+            return _cancel(total)
     return gap
 
 
@@ -475,7 +475,7 @@ def alternatives(
     return (*none, *fitting) if fitting else tuple(kept.values())
 
 
-def _of_arguments(name: str, values: Sequence[Any]) -> Iterator[Alternative]:
+def _argument_types(name: str, values: Sequence[Any]) -> Iterator[Alternative]:
     """Yield the types of arguments that are arrays."""
     for value in values:
         if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
@@ -509,7 +509,7 @@ def _alternatives(
     items = usage.items or [Usage() for _ in range(max(lengths))]
     if 0 < len(items) <= MAX_ITEMS and not usage.exactly:
         yield from _tuples(name, items)
-    yield from _of_arguments(name, passed)
+    yield from _argument_types(name, passed)
     yield from _arrays(name, usage, hint, default)
     if usage.looped:
         yield from _repeated(name)

@@ -86,7 +86,7 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
             left += [Left(each, each.path, each.line, TOO_MANY) for each in _psc(verdicts)]
         before = check_each(files, files.given)
         for _ in range(MAX_ATTEMPTS):
-            left += _without_misused(files, every, chosen)
+            left += _drop_misused(files, every, chosen)
             contents: dict[str, bytes] = {}
             for path, each in chosen.items():
                 if each:
@@ -129,7 +129,7 @@ def _psc(verdicts: Mapping[str, Sequence[Verdict]]) -> Iterator[Verdict]:
     return (each for found in verdicts.values() for each in found if each.status == "psc")
 
 
-def _without_misused(
+def _drop_misused(
     files: Files, every: Sequence[str], chosen: dict[str, list[Verdict]]
 ) -> Iterator[Left]:
     """Take from the chosen functions those that are used in ways that may not fit."""
@@ -203,7 +203,7 @@ def _can_be_written(source: Source, verdict: Verdict) -> bool:
     imported = compilers_of(source)
     if not all(_is_static(each) or is_compiler(each, imported) for each in node.decorator_list):
         return False
-    first = node.body[-1 if _documented(node) else 0]
+    first = node.body[-1 if _has_docstring(node) else 0]
     return first.lineno > _head(source, node)[1]
 
 
@@ -219,7 +219,7 @@ def _is_static(decorator: ast.expr) -> bool:
     return isinstance(decorator, ast.Name) and decorator.id == "staticmethod"
 
 
-def _documented(node: FunctionStatement) -> bool:
+def _has_docstring(node: FunctionStatement) -> bool:
     first = node.body[0]
     return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
 
@@ -240,7 +240,7 @@ def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement
     node, written = _function(source, verdict), verdict.written
     assert node is not None
     assert written is not None
-    yield _inserted(text, node.lineno, 1, f"{_margin(source, node)}{written.decorator}\n")
+    yield _insert(text, node.lineno, 1, f"{_margin(source, node)}{written.decorator}\n")
     imported = compilers_of(source)
     for decorator in node.decorator_list:
         if not _is_static(decorator):
@@ -265,12 +265,12 @@ def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement
     if written.returns and node.returns is not None:
         yield Replacement(*_range(text, source.span(node.returns)), written.returns)
     elif written.returns:
-        yield _inserted(text, *_head(source, node)[0], f" -> {written.returns}")
-    last = node.body[0].end_lineno if _documented(node) else _head(source, node)[1]
+        yield _insert(text, *_head(source, node)[0], f" -> {written.returns}")
+    last = node.body[0].end_lineno if _has_docstring(node) else _head(source, node)[1]
     assert last is not None
     margin = _margin(source, node.body[-1])
     for each in written.preconditions:
-        yield _inserted(text, last + 1, 1, f"{margin}{each}\n")
+        yield _insert(text, last + 1, 1, f"{margin}{each}\n")
 
 
 def _margin(source: Source, node: ast.stmt) -> str:
@@ -279,7 +279,7 @@ def _margin(source: Source, node: ast.stmt) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _inserted(text: Text, line: int, column: int, new: str) -> Replacement:
+def _insert(text: Text, line: int, column: int, new: str) -> Replacement:
     place = text.offset(line, column)
     return Replacement(place, place, new.replace("\n", text.newline))
 
@@ -343,6 +343,6 @@ def _imports(source: Source, text: Text, verdicts: Sequence[Verdict]) -> Iterato
         last = node.end_lineno or last
     new = "".join(f"{line}\n" for line in lines)
     if last:
-        yield _inserted(text, last + 1, 1, new)
+        yield _insert(text, last + 1, 1, new)
     else:
-        yield _inserted(text, body[0].lineno, 1, f"{new}\n\n")
+        yield _insert(text, body[0].lineno, 1, f"{new}\n\n")

@@ -122,7 +122,7 @@ def _below(
         if isinstance(node, FunctionStatement):
             if _is_overload(node):
                 continue
-            captured = tuple(dict.fromkeys(_captured(node, around)))
+            captured = tuple(dict.fromkeys(_captured_names(node, around)))
             yield Place(prefix + node.name, node, captured, bool(around))
             yield from _below(node.body, f"{prefix}{node.name}.", (*around, node))
         elif isinstance(node, ast.ClassDef):
@@ -146,7 +146,9 @@ def _is_overload(node: FunctionStatement) -> bool:
     )
 
 
-def _captured(node: FunctionStatement, around: tuple[FunctionStatement, ...]) -> Iterator[str]:
+def _captured_names(
+    node: FunctionStatement, around: tuple[FunctionStatement, ...]
+) -> Iterator[str]:
     own = _bound(node)
     outside = set[str]().union(*map(_bound, around))
     for inner in ast.walk(node):

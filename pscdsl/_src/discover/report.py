@@ -61,14 +61,16 @@ def named(
     taken = {name for name, _ in candidate.specs} | _RESERVED
     env: dict[str, Size] = {}
     for size in sizes:
-        spoken = chain(_spoken(size, usages, hints), _letters())
+        spoken = chain(_spoken_names(size, usages, hints), _letters())
         text = next(each for each in spoken if each not in taken and _usable(each))
         taken.add(text)
         env[size] = variable(text)
     return candidate.renamed(env)
 
 
-def _spoken(size: str, usages: Mapping[str, Usage], hints: Mapping[str, Hint]) -> Iterator[str]:
+def _spoken_names(
+    size: str, usages: Mapping[str, Usage], hints: Mapping[str, Hint]
+) -> Iterator[str]:
     """Yield the names of a size in code and docstring."""
     parameter, axis = owner(size), size.removeprefix(owner(size)).strip("_")
     if not axis.isdigit() or parameter not in usages:

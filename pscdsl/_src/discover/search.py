@@ -178,7 +178,7 @@ class Trials:
         if choices is None:
             return False
         if definition.signature.combinations() > MAX_CHOICES:
-            alone = [*_apart(candidate)]
+            alone = [*_vary_statics(candidate)]
             return len(alone) > 1 and all(self.accepts(each, result) for each in alone)
         accepted = 0
         for choice in choices:
@@ -255,7 +255,7 @@ def first_dtypes(candidate: Candidate) -> Candidate:
     return candidate
 
 
-def _apart(candidate: Candidate) -> Iterator[Candidate]:
+def _vary_statics(candidate: Candidate) -> Iterator[Candidate]:
     """Yield the candidate with its first static values, and with all values of one of them."""
     yield fixed(candidate)
     quick = first_dtypes(fixed(candidate))
@@ -348,7 +348,9 @@ class Branches:
 
     def hold(self, finding: Diagnostic) -> bool:
         """Return whether a finding, or the call that led to it, is in a branch."""
-        return any(_within(frame, span) for frame in finding.span.frames() for span in self.spans)
+        return any(
+            _is_within(frame, span) for frame in finding.span.frames() for span in self.spans
+        )
 
 
 def _branches(function: ast.AST) -> Iterator[ast.AST]:
@@ -361,7 +363,7 @@ def _branches(function: ast.AST) -> Iterator[ast.AST]:
             yield from node.values[1:]
 
 
-def _within(span: Span, other: Span) -> bool:
+def _is_within(span: Span, other: Span) -> bool:
     return (
         span.path == other.path
         and (other.line, other.column) <= (span.line, span.column)
@@ -663,7 +665,7 @@ def _successors(
                     if each is fact and len(several) > 1 and isinstance(fact.right, int):
                         extra += 2  # a parameter says it, too
                     yield replace(changed, cost=changed.cost + extra)
-            for same in _with_one_size(candidate, fact, trial.counters):
+            for same in _identify_sizes(candidate, fact, trial.counters):
                 changed = candidate.requiring(same)
                 if changed is not None and _consistent(changed):
                     between_two = all(str(size).isidentifier() for size in (fact.left, fact.right))
@@ -700,7 +702,7 @@ def _all_bounds(candidate: Candidate, errors: Sequence[Diagnostic]) -> Iterator[
         yield replace(changed, cost=candidate.cost + 1)
 
 
-def _with_one_size(
+def _identify_sizes(
     candidate: Candidate, fact: Fact, counters: frozenset[Counter]
 ) -> Iterator[Fact]:
     """Yield the equations of two sizes of parameters, from any of which a demand follows.
@@ -708,7 +710,7 @@ def _with_one_size(
     The ends of a loop imply a demand for its counter.
     """
     sizes = [name for name in candidate.sizes() if name not in candidate.statics()]
-    known = [(*candidate.facts, *facts) for facts in _of_counters(fact, counters)]
+    known = [(*candidate.facts, *facts) for facts in _counter_facts(fact, counters)]
     for name in sizes:
         if name not in fact.names():
             continue
@@ -728,7 +730,7 @@ def _strangeness(same: Fact) -> int:
     return (one == other) + (first != second)
 
 
-def _of_counters(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fact, ...]]:
+def _counter_facts(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fact, ...]]:
     """Yield the possible facts about a demand's counters, by their names in messages."""
     loops: dict[str, dict[tuple[Fact, ...], None]] = {}
     for each in sorted(counters, key=lambda each: each.name):

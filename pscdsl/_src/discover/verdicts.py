@@ -174,13 +174,13 @@ def examine(
         suits=lambda each: suits(trials, each),
         same=_same_sizes(used, shapes),
     )
-    final = None if found.accepted is None else _with_absent(seen, found.accepted)
+    final = None if found.accepted is None else _allow_absent(seen, found.accepted)
     if found.accepted is None or found.trial is None or final is None:
         status, findings = _obstacle(found, seen)
         return replace(verdict, status=status, findings=findings, trials=trials.count)
-    text = _written(seen, final)
+    text = _write(seen, final)
     also = dict.fromkeys(
-        _written(seen, each).signature for each in _also(seen, found.accepted, final)
+        _write(seen, each).signature for each in _also(seen, found.accepted, final)
     )
     warnings = (d for d in found.trial.findings if type(d).severity is Severity.WARNING)
     return replace(
@@ -230,7 +230,7 @@ def _takes_function(candidate: Candidate) -> bool:
     return any(spec == FUNCTION for _, spec in candidate.specs)
 
 
-def _written(seen: _Seen, candidate: Candidate) -> Written:
+def _write(seen: _Seen, candidate: Candidate) -> Written:
     """Return the definition, with its result where that can be declared."""
     final = named(candidate, seen.usages, seen.hints)
     result = declared_result(seen.trials, final)
@@ -249,7 +249,7 @@ def _ours(module: StaticModule, name: str) -> bool:
     )
 
 
-def _with_absent(seen: _Seen, accepted: Candidate) -> Candidate | None:
+def _allow_absent(seen: _Seen, accepted: Candidate) -> Candidate | None:
     """Widen the accepted candidate; a `None` default becomes an optional argument if possible."""
     absent = [name for name, spec in accepted.specs if isinstance(spec, NoneSpec)]
     for name in absent[:MAX_OPTIONAL]:

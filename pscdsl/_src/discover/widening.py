@@ -68,7 +68,7 @@ def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
     for classes in (_classes(candidate), {}):
         spec = _result(own, classes)
         if spec is not None:
-            for each in dict.fromkeys((*_over_statics(spec, candidate), spec)):
+            for each in dict.fromkeys((*_generalise_statics(spec, candidate), spec)):
                 if trials.accepts(candidate, each):
                     return each
     return None
@@ -98,7 +98,7 @@ def _result(tree: Type, classes: Mapping[DType, DTypeClass]) -> Spec | None:
     return None
 
 
-def _over_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
+def _generalise_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
     """Yield the result with static parameters in place of the numbers that they are at first."""
     changed = spec
     for name, each in candidate.specs:
@@ -156,7 +156,7 @@ def suits(trials: Trials, candidate: Candidate) -> bool:
     for name in unproven:
         good = [v for v in NUMBERS if v in (kept[name].samples or ())]
         rest = [v for v in NUMBERS if v not in good and (not good or v > good[0])]
-        if not good or not all(_asserted(trials, candidate, name, value) for value in rest):
+        if not good or not all(_is_asserted(trials, candidate, name, value) for value in rest):
             return False
     return True
 
@@ -169,7 +169,7 @@ def _spoken_for(trials: Trials, name: str) -> bool:
     return any(type(value) is int for value in passed)
 
 
-def _asserted(trials: Trials, candidate: Candidate, name: str, value: int) -> bool:
+def _is_asserted(trials: Trials, candidate: Candidate, name: str, value: int) -> bool:
     """Return whether the function itself refuses a number."""
     quick = first_dtypes(fixed(candidate))
     errors = trials.run(with_samples(quick, {name: (value,)})).errors
@@ -256,9 +256,9 @@ def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
     """Return the candidate with open static values, leading axes and dtypes; None if none fits."""
     if not trials.accepts(first_dtypes(fixed(accepted))):
         return None
-    candidate = opened(trials, _as_it_asserts(trials, accepted))
+    candidate = opened(trials, _apply_assertions(trials, accepted))
     fitting: Candidate | None = None
-    for each in _dtypes(_batched(trials, candidate)):
+    for each in _dtypes(_open_batch(trials, candidate)):
         if trials.accepts(each):
             if not trials.refused(each):
                 return each
@@ -266,7 +266,7 @@ def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
     return fitting
 
 
-def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
+def _apply_assertions(trials: Trials, candidate: Candidate) -> Candidate:
     """Sizes that the function itself asserts to be equal, as one name."""
     program = trials.run(first_dtypes(fixed(candidate))).program
     changed = candidate
@@ -282,15 +282,15 @@ def has_group(spec: Spec) -> bool:
     return any(isinstance(dim, Variadic) for each in arrays_of(spec) for dim in each.dims)
 
 
-def _batched(trials: Trials, candidate: Candidate) -> Candidate:
+def _open_batch(trials: Trials, candidate: Candidate) -> Candidate:
     """Leading axes left open, if the function lets them be."""
     quick = first_dtypes(fixed(candidate))
     for each in _groupings(candidate):
-        grouped = replace(quick, specs=_grouped(quick, each))
-        if trials.refused(replace(candidate, specs=_grouped(candidate, each))):
+        grouped = replace(quick, specs=_group(quick, each))
+        if trials.refused(replace(candidate, specs=_group(candidate, each))):
             continue
         if trials.accepts(grouped) and declared_result(trials, grouped) is not None:
-            return replace(candidate, specs=_grouped(candidate, each))
+            return replace(candidate, specs=_group(candidate, each))
     return candidate
 
 
@@ -321,7 +321,7 @@ def _groupings(candidate: Candidate) -> Iterator[Grouping]:
         yield {next(iter(arrays)): 0}
 
 
-def _grouped(candidate: Candidate, grouping: Grouping) -> tuple[tuple[str, Spec], ...]:
+def _group(candidate: Candidate, grouping: Grouping) -> tuple[tuple[str, Spec], ...]:
     def grouped(name: str) -> Callable[[ArraySpec], ArraySpec]:
         return lambda spec: replace(spec, dims=(BATCH, *spec.dims[grouping[name] :]))
 

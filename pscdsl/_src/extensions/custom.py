@@ -495,7 +495,7 @@ class CustomDefinition:
         tree = substitute_tree(declared, fit.sizes)
         static = {p.name for p in signature.parameters if isinstance(p.spec, StaticSpec)}
         statics = tuple(
-            (name, _substituted(value, fit.sizes))
+            (name, _substitute(value, fit.sizes))
             for name, value in fit.choice.statics
             if name in static
         )
@@ -562,7 +562,7 @@ class Custom(Primitive, name="custom"):
     def substitute(self, env: Mapping[str, Size]) -> Self:
         if not self.statics:
             return super().substitute(env)
-        statics = tuple((name, _substituted(value, env)) for name, value in self.statics)
+        statics = tuple((name, _substitute(value, env)) for name, value in self.statics)
         return replace(super().substitute(env), statics=statics)
 
     def _numbers(self, number: Callable[[Size], int]) -> dict[str, Any]:
@@ -603,7 +603,7 @@ class Custom(Primitive, name="custom"):
         return total
 
 
-def _substituted(static: StaticType, env: Mapping[str, Size]) -> StaticType:
+def _substitute(static: StaticType, env: Mapping[str, Size]) -> StaticType:
     def inside(value: object) -> object:
         if isinstance(value, Dim):
             return substitute(value, env)

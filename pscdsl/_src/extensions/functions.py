@@ -271,7 +271,7 @@ class VouchedDefinition:
                 raise Failure(VouchedNeedsValues(function=self.name, found=describe(unknown)))
         if isinstance(here, NoProgram):
             raise Failure(VouchedResultUnknown(function=self.name))
-        found = self._declared(here, args, kwargs)
+        found = self._declared_result(here, args, kwargs)
         if found is None:
             raise Failure(VouchedResultUnknown(function=self.name))
         spec, declared = found
@@ -280,9 +280,9 @@ class VouchedDefinition:
         if self.function is None:
             custom = Custom(self.name, tuple(leaves(declared)), None)
             return as_declared(spec, unflatten(declared, iter(here.bind(custom, ()))))
-        return as_declared(spec, self._called(here, self.function, declared, args, kwargs))
+        return as_declared(spec, self._call(here, self.function, declared, args, kwargs))
 
-    def _called(
+    def _call(
         self,
         here: Builder,
         function: Callable[..., Any],
@@ -309,7 +309,7 @@ class VouchedDefinition:
             raise Failure(VouchedResultDiffers(function=self.name, problem=problem))
         return unflatten(declared, iter(values))
 
-    def _declared(
+    def _declared_result(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Spec, Type] | None:
         """Return the declared result; sizes in it are numbers or named arguments."""

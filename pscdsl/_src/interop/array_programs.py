@@ -72,7 +72,7 @@ class Subject:
         assert function.result is not None
         results = [path for path, _ in paths(function.result, "result")]
         plain = as_function(function, function.body)
-        return cls(plain, tuple(map(_quoted, params)), tuple(map(_quoted, results)))
+        return cls(plain, tuple(map(_quote, params)), tuple(map(_quote, results)))
 
     @property
     def active(self) -> tuple[bool, ...]:
@@ -118,7 +118,7 @@ class Subject:
         return closed(function.facts, (*types, *cotangents), build)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"`{text}`"
 
 

@@ -299,7 +299,7 @@ def loaded_to_jax(loaded: Loaded) -> Callable[..., Any]:
         ]
         if variant not in made:
             loaded.verify(variant)
-            made[variant] = _exported(jax, loaded.name, variant)
+            made[variant] = _export(jax, loaded.name, variant)
         boundary.register_result(tree, register, apart=True)
         return boundary.result(tree, iter(made[variant].call(*operands)))
 
@@ -307,7 +307,7 @@ def loaded_to_jax(loaded: Loaded) -> Callable[..., Any]:
     return function
 
 
-def _exported(jax: Any, name: str, variant: Variant) -> Any:
+def _export(jax: Any, name: str, variant: Variant) -> Any:
     """Return the equivalent of `jax.export.export`."""
     export: Any = import_module("jax.export")
     # With one platform the module has no parameter that says which; portable ones run on any.

@@ -621,7 +621,7 @@ class PythonNumber(Weak):
         """Whether it adapts to narrow integers; a number computed from arguments may not fit
         them."""
         super().__init__(
-            value.builder, value.dtype.kind, (), self._converted, scalar=True, dtype=value.dtype
+            value.builder, value.dtype.kind, (), self._convert, scalar=True, dtype=value.dtype
         )
 
     def description(self) -> str:
@@ -642,7 +642,7 @@ class PythonNumber(Weak):
         given = any(isinstance(each, PythonNumber) and not each.adapts for each in operands)
         return cls(value, adapts=not given)
 
-    def _converted(self, dtype: DType) -> Value:
+    def _convert(self, dtype: DType) -> Value:
         own = self.value.dtype
         if dtype is own:
             return self.value
@@ -733,7 +733,7 @@ def promote(
         if number is not None:
             dtype = number
         elif raising and (dtype is BOOL or dtype.is_float):
-            dtype = _raised(here, dtype, values)
+            dtype = _raised_dtype(here, dtype, values)
     elif weak_ok:
         return None
     else:
@@ -749,7 +749,7 @@ def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
     arrays = [each for each in operands if isinstance(each, Value)]
     program = here.program
     chosen = [bool(program.sites(each)) for each in arrays]
-    wide = _promoted(arrays, chosen) if widening else None
+    wide = _promoted_dtype(arrays, chosen) if widening else None
     if wide is not None and (wide.is_inexact or not any(chosen)):
         return wide
     met = program.met(arrays)
@@ -761,7 +761,7 @@ def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
     raise _differ(here, arrays, arrays[0], right)
 
 
-def _promoted(arrays: Sequence[Value], chosen: Sequence[bool]) -> DType | None:
+def _promoted_dtype(arrays: Sequence[Value], chosen: Sequence[bool]) -> DType | None:
     """Return the dtype of one array to which the others are promoted; None if there is none."""
     for wide in arrays:
         if all(
@@ -793,7 +793,9 @@ def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | N
     return PYTHON[kind] if kind in (Kind.FLOAT, Kind.COMPLEX) else None
 
 
-def _raised(here: Builder, dtype: DType, operands: Sequence[Value | Weak | int | float]) -> DType:
+def _raised_dtype(
+    here: Builder, dtype: DType, operands: Sequence[Value | Weak | int | float]
+) -> DType:
     """Return NumPy's dtype of arrays with a number of a higher kind, if it can hold both.
 
     Truth values become integers, and floats become complex numbers of the same precision.

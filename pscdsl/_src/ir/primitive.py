@@ -462,7 +462,7 @@ class Primitive:
         changed = {}
         for name in _field_names(self.__class__):
             old = getattr(self, name)
-            new = _substituted(old, env)
+            new = _substitute(old, env)
             if new is not old:
                 changed[name] = new
         return replace(self, **changed) if changed else self  # type: ignore[type-var]
@@ -483,7 +483,7 @@ def _field_names(kind: type[Primitive]) -> tuple[str, ...]:
     return names
 
 
-def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
+def _substitute(value: Any, env: Mapping[str, Size]) -> Any:
     if value.__class__ in _WITHOUT_SIZES:
         return value
     if isinstance(value, Dim):
@@ -491,7 +491,7 @@ def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
     if isinstance(value, ArrayType):
         return value.substitute(env)
     if is_tuple(value):
-        new = tuple(_substituted(item, env) for item in value)
+        new = tuple(_substitute(item, env) for item in value)
         return new if any(a is not b for a, b in zip(new, value, strict=True)) else value
     return value
 

@@ -52,7 +52,7 @@ class Checks:
         self.root = config.rootpath
         try:
             self.settings: Settings = find_settings(str(config.rootpath))
-            self._baseline = self._known()
+            self._baseline = self._load_baseline()
         except Failure as failure:
             raise pytest.UsageError(
                 f"the settings are wrong\n\n{render_text(failure.diagnostics, Sources(toml=True))}"
@@ -62,7 +62,7 @@ class Checks:
         self._files: dict[str, None] = {}
         config.addinivalue_line("markers", "pscdsl: the check of a file's kernels")
 
-    def _known(self) -> Baseline:
+    def _load_baseline(self) -> Baseline:
         name = self.settings.baseline
         place = resolved(os.path.join(self.settings.root, name))
         return baseline.read(place) if name else Baseline()
@@ -71,13 +71,13 @@ class Checks:
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
         """Take the Python files that are not excluded."""
-        if file_path.suffix not in SUFFIXES or not self._followed(file_path):
+        if file_path.suffix not in SUFFIXES or not self._is_own(file_path):
             return None
         if self.settings.excludes(str(file_path)):
             return None
         return CheckedFile.from_parent(parent, path=file_path)
 
-    def _followed(self, path: Path) -> bool:
+    def _is_own(self, path: Path) -> bool:
         """Return whether it is a file of the project or of its own folder, not a link to others."""
         return not path.is_symlink() or inside_any(
             real(str(path)), (resolved(str(self.root)), resolved(str(path.parent)))

@@ -209,7 +209,7 @@ def check(value: Any, hint: Any, renaming: Renaming, memo: TypeCheckMemo) -> Non
     origin, args = get_origin(hint) or hint, get_args(hint)
     if isinstance(origin, ElementType):
         try:
-            scope_of(memo).admit(value, _renamed(origin, renaming))
+            scope_of(memo).admit(value, _rename(origin, renaming))
         except Misfit as misfit:
             raise TypeCheckError(str(misfit)) from None
     elif origin is Static:
@@ -217,7 +217,7 @@ def check(value: Any, hint: Any, renaming: Renaming, memo: TypeCheckMemo) -> Non
     elif isinstance(origin, type) and (fields := _fields(origin)):
         if not isinstance(value, origin):
             raise TypeCheckError(f"is not an instance of {origin.__qualname__}")
-        inner = _applied(origin, args, renaming)
+        inner = _apply_sizes(origin, args, renaming)
         for name, inner_hint in fields.items():
             with_path(f"field {name!r}", getattr(value, name), inner_hint, inner, memo)
     elif renaming and origin is tuple and isinstance(value, tuple):
@@ -244,13 +244,13 @@ def _items(value: tuple[Any, ...], args: tuple[Any, ...]) -> Iterator[tuple[Any,
     return zip(value, hints, strict=True)
 
 
-def _renamed(declared: ElementType, renaming: Renaming) -> ElementType:
+def _rename(declared: ElementType, renaming: Renaming) -> ElementType:
     if not renaming:
         return declared
     return declared[" ".join(map(str, applied(declared.dims, renaming)))]
 
 
-def _applied(record: type, args: tuple[Any, ...], renaming: Renaming) -> Renaming:
+def _apply_sizes(record: type, args: tuple[Any, ...], renaming: Renaming) -> Renaming:
     """Return the renaming of names in the fields of a record, which may be applied to sizes."""
     if not args or not issubclass(record, Record) or not isinstance(args[0], Sizes):
         return renaming

@@ -53,7 +53,7 @@ class DotGeneral(Bilinear, name="dot_general"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, y = operands
-        kept = _kept(self.contract, self.batched, len(x.shape), len(y.shape))
+        kept = _remaining_axes(self.contract, self.batched, len(x.shape), len(y.shape))
         if kept is None or not same_sizes(
             facts,
             [x.shape[axis] for axis in (*self.batched[0], *self.contract[0])],
@@ -120,13 +120,13 @@ class DotGeneral(Bilinear, name="dot_general"):
         return DotGeneral((contract[0], contract[1]), self.batched, self.result), order
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
-        dot, swapped, order = _pulled(self.contract, self.batched, place, operand.rank, other.ndim)
-        other = _converted(other, self.result or operand.dtype)
+        dot, swapped, order = _pull(self.contract, self.batched, place, operand.rank, other.ndim)
+        other = _convert(other, self.result or operand.dtype)
         if not cotangent.ndim:
             result = multiply(other, cotangent)
         else:
             result = dot(other, cotangent) if swapped else dot(cotangent, other)
-        result = _converted(result, operand.dtype)
+        result = _convert(result, operand.dtype)
         if order is not None:
             result = Transpose(order)(result)
         return exactly(result, operand.shape)
@@ -164,7 +164,7 @@ class DotGeneral(Bilinear, name="dot_general"):
 
 
 @lru_cache(maxsize=1024)
-def _kept(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
+def _remaining_axes(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
     """Return the axes that remain of operands of these ranks; None if the axes do not fit."""
     used = [(*b, *c) for b, c in zip(batched, contract, strict=True)]
     if (
@@ -178,7 +178,7 @@ def _kept(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
 
 
 @lru_cache(maxsize=1024)
-def _pulled(
+def _pull(
     contract: Pair, batched: Pair, place: int, rank: int, other_rank: int
 ) -> tuple[DotGeneral, bool, Axes | None]:
     """Return the contraction that computes an operand's cotangent from the result's.
@@ -211,7 +211,7 @@ def _is_sorted(axes: Sequence[int]) -> bool:
     return all(a < b for a, b in pairwise(axes))
 
 
-def _converted(x: Value, dtype: DType) -> Value:
+def _convert(x: Value, dtype: DType) -> Value:
     return x if x.dtype is dtype else Convert(dtype)(x)
 
 

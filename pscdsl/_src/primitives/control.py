@@ -318,7 +318,7 @@ class Lanes(Primitive, name="lanes"):
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
         tangent = tangents[1]
-        return (None if tangent is None else _chosen(primals[0], tangent),)
+        return (None if tangent is None else _mask_rows(primals[0], tangent),)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -326,7 +326,7 @@ class Lanes(Primitive, name="lanes"):
         (cotangent,), (which, _) = cotangents, operands
         assert cotangent is not None
         assert not isinstance(which, ArrayType)
-        return None, _chosen(which, cotangent)
+        return None, _mask_rows(which, cotangent)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -335,7 +335,7 @@ class Lanes(Primitive, name="lanes"):
         return self.bind(*rows), (True,)
 
 
-def _chosen(which: Value, x: Value) -> Value:
+def _mask_rows(which: Value, x: Value) -> Value:
     """Return the rows where the first operand holds; zeros elsewhere."""
     if which.ndim < x.ndim:
         which = Broadcast(x.shape, tuple(range(which.ndim)))(which)
@@ -428,7 +428,7 @@ class Switch(Control, name="switch"):
             halves = [split_block(facts, branch, late, wanted) for branch in self.branches]
         first = [operand for operand in rest if not cut.is_late(operand)]
         second = [operand for operand in rest if cut.is_late(operand)]
-        early, late_parts = _with_slots(facts, halves, second)
+        early, late_parts = _align_slots(facts, halves, second)
         results = cut.early.bind(Switch(early), [index, *first])
         saved = [cut.later(value) for value in (index, *first, *results)]
         last = cut.late.bind(Switch(late_parts), [*saved, *second])
@@ -462,14 +462,14 @@ class Switch(Control, name="switch"):
         facts = index.builder.facts
         taken = tuple(batched[1:])
         if batched[0]:
-            return self._selected(index, rest, taken, size)
+            return self._batch_by_selection(index, rest, taken, size)
         pairs = [batch_block(facts, branch, taken, size) for branch in self.branches]
         wanted = _any_of([flags for _, flags in pairs])
         if any(flags != wanted for _, flags in pairs):
             pairs = [batch_block(facts, branch, taken, size, wanted) for branch in self.branches]
         return Switch(tuple([block for block, _ in pairs])).bind(*operands), wanted
 
-    def _selected(
+    def _batch_by_selection(
         self, index: Value, operands: Sequence[Value], batched: Mask, size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         """Run all branches and select, as each lane has its own index."""
@@ -485,7 +485,7 @@ class Switch(Control, name="switch"):
             lanes = [equal(index, number) for number in range(count)]
         results: list[list[Value]] = []
         for branch, lane in zip(branches, lanes, strict=True):
-            own, mask = _for_lanes(lane, operands, batched, size)
+            own, mask = _guard_lanes(lane, operands, batched, size)
             block, _ = batch_block(facts, branch, mask, size, rows)
             results.append(replay(index.builder, block, own))
         chosen = results[-1]
@@ -497,7 +497,7 @@ class Switch(Control, name="switch"):
         return chosen, rows
 
 
-def _for_lanes(
+def _guard_lanes(
     lanes: Value, operands: Sequence[Value], batched: Mask, size: Size
 ) -> tuple[list[Value], Mask]:
     """Return the operands of a branch that runs for all lanes though chosen in some, and a mask.
@@ -519,7 +519,7 @@ def _any_of(masks: Sequence[Mask]) -> Mask:
     return tuple(map(any, zip(*masks, strict=True)))
 
 
-def _with_slots(
+def _align_slots(
     facts: Assumptions, halves: Sequence[Halves], late: Sequence[Value]
 ) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
     """Return early and late branches of equal types; what one saves is zero in the others."""
@@ -536,7 +536,7 @@ def _with_slots(
             taken.append(place)
         places.append(taken)
     early = [
-        _with_zeros(facts, half.early, count, slots, taken)
+        _fill_slots(facts, half.early, count, slots, taken)
         for half, taken in zip(halves, places, strict=True)
     ]
     first = halves[0].early.in_types
@@ -556,7 +556,7 @@ def _with_slots(
     return tuple(early), tuple(last)
 
 
-def _with_zeros(
+def _fill_slots(
     facts: Assumptions, block: Block, count: int, slots: Sequence[ArrayType], taken: Sequence[int]
 ) -> Block:
     """Return a block whose extra results fill the given slots, with zeros in the others."""
@@ -623,7 +623,7 @@ class Checkpoint(Control, name="checkpoint"):
         early = [operand for operand in operands if not cut.is_late(operand)]
         moving = [operand for operand in operands if cut.is_late(operand)]
         count = len(self.body.results) - sum(halves.late_results)
-        saved = self._saved(halves, count)
+        saved = self._find_saved(halves, count)
         first = Block(
             halves.early.params,
             halves.early.equations,
@@ -635,7 +635,7 @@ class Checkpoint(Control, name="checkpoint"):
         last = cut.late.bind(Checkpoint(second, self.policy, True), [*early_values, *moving])
         return halves.merged(results[:count], last)
 
-    def _saved(self, halves: Halves, count: int) -> list[int]:
+    def _find_saved(self, halves: Halves, count: int) -> list[int]:
         """Return the indices of the early half's extra results that the policy saves."""
         extra = range(count, len(halves.early.results))
         if self.policy == "everything":

@@ -163,7 +163,7 @@ def _full(primals: Sequence[Value], tangents: Sequence[Value | None]) -> list[Va
     ]
 
 
-def _batched(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size) -> Rule:
+def _batch_rule(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size) -> Rule:
     """Return the rule over a batch, with its first parameters as given, all else batched."""
 
     def make() -> Block:
@@ -223,7 +223,7 @@ class CustomJvp(Ruled, name="custom_jvp"):
         ]
         always = (True,) * len(self.body.results)
         body, _ = batch_block(facts, self.body, (*own, *by_arguments), size, always)
-        rule = _batched(facts, self.rule, (*ruled, *by_arguments, *moving), size)
+        rule = _batch_rule(facts, self.rule, (*ruled, *by_arguments, *moving), size)
         made = CustomJvp(self.function, body, self.captured, rule)
         return made.bind(*operands), always
 
@@ -271,8 +271,8 @@ class CustomVjp(Ruled, name="custom_vjp"):
         arguments = (True,) * len(full_arguments)
         always = (True,) * len(self.body.results)
         body, _ = batch_block(facts, self.body, (*own, *arguments), size, always)
-        forward = _batched(facts, self.forward, (*ahead, *arguments), size)
-        backward = _batched(facts, self.backward, behind, size)
+        forward = _batch_rule(facts, self.forward, (*ahead, *arguments), size)
+        backward = _batch_rule(facts, self.backward, behind, size)
         made = CustomVjp(self.function, body, self.captured, forward, backward)
         return made.bind(*operands[:count], *full_arguments), always
 

@@ -375,7 +375,7 @@ def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
     assert isinstance(count, int)
     scalar = ArrayType(I32)
     if not last:
-        return _exchanged(hlo, pivots, rows, count)
+        return _exchange(hlo, pivots, rows, count)
     one = rows.with_shape(rows.shape[:-1])
     (place,) = hlo.op("iota", (), (rows,), {"iota_dimension": last})
     zero = hlo.full(0, scalar)
@@ -400,7 +400,7 @@ def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
     return hlo.while_loop((zero, place), lambda state: hlo.compare("LT", state[0], end), step)[1]
 
 
-def _exchanged(hlo: Hlo, pivots: H, rows: ArrayType, count: int) -> H:
+def _exchange(hlo: Hlo, pivots: H, rows: ArrayType, count: int) -> H:
     """Return the order for one matrix, by reading and writing two numbers in each step."""
     scalar, single = ArrayType(I32), ArrayType(I32, (1,))
     (order,) = hlo.op("iota", (), (rows,), {"iota_dimension": 0})
@@ -480,7 +480,7 @@ class Qr(OfMatrices, name="qr"):
         width = hlo.shape(q_type.shape)[-1]
         reflectors = _part(hlo, packed, given.with_shape((*batch, rows, min(width, columns))))
         if width > columns:
-            reflectors = _widened(hlo, reflectors, q_type, width - columns)
+            reflectors = _widen(hlo, reflectors, q_type, width - columns)
         (q,) = hlo.lapack("orgqr", (reflectors, scales), (q_type,))
         return q, r
 
@@ -536,7 +536,7 @@ def _part(hlo: Hlo, x: H, type: ArrayType) -> H:  # noqa: A002
     return hlo.slice(x, [0] * len(shape), shape)
 
 
-def _widened(hlo: Hlo, x: H, type: ArrayType, columns: int) -> H:  # noqa: A002
+def _widen(hlo: Hlo, x: H, type: ArrayType, columns: int) -> H:  # noqa: A002
     """Emit a matrix with more columns of zeros."""
     none = [0] * (type.rank - 1)
     return hlo.pad(x, hlo.full(0, ArrayType(type.dtype)), (*none, 0), (*none, columns))
@@ -581,7 +581,7 @@ class Determinant(OfFactors, name="determinant"):
     ) -> Sequence[Value | None]:
         # The cofactors exist for singular matrices too, where `det(a) * inv(a)` does not.
         tangent = tangents[0]
-        return (None if tangent is None else _paired(Cofactors()(*primals), tangent),)
+        return (None if tangent is None else _inner_products(Cofactors()(*primals), tangent),)
 
 
 @dataclass(frozen=True)
@@ -615,7 +615,7 @@ class LogDeterminant(OfFactors, name="log_determinant"):
         if tangent is None:
             return None, None
         whole = m.identity(a.builder, square_type(a.type).shape, a.dtype)
-        change = _paired(LuSolve(transposed=True)(a, lu, permutation, whole), tangent)
+        change = _inner_products(LuSolve(transposed=True)(a, lu, permutation, whole), tangent)
         if not a.dtype.is_complex:
             return None, change
         angle = e.imag(change)
@@ -670,7 +670,7 @@ class Cofactors(OfFactors, name="cofactors"):
             return (None,)
         solve = LuSolve(transposed=True)
         whole = m.identity(a.builder, square_type(a.type).shape, a.dtype)
-        trace = _paired(solve(a, lu, permutation, whole), tangent)
+        trace = _inner_products(solve(a, lu, permutation, whole), tangent)
         rest = solve(a, lu, permutation, m.product(m.turned(tangent), cofactors))
         first = Broadcast(cofactors.shape, tuple(range(a.ndim - 2)))(trace)
         return (e.subtract(e.multiply(first, cofactors), rest),)
@@ -705,7 +705,7 @@ def _sign(pivots: Value, like: Value) -> Value:
     return result
 
 
-def _paired(x: Value, y: Value) -> Value:
+def _inner_products(x: Value, y: Value) -> Value:
     """Return the sum of the products of the elements of two matrices."""
     last = x.ndim - 1
     return Reduce("sum", (last - 1, last))(e.multiply(x, y))

@@ -126,9 +126,9 @@ class Fft(Primitive, name="fft"):
         count = ct.builder.size(size_of(whole[-self.axes :]), ct.dtype.real)
         if self.kind == "rfft":
             inverse = Fft("irfft", self.axes, x.shape[-1])
-            return (multiply(inverse(_doubled(conjugate(ct), whole[-1], ends=True)), count * 0.5),)
+            return (multiply(inverse(_double(conjugate(ct), whole[-1], ends=True)), count * 0.5),)
         forward = Fft("rfft", self.axes)(multiply(ct, 1 / count))
-        return (_doubled(conjugate(forward), whole[-1], ends=False),)
+        return (_double(conjugate(forward), whole[-1], ends=False),)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -142,7 +142,7 @@ class Fft(Primitive, name="fft"):
         return size_of(real.shape) * (flops if real.dtype.is_complex else flops // 2)
 
 
-def _doubled(z: Value, length: Size, ends: bool) -> Value:
+def _double(z: Value, length: Size, ends: bool) -> Value:
     """Half a transform with its first element doubled, and the last of an even length; or the rest.
 
     Whether the length is even is not known, but which element is at half of it.

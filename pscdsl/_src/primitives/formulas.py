@@ -31,7 +31,7 @@ def _common(inputs: Types, outputs: Types) -> ArrayType:
     return inputs[0].with_shape(outputs[0].shape)
 
 
-def _widened(x: NDArray) -> NDArray:
+def _widen(x: NDArray) -> NDArray:
     """Convert numbers to a dtype that NumPy's loops support well."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and _is_float(x) else x
 
@@ -62,21 +62,21 @@ def floor_divide(x: NDArray, y: NDArray) -> Any:
     """The quotient rounded down."""
     if _is_integer(x):
         return np.floor_divide(x, y)
-    return np.floor_divide(_widened(x), _widened(y)).astype(x.dtype)
+    return np.floor_divide(_widen(x), _widen(y)).astype(x.dtype)
 
 
 def remainder(x: NDArray, y: NDArray) -> Any:
     """Return the remainder of `floor_divide`, which has the sign of the divisor."""
     if _is_integer(x):
         return np.remainder(x, y)
-    return np.remainder(_widened(x), _widened(y)).astype(x.dtype)
+    return np.remainder(_widen(x), _widen(y)).astype(x.dtype)
 
 
 def fmod(x: NDArray, y: NDArray) -> Any:
     """Return the remainder of division towards zero, which has the sign of the dividend."""
     if _is_integer(x):
         return np.fmod(x, y)
-    return np.fmod(_widened(x), _widened(y)).astype(x.dtype)
+    return np.fmod(_widen(x), _widen(y)).astype(x.dtype)
 
 
 def emit_floor_divide(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -91,7 +91,7 @@ def emit_floor_divide(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: T
     if common.dtype.signed:
         rest = hlo.binary("remainder", x, divisor)
         down = hlo.binary("subtract", quotient, hlo.full(1, common))
-        quotient = hlo.select(_opposed(hlo, rest, y, zero), down, quotient)
+        quotient = hlo.select(_is_opposed(hlo, rest, y, zero), down, quotient)
     return hlo.select(is_zero, zero, quotient)
 
 
@@ -105,7 +105,7 @@ def emit_remainder(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Type
     is_zero, divisor = _divisor(hlo, y, common)
     rest = hlo.binary("remainder", x, divisor)
     if common.dtype.signed:
-        rest = hlo.select(_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
+        rest = hlo.select(_is_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
     return hlo.select(is_zero, zero, rest)
 
 
@@ -130,7 +130,7 @@ def _divisor(hlo: Hlo, y: H, common: ArrayType) -> tuple[H, H]:
     return is_zero, hlo.select(is_zero, hlo.full(1, common), y)
 
 
-def _opposed(hlo: Hlo, rest: H, divisor: H, zero: H) -> H:
+def _is_opposed(hlo: Hlo, rest: H, divisor: H, zero: H) -> H:
     """Return whether there is a remainder with the sign opposite to the divisor's."""
     differ = hlo.binary("xor", hlo.compare("LT", rest, zero), hlo.compare("LT", divisor, zero))
     return hlo.binary("and", hlo.compare("NE", rest, zero), differ)
@@ -147,7 +147,7 @@ def _in_f32(hlo: Hlo, operands: Sequence[H], common: ArrayType, emit: Any) -> H:
 def _emit_float_remainder(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
     zero = hlo.full(0.0, common)
     rest = hlo.binary("remainder", x, y)
-    shifted = hlo.select(_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
+    shifted = hlo.select(_is_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
     signed_zero = hlo.select(hlo.compare("LT", y, zero), hlo.full(-0.0, common), zero)
     return hlo.select(hlo.compare("EQ", rest, zero), signed_zero, shifted)
 
@@ -156,7 +156,7 @@ def _emit_float_floor_divide(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
     zero, one = hlo.full(0.0, common), hlo.full(1.0, common)
     rest = hlo.binary("remainder", x, y)
     exact = hlo.binary("divide", hlo.binary("subtract", x, rest), y)
-    exact = hlo.select(_opposed(hlo, rest, y, zero), hlo.binary("subtract", exact, one), exact)
+    exact = hlo.select(_is_opposed(hlo, rest, y, zero), hlo.binary("subtract", exact, one), exact)
     # Except for rounding, `exact` is an integer: take the nearest one.
     down = hlo.unary("floor", exact)
     off = hlo.compare("GT", hlo.binary("subtract", exact, down), hlo.full(0.5, common))
@@ -186,7 +186,7 @@ def power(x: NDArray, y: NDArray) -> Any:
 
 def logistic(x: NDArray) -> Any:
     """`1 / (1 + exp(-x))`, without overflow."""
-    wide = _widened(x)
+    wide = _widen(x)
     one = wide.dtype.type(1)
     negative = np.real(wide) < 0
     small = np.exp(np.where(negative, wide, -wide))
@@ -195,7 +195,7 @@ def logistic(x: NDArray) -> Any:
 
 def rsqrt(x: NDArray) -> Any:
     """`1 / sqrt(x)`."""
-    wide = _widened(x)
+    wide = _widen(x)
     return (wide.dtype.type(1) / np.sqrt(wide)).astype(x.dtype)
 
 
@@ -348,7 +348,7 @@ def convert(x: NDArray, dtype: np.dtype[Any]) -> NDArray:
         if given.is_complex and not wanted.is_complex:
             x, given = np.asarray(np.real(x)), given.real
         if given.is_float and wanted.is_integer:
-            return _saturated(x.astype(np.float64), wanted)
+            return _saturate(x.astype(np.float64), wanted)
         if _rounds_twice(given, wanted):
             x = x.astype(np.float32)
         return x.astype(dtype)
@@ -359,7 +359,7 @@ def _rounds_twice(given: DType, wanted: DType) -> bool:
     return given is dtypes.F64 and wanted.is_float and wanted.bits == 16
 
 
-def _saturated(x: NDArray, wanted: DType) -> NDArray:
+def _saturate(x: NDArray, wanted: DType) -> NDArray:
     low, high = wanted.range
     integer = to_numpy(wanted).type
     truncated = np.trunc(np.where(np.isnan(x), 0.0, x))
@@ -637,7 +637,7 @@ class Emitted:
     def _with(self, name: str, x: Number, y: Number) -> Emitted:
         return Emitted(self.at, self.at.hlo.binary(name, self.at.handle(x), self.at.handle(y)))
 
-    def _compared(self, direction: str, other: Number) -> Emitted:
+    def _compare(self, direction: str, other: Number) -> Emitted:
         return Emitted(self.at, self.at.hlo.compare(direction, self.handle, self.at.handle(other)))
 
     def __add__(self, other: Number) -> Emitted:
@@ -668,22 +668,22 @@ class Emitted:
         return Emitted(self.at, self.at.hlo.unary("negate", self.handle))
 
     def __lt__(self, other: Number) -> Emitted:
-        return self._compared("LT", other)
+        return self._compare("LT", other)
 
     def __le__(self, other: Number) -> Emitted:
-        return self._compared("LE", other)
+        return self._compare("LE", other)
 
     def __gt__(self, other: Number) -> Emitted:
-        return self._compared("GT", other)
+        return self._compare("GT", other)
 
     def __ge__(self, other: Number) -> Emitted:
-        return self._compared("GE", other)
+        return self._compare("GE", other)
 
     def __eq__(self, other: object) -> Emitted:  # type: ignore[override]
-        return self._compared("EQ", other)
+        return self._compare("EQ", other)
 
     def __ne__(self, other: object) -> Emitted:  # type: ignore[override]
-        return self._compared("NE", other)
+        return self._compare("NE", other)
 
     __hash__ = None  # type: ignore[assignment]
 

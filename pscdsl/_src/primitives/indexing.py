@@ -78,7 +78,7 @@ def counter(facts: Assumptions, count: Size) -> DType:
     return I32 if at_most(facts, count, I32.range[1]) else I64
 
 
-def _picked(
+def _picked_shape(
     primitive: Primitive,
     facts: Assumptions,
     x: ArrayType,
@@ -147,7 +147,7 @@ class Gather(Linear, name="gather"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, indices = operands
-        return (x.with_shape(_picked(self, facts, x, indices, self.axes, self.batched)),)
+        return (x.with_shape(_picked_shape(self, facts, x, indices, self.axes, self.batched)),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         x, indices = operands
@@ -222,7 +222,7 @@ class Scatter(Linear, name="scatter"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, indices, updates = operands
-        shape = _picked(self, facts, x, indices, self.axes, self.batched)
+        shape = _picked_shape(self, facts, x, indices, self.axes, self.batched)
         if (
             updates.dtype is not x.dtype
             or updates.rank != len(shape)
@@ -283,10 +283,10 @@ class Scatter(Linear, name="scatter"):
         if self.combine == "set" or self.combine == "add":
             return super().jvp(outputs, primals, tangents)
         if self.combine == "multiply":
-            return (self._of_products(primals, tangents),)
-        return (self._of_extrema(outputs[0], primals, tangents),)
+            return (self._product_tangent(primals, tangents),)
+        return (self._extrema_tangent(outputs[0], primals, tangents),)
 
-    def _of_products(self, primals: Sequence[Value], tangents: Sequence[Value | None]) -> Value:
+    def _product_tangent(self, primals: Sequence[Value], tangents: Sequence[Value | None]) -> Value:
         """Return the tangent of products: the sum of the factors' tangents times the others."""
         (x, indices, updates), (dx, _, du) = primals, tangents
         total = zeros(x.builder, x.type) if dx is None else self(dx, indices, updates)
@@ -316,7 +316,7 @@ class Scatter(Linear, name="scatter"):
         others: Value = product * Select()(equal(count, 0), one, factor)
         return others
 
-    def _of_extrema(
+    def _extrema_tangent(
         self, extrema: Value, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> Value:
         """Return the tangent of extrema: the mean tangent of all elements that attain them."""
@@ -527,7 +527,7 @@ def _slices_at(
     size: Size,
 ) -> tuple[Value, bool]:
     """Parts of an array, or of a batch of arrays, at a batch of places; is the result a batch."""
-    x = _sliced_where_known(x, is_batched, starts, many_starts, part, size)
+    x = _slice_where_known(x, is_batched, starts, many_starts, part, size)
     whole = x.shape[is_batched:]
     axes = _moving(x.builder.facts, whole, part)
     if not axes:
@@ -540,7 +540,7 @@ def _slices_at(
     return exactly(found, (size, *part)), True
 
 
-def _sliced_where_known(
+def _slice_where_known(
     x: Value,
     is_batched: bool,
     starts: Sequence[Value],

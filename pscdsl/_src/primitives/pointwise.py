@@ -154,13 +154,13 @@ class Pointwise(Primitive):
         shapes = [v.shape[many:] for v, many in zip(operands, batched, strict=True)]
         joint = max(shapes, key=len)
         whole = [
-            _over_batch(value, many, (size, *joint))
+            _spread_over_batch(value, many, (size, *joint))
             for value, many in zip(operands, batched, strict=True)
         ]
         return self.bind(*whole), (True,)
 
 
-def _over_batch(value: Value, batched: bool, whole: Shape) -> Value:
+def _spread_over_batch(value: Value, batched: bool, whole: Shape) -> Value:
     """Return an operand in the whole shape; an unbatched one of rank 0 applies everywhere."""
     if value.ndim == (len(whole) if batched else 0):
         return value

@@ -64,17 +64,17 @@ def ordered(hlo: Hlo, x: H, given: ArrayType, nan: int) -> H:
     """Signed integers in the order of floats, and a number of choice for each NaN."""
     whole = given.with_dtype(SIGNED[given.dtype.bits])
     (number,) = hlo.op("bitcast_convert", (x,), (whole,))
-    number = _turned(hlo, number, whole)
+    number = _flip_negative(hlo, number, whole)
     return hlo.select(hlo.compare("NE", x, x), hlo.full(nan, whole), number)
 
 
 def from_ordered(hlo: Hlo, number: H, to: ArrayType) -> H:
     """Emit the floats again; the integers at the ends of the order are NaN."""
-    number = _turned(hlo, number, to.with_dtype(SIGNED[to.dtype.bits]))
+    number = _flip_negative(hlo, number, to.with_dtype(SIGNED[to.dtype.bits]))
     return hlo.op("bitcast_convert", (number,), (to,))[0]
 
 
-def _turned(hlo: Hlo, number: H, whole: ArrayType) -> H:
+def _flip_negative(hlo: Hlo, number: H, whole: ArrayType) -> H:
     """Negative numbers in the other order: of the bits of floats in theirs; and back."""
     negative = hlo.compare("LT", number, hlo.full(0, whole))
     other = hlo.binary("xor", number, hlo.full(whole.dtype.range[1], whole))

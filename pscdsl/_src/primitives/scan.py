@@ -536,7 +536,7 @@ def batch(
         most = Reduce("maximum", (0,))(captured[0])
         counts = Iota((scan.length,), 0, I32)
         numbers = here.bind(counts, ())[0]
-        guarded = _guarded(here.facts, scan)
+        guarded = _guard_steps(here.facts, scan)
         guarded_operands = [most, *captured, *carry, numbers, *arrays]
         return batch(
             guarded, guarded_operands, [False, *many, *carry_many, False, *arrays_many], size
@@ -569,7 +569,7 @@ def swapped(x: Value) -> Value:
     return Transpose((1, 0, *range(2, x.ndim)))(x)
 
 
-def _guarded(facts: Assumptions, scan: Scan) -> Scan:
+def _guard_steps(facts: Assumptions, scan: Scan) -> Scan:
     """Return a counted scan with `length` steps or more; the additional ones change nothing.
 
     It captures the number of steps, then the captures of the scan; its first array counts the
@@ -641,14 +641,14 @@ class Fold:
 
     def over(self, facts: Assumptions, size: Size) -> Fold:
         """Return the fold of many accumulations with their own rows; they share the captures."""
-        return Fold(self._batched(facts, size, len(self.captured)), self.captured, self.carried)
+        return Fold(self._batch_block(facts, size, len(self.captured)), self.captured, self.carried)
 
     def over_rows(self, facts: Assumptions, size: Size) -> Fold:
         """Return the fold of many rows, each with the same accumulated values."""
         own = len(self.captured) + self.carried
-        return Fold(self._batched(facts, size, own), self.captured, self.carried)
+        return Fold(self._batch_block(facts, size, own), self.captured, self.carried)
 
-    def _batched(self, facts: Assumptions, size: Size, shared: int) -> Block:
+    def _batch_block(self, facts: Assumptions, size: Size, shared: int) -> Block:
         many = tuple([place >= shared for place in range(len(self.block.params))])
         wanted = (True,) * len(self.block.results)
         return batch_block(facts, self.block, many, size, wanted)[0]

@@ -401,11 +401,11 @@ class Pad(Shaping, name="pad"):
     ) -> Sequence[Value | None]:
         (cotangent,), (x, scalar) = cotangents, operands
         assert cotangent is not None
-        inner = self._taken_out(cotangent, x.shape) if isinstance(x, ArrayType) else None
+        inner = self._take_out(cotangent, x.shape) if isinstance(x, ArrayType) else None
         around = self._around(cotangent, x.shape) if isinstance(scalar, ArrayType) else None
         return inner, around
 
-    def _taken_out(self, cotangent: Value, shape: Shape) -> Value:
+    def _take_out(self, cotangent: Value, shape: Shape) -> Value:
         """Return the cotangent at the elements of x, which has this shape."""
         steps = tuple([between + 1 for between in self.interior])
         # Every element with as many places behind it as there are between two: whole periods.

@@ -305,7 +305,7 @@ def _split(hlo: Hlo, number: H, whole: ArrayType) -> list[Word]:
     return [Word(hlo.convert(upper, word), 32), Word(hlo.convert(number, word), 32)]
 
 
-def _packed(hlo: Hlo, words: Sequence[Word], word: ArrayType) -> list[Word]:
+def _pack(hlo: Hlo, words: Sequence[Word], word: ArrayType) -> list[Word]:
     """Fewer words, where neighbours fit into one."""
     result = [words[0]]
     for each in words[1:]:
@@ -323,7 +323,7 @@ def _argsort(hlo: Hlo, words: Sequence[Word], shape: tuple[int, ...], axis: int)
     word, wide, places = (ArrayType(dtype, shape) for dtype in (U32, U64, I32))
     found: H = None
     (position,) = hlo.op("iota", (), (wide,), {"iota_dimension": axis})
-    for each in reversed(_packed(hlo, words, word)):
+    for each in reversed(_pack(hlo, words, word)):
         value = each.value
         if found is not None:
             value = take(hlo, value, U32, linear(hlo, found, shape, axis), shape)
@@ -429,7 +429,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         if not count or 0 in hlo.shape(wanted.shape):
             return (place,)
         if count <= FEW:
-            return (self._counted(hlo, a, v, (row, wanted, output)),)
+            return (self._count(hlo, a, v, (row, wanted, output)),)
         pick, one = Gather((shared,), shared), hlo.full(1, output)
         tuples = output.with_shape((*output.shape, 1))
         for step in _steps(count):
@@ -441,7 +441,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
             place = hlo.select(good, further, place)
         return (place,)
 
-    def _counted(self, hlo: Hlo, a: H, v: H, types: Types) -> H:
+    def _count(self, hlo: Hlo, a: H, v: H, types: Types) -> H:
         """Emit the places by comparing with all elements: NaN comes after all."""
         row, wanted, output = types
         place = hlo.full(0, output)

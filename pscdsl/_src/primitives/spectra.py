@@ -423,7 +423,7 @@ class PseudoInverse(OfSingularValues, name="pseudo_inverse"):
     def define(self, *operands: Value) -> Sequence[Value]:
         a, cutoff = operands
         u, s, vh = Svd().bind(a)
-        scaled = m.times_diagonal(m.adjoint(vh), _inverted(s, cutoff))
+        scaled = m.times_diagonal(m.adjoint(vh), _invert(s, cutoff))
         return (m.product(scaled, m.adjoint(u)),)
 
     def jvp(
@@ -462,7 +462,7 @@ class LeastSquares(OfSingularValues, name="least_squares"):
     def define(self, *operands: Value) -> Sequence[Value]:
         a, cutoff, b = operands
         u, s, vh = Svd().bind(a)
-        inside = m.diagonal_times(_inverted(s, cutoff), m.product(m.adjoint(u), b))
+        inside = m.diagonal_times(_invert(s, cutoff), m.product(m.adjoint(u), b))
         return (m.product(m.adjoint(vh), inside),)
 
     def jvp(
@@ -499,7 +499,7 @@ class LeastSquares(OfSingularValues, name="least_squares"):
         return _cost(inputs[0])
 
 
-def _inverted(s: Value, cutoff: Value) -> Value:
+def _invert(s: Value, cutoff: Value) -> Value:
     """`1 / s`, and 0 where s is not above the cutoff."""
     last = s.ndim - 1
     largest = Reduce("maximum", (last,))(s)

@@ -234,7 +234,7 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
     if loop.bound is None:
         again = cut.late.bind(loop, [cut.later(operand) for operand in operands])
         moving = [v for v, late in zip(again, late_carry, strict=True) if late]
-        return halves.merged(_alone(loop, cond, by_cond, saving), moving)
+        return halves.merged(_bind_early(loop, cond, by_cond, saving), moving)
     starts = [v for v, late in zip(carry, late_carry, strict=True) if late]
     rows = saving.early.out_types[len(saving.carry) :]
     every = loop.every if loop.every is not None else stretch(loop.bound, rows)
@@ -245,7 +245,9 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
     return halves.merged(final, last)
 
 
-def _alone(loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving) -> tuple[Value, ...]:
+def _bind_early(
+    loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving
+) -> tuple[Value, ...]:
     """Bind the early half of a loop that can save nothing: the late one runs all of it again.
 
     So forward mode needs no bound; reverse mode is impossible (see `While.transpose`).
@@ -307,7 +309,7 @@ def _run(
     def step(inner: Builder, params: list[Value]) -> list[Value]:
         own, now, (number,), old = parts(params, len(captured), count, 1)
         results = replay(inner, body, [*own, *now])
-        new = [_put(b, row, number) for b, row in zip(old, results[count:], strict=True)]
+        new = [_write_row(b, row, number) for b, row in zip(old, results[count:], strict=True)]
         return [*results[:count], number + 1, *new]
 
     test = closed(facts, (*[v.type for v in by_cond], *state), goes_on)
@@ -319,7 +321,7 @@ def _run(
     return final, steps, saved
 
 
-def _put(buffer: Value, row: Value, number: Value) -> Value:
+def _write_row(buffer: Value, row: Value, number: Value) -> Value:
     """Return a buffer with a row written."""
     zero = buffer.builder.literal(0, I32)
     update = Reshape((1, *row.shape))(row)
@@ -424,7 +426,7 @@ def _backwards(
         )
         size = inner.size(every, I32)
         steps_here = minimum(size, steps - number * size)
-        again = Scan(_counted(saving.early), 1 + len(own), count, every, False, True)
+        again = Scan(_add_counter(saving.early), 1 + len(own), count, every, False, True)
         results = inner.bind(again, [steps_here, *own, *state])
         return list(saving.again(inner, steps_here, own, results, (moving, tangents), every))
 
@@ -437,6 +439,6 @@ def _backwards(
     return here.bind(scan, [*later, *known, *late, *first, numbers, *rows])
 
 
-def _counted(block: Block) -> Block:
+def _add_counter(block: Block) -> Block:
     """Return a block that first takes the number of steps."""
     return Block((Var(ArrayType(I32), "steps"), *block.params), block.equations, block.results)

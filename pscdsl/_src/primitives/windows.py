@@ -331,10 +331,10 @@ class ReduceWindow(Sliding, name="reduce_window"):
             moved = multiply(patches(tangent, windows, 0), others)
             return (exactly(Reduce("sum", (last,))(moved), outputs[0].shape),)
         if self.kind == "maximum" or self.kind == "minimum":
-            return (self._picked(tangent, x),)
+            return (self._pick_tangent(tangent, x),)
         return (None,)
 
-    def _picked(self, tangent: Value, x: Value) -> Value:
+    def _pick_tangent(self, tangent: Value, x: Value) -> Value:
         """Return the tangent at the first extreme in each window, 0 where a window sees nothing."""
         windows, facts = self.windows(), x.builder.facts
         shared = next(axis for axis, window in enumerate(windows) if not _is_single(window))
@@ -575,12 +575,12 @@ class Convolution(Bilinear, name="convolution"):
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
         return (
-            self._of_kernel(cotangent, operand, other)
+            self._cotangent_of_kernel(cotangent, operand, other)
             if place
-            else self._of_x(cotangent, operand, other)
+            else self._cotangent_of_x(cotangent, operand, other)
         )
 
-    def _of_x(self, cotangent: Value, x: ArrayType, kernel: Value) -> Value:
+    def _cotangent_of_x(self, cotangent: Value, x: ArrayType, kernel: Value) -> Value:
         """Return the cotangent of x: the reversed kernel slides over the result's cotangent."""
         facts, sizes = kernel.builder.facts, zip(x.shape[2:], cotangent.shape[2:], strict=True)
         windows = [
@@ -588,15 +588,15 @@ class Convolution(Bilinear, name="convolution"):
             for window, (size, places) in zip(self.windows(kernel.type), sizes, strict=True)
         ]
         groups, parts = self.groups * self.batch_groups, self.batch_groups
-        result = _sliding(windows, groups)(cotangent, _turned(kernel, groups))
+        result = _sliding(windows, groups)(cotangent, _turn_kernel(kernel, groups))
         if parts != 1:  # the parts of the batch, so far groups of channels
             (batch, channels), spatial = x.shape[:2], result.shape[2:]
             result = Reshape((batch // parts, parts, channels, *spatial))(result)
-            result = _swapped(result)
+            result = _swap(result)
             return Reshape(x.shape)(result)
         return exactly(result, x.shape)
 
-    def _of_kernel(self, cotangent: Value, kernel: ArrayType, x: Value) -> Value:
+    def _cotangent_of_kernel(self, cotangent: Value, kernel: ArrayType, x: Value) -> Value:
         """Return the cotangent of the kernel: the result's cotangent slides over x.
 
         The sum is over the batch now: it takes the place of the channels, and these its own.
@@ -613,47 +613,47 @@ class Convolution(Bilinear, name="convolution"):
             zero = cotangent.builder.literal(0, cotangent.dtype)
             cotangent = Pad(none, (0, 0, *high), none)(cotangent, zero)
         slide_back = _sliding(windows, self.batch_groups, self.groups)
-        return exactly(_swapped(slide_back(_swapped(x), _swapped(cotangent))), kernel.shape)
+        return exactly(_swap(slide_back(_swap(x), _swap(cotangent))), kernel.shape)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         (x, kernel), (many_x, many_kernels) = operands, batched
         if many_x and many_kernels:
-            return (self._both_batched(x, kernel, size),), (True,)
+            return (self._batch_both(x, kernel, size),), (True,)
         if many_x:
-            return (self._x_batched(x, kernel, size),), (True,)
-        return (self._kernel_batched(x, kernel, size),), (True,)
+            return (self._batch_x(x, kernel, size),), (True,)
+        return (self._batch_kernel(x, kernel, size),), (True,)
 
-    def _x_batched(self, x: Value, kernel: Value, size: Size) -> Value:
+    def _batch_x(self, x: Value, kernel: Value, size: Size) -> Value:
         """Join the batch with that of x, inside its parts."""
         (batch, *rest), parts = x.shape[1:], self.batch_groups
         each = batch // parts
         if parts != 1:
-            x = _swapped(Reshape((size, parts, each, *rest))(x))
+            x = _swap(Reshape((size, parts, each, *rest))(x))
         result = self(Reshape((parts * size * each, *rest))(x), kernel)
         return Reshape((size, each, *result.shape[1:]))(result)
 
-    def _kernel_batched(self, x: Value, kernel: Value, size: Size) -> Value:
+    def _batch_kernel(self, x: Value, kernel: Value, size: Size) -> Value:
         """Join the batch with the outputs, inside their groups."""
         (outputs, *rest), groups = kernel.shape[1:], self.groups * self.batch_groups
         each = outputs // groups
         if groups != 1:
-            kernel = _swapped(Reshape((size, groups, each, *rest))(kernel))
+            kernel = _swap(Reshape((size, groups, each, *rest))(kernel))
         result = self(x, Reshape((groups * size * each, *rest))(kernel))
         batch, _, *places = result.shape
         if groups == 1:
-            return _swapped(Reshape((batch, size, outputs, *places))(result))
+            return _swap(Reshape((batch, size, outputs, *places))(result))
         result = Reshape((batch, groups, size, each, *places))(result)
         result = Transpose((2, 0, 1, *range(3, result.ndim)))(result)
         return Reshape((size, batch, outputs, *places))(result)
 
-    def _both_batched(self, x: Value, kernel: Value, size: Size) -> Value:
+    def _batch_both(self, x: Value, kernel: Value, size: Size) -> Value:
         """Treat each lane as a separate group; parts of the batch become groups too."""
         (batch, channels, *spatial), parts = x.shape[1:], self.batch_groups
         each = batch // parts
         if parts == 1:
-            x = _swapped(x)
+            x = _swap(x)
         else:
             x = Reshape((size, parts, each, channels, *spatial))(x)
             x = Transpose((2, 0, 1, *range(3, x.ndim)))(x)
@@ -662,7 +662,7 @@ class Convolution(Bilinear, name="convolution"):
         groups = size * self.groups * parts
         many = replace(self, groups=groups, batch_groups=1)
         result = many(x, Reshape((size * outputs, *rest))(kernel))
-        return _swapped(Reshape((each, size, outputs, *result.shape[2:]))(result))
+        return _swap(Reshape((each, size, outputs, *result.shape[2:]))(result))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * size_of(inputs[1].shape[1:]) * 2
@@ -680,19 +680,19 @@ def _sliding(windows: Sequence[Window], groups: Size, batch_groups: Size = 1) ->
     )
 
 
-def _swapped(x: Value) -> Value:
+def _swap(x: Value) -> Value:
     """Exchange the first two axes."""
     return Transpose((1, 0, *range(2, x.ndim)))(x)
 
 
-def _turned(kernel: Value, groups: Size) -> Value:
+def _turn_kernel(kernel: Value, groups: Size) -> Value:
     """Return the kernel for the transposed direction: reversed, from its outputs to its inputs."""
     outputs, taken, *spatial = kernel.shape
     axes = tuple([axis for axis, size in enumerate(spatial, 2) if size != 1])
     if axes:
         kernel = Reverse(axes)(kernel)
     if groups == 1:
-        return _swapped(kernel)
+        return _swap(kernel)
     each = outputs // groups
     kernel = Reshape((groups, each, taken, *spatial))(kernel)
     kernel = Transpose((0, 2, 1, *range(3, kernel.ndim)))(kernel)

@@ -80,7 +80,7 @@ class Pipeline:
 
     def __init__(self, target: Target) -> None:
         self._without = switched_off()
-        self.target = _chosen(target, self._without)
+        self.target = _choose(target, self._without)
         self.translations = self.target.translations
         self.routines = self.target.routines
         self._verifies = os.environ.get(VERIFY, "") not in ("", "0")
@@ -109,7 +109,7 @@ class Pipeline:
 
 
 @lru_cache(maxsize=16)
-def _chosen(target: Target, without: frozenset[str]) -> Target:
+def _choose(target: Target, without: frozenset[str]) -> Target:
     return target.without(without)
 
 

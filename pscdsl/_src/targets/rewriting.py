@@ -142,14 +142,14 @@ class Target:
             return self
         return replace(
             self,
-            rewrites=_without(self.rewrites, names),
-            translations=_without(self.translations, names),
+            rewrites=_drop_forms(self.rewrites, names),
+            translations=_drop_forms(self.translations, names),
             passes=tuple([pass_ for pass_ in self.passes if pass_.form.name not in names]),
             options=tuple([option for option in self.options if option.name not in names]),
         )
 
 
-def _without(
+def _drop_forms(
     table: Mapping[Key, tuple[Row, ...]], names: frozenset[str]
 ) -> dict[Key, tuple[Row, ...]]:
     return {
@@ -177,10 +177,10 @@ def rewritten(
         if changed is not block:
             check(pass_.form.name, changed)
             block = changed
-    return _with_rewritten_equations(target, block, here, check)
+    return _rewrite_equations(target, block, here, check)
 
 
-def _with_rewritten_equations(
+def _rewrite_equations(
     target: Target, block: Block, here: Context, check: Callable[[str, Block], None]
 ) -> Block:
     equations: list[Equation] = []
@@ -193,12 +193,12 @@ def _with_rewritten_equations(
         program = _instead(target, primitive, inputs, equation.outputs, here)
         if program is not None:
             program = rewritten(target, program, here, check)
-            found = _inserted(equations, program, inputs, equation)
+            found = _insert(equations, program, inputs, equation)
             known.update(zip(equation.outputs, found, strict=True))
             changed = True
             continue
         if isinstance(primitive, Control):
-            primitive = _inside(target, primitive, here, check)
+            primitive = _rewrite_inside(target, primitive, here, check)
         if primitive is equation.primitive and inputs == equation.inputs:
             equations.append(equation)
         else:
@@ -231,7 +231,7 @@ def _instead(
     return primitive.expansion(types)
 
 
-def _inserted(
+def _insert(
     equations: list[Equation], program: Block, inputs: Sequence[Atom], place: Equation
 ) -> list[Atom]:
     """Append a program's equations on `inputs`, with fresh variables; return its results."""
@@ -244,11 +244,11 @@ def _inserted(
     return [names.get(atom, atom) for atom in program.results]
 
 
-def _inside(
+def _rewrite_inside(
     target: Target, primitive: Control, here: Context, check: Callable[[str, Block], None]
 ) -> Primitive:
     """Return a primitive with its blocks rewritten."""
-    mine = _without_passes(target) if isinstance(primitive, Apart) else target
+    mine = _drop_passes(target) if isinstance(primitive, Apart) else target
     blocks: list[Block] = []
     for region in primitive.layout.regions:
         block, inner = region.block, here
@@ -261,18 +261,18 @@ def _inside(
 
 
 @lru_cache(maxsize=16)
-def _without_passes(target: Target) -> Target:
+def _drop_passes(target: Target) -> Target:
     """Return the target without passes: a block in a separate function is not divided again."""
     return replace(target, passes=())
 
 
 def defined(define: Define[P], primitive: P, inputs: Types) -> Block:
     """Return the program that `define` makes of a primitive's operands; sizes are numbers."""
-    return _defined(define, primitive, inputs)
+    return _build_definition(define, primitive, inputs)
 
 
 @lru_cache(maxsize=1024)
-def _defined(define: Define[Any], primitive: Primitive, inputs: Types) -> Block:
+def _build_definition(define: Define[Any], primitive: Primitive, inputs: Types) -> Block:
     def build(here: Builder, params: list[Value]) -> Sequence[Value]:
         return define(primitive, params)
 

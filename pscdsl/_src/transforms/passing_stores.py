@@ -43,10 +43,10 @@ class Passing:
         """Return the block without passing stores; the block itself if there are none."""
         cached = self._blocks.get(block)
         if cached is None:
-            cached = self._blocks[block] = self._changed(block)
+            cached = self._blocks[block] = self._change(block)
         return cached
 
-    def _changed(self, block: Block) -> Block:
+    def _change(self, block: Block) -> Block:
         equations = [self._nested(each) for each in block.equations]
         passing = passing_stores(block)
         if passing:
@@ -140,7 +140,7 @@ class _Rewriting:
             store = self.stores.get(inputs[0]) if inputs else None
             if store is not None:
                 if isinstance(primitive, DynamicSlice):
-                    self._read(equation, primitive, store)
+                    self._pass_read(equation, primitive, store)
                     continue
                 inputs = (store[0], *inputs[1:])
                 equation = Equation(primitive, inputs, equation.outputs, equation.span)
@@ -149,7 +149,9 @@ class _Rewriting:
             self.equations.append(equation)
         return self.equations
 
-    def _read(self, equation: Equation, primitive: DynamicSlice, store: Sequence[Atom]) -> None:
+    def _pass_read(
+        self, equation: Equation, primitive: DynamicSlice, store: Sequence[Atom]
+    ) -> None:
         """Replace a read by a choice between the stored part and the earlier elements."""
         (_, *starts), (before, part, *places) = equation.inputs, store
         (output,) = equation.outputs
@@ -165,12 +167,12 @@ class _Rewriting:
         found: Atom = Literal(True, BOOL)
         for start, place, size in zip(starts, places, whole, strict=True):
             if not _is_same(start, place):
-                pair = [self._within(each, size, equation) for each in (start, place)]
+                pair = [self._clamp(each, size, equation) for each in (start, place)]
                 same = self._add(e.equal, pair, _TRUTH, equation)
                 found = self._add(e.bitwise_and, (found, same), _TRUTH, equation)
         return found
 
-    def _within(self, start: Atom, size: Size, equation: Equation) -> Atom:
+    def _clamp(self, start: Atom, size: Size, equation: Equation) -> Atom:
         if start.type.dtype is not I64:
             start = self._add(e.Convert(I64), (start,), _NUMBER, equation)
         last = self._add(SizeValue(size - 1, I64), (), _NUMBER, equation)

@@ -309,10 +309,10 @@ class _Narrower:
         """Narrow a block; return it unchanged if there is nothing to do."""
         cached = self._blocks.get(block)
         if cached is None:
-            cached = self._blocks[block] = self._narrowed(block)
+            cached = self._blocks[block] = self._narrow(block)
         return cached
 
-    def _narrowed(self, block: Block) -> Block:
+    def _narrow(self, block: Block) -> Block:
         scope = _Scope(Demands(self.facts, block))
         for equation in block.equations:
             self.equation(equation, scope)

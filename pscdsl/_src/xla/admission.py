@@ -101,9 +101,9 @@ class _Modules:
             is_main = name == "main"
             _require_function(function, donate if is_main else (), is_main=is_main)
         for name in self._functions:
-            self._of_function(name, 0)
+            self._function_extent(name, 0)
 
-    def _of_function(self, name: str, nested: int) -> _Extent:
+    def _function_extent(self, name: str, nested: int) -> _Extent:
         if name in self._extents:
             found = self._extents[name]
             if found is None:
@@ -113,7 +113,7 @@ class _Modules:
             raise Refused(f"it calls `{name}`, which it does not have")
         self._extents[name] = None
         (region,) = self._functions[name].regions
-        made = self._of_region(region, {}, 0, nested + 1)
+        made = self._region_extent(region, {}, 0, nested + 1)
         if made.operations > MOST_OPERATIONS:
             raise Refused(f"it has more than {MOST_OPERATIONS} operations")
         if made.depth > MOST_DEPTH:
@@ -124,7 +124,9 @@ class _Modules:
         self._extents[name] = made
         return made
 
-    def _of_region(self, region: Any, depths: dict[Any, int], start: int, nested: int) -> _Extent:
+    def _region_extent(
+        self, region: Any, depths: dict[Any, int], start: int, nested: int
+    ) -> _Extent:
         """Return the extent of a region; add the depths of its values to `depths`."""
         if nested > MOST_NESTED:
             raise Refused(f"more than {MOST_NESTED} of its loops and calls stand in one another")
@@ -136,11 +138,11 @@ class _Modules:
             depths[argument] = start
         count, deepest = 0, start
         for each in blocks[0].operations:
-            made = self._of_operation(each.operation, depths, nested)
+            made = self._operation_extent(each.operation, depths, nested)
             count, deepest = count + made.operations, max(deepest, made.depth)
         return _Extent(count, deepest)
 
-    def _of_operation(self, operation: Any, depths: dict[Any, int], nested: int) -> _Extent:
+    def _operation_extent(self, operation: Any, depths: dict[Any, int], nested: int) -> _Extent:
         name = operation.name
         if name not in _OPERATIONS:
             raise Refused(f"it has an operation that no kernel has: `{name}`")
@@ -148,12 +150,12 @@ class _Modules:
         start = max([depths[operand] for operand in operation.operands], default=0)
         count, depth = 1, start + 1
         if name == "func.call":
-            callee = self._of_function(operation.attributes["callee"].value, nested)
+            callee = self._function_extent(operation.attributes["callee"].value, nested)
             count, depth = callee.operations, start + callee.depth
         elif name == "stablehlo.custom_call":
             self._require_call(operation)
         for region in operation.regions:
-            inner = self._of_region(region, depths, start, nested + 1)
+            inner = self._region_extent(region, depths, start, nested + 1)
             count, depth = count + inner.operations, max(depth, inner.depth + 1)
         for result in operation.results:
             _require_tensor(result.type)

@@ -43,7 +43,7 @@ class Shared:
         self.ours = ours
         self.theirs = theirs
 
-    def _of_jax(self, array: Any, owner: Any) -> Any:
+    def _jax_attribute(self, array: Any, owner: Any) -> Any:
         """Return the attribute that jax's arrays have."""
         theirs = self.theirs
         if theirs is None:
@@ -61,7 +61,7 @@ class SharedMethod(Shared):
             return self.either
         if type(raw_aval(array)) is boot.Aval:
             return MethodType(self.ours, array)
-        return self._of_jax(array, owner)
+        return self._jax_attribute(array, owner)
 
     @functools.cached_property
     def either(self) -> Callable[..., Any]:
@@ -70,7 +70,7 @@ class SharedMethod(Shared):
         def call(array: Any, /, *args: Any, **options: Any) -> Any:
             if type(array) is ArrayImpl and is_ours(array):
                 return self.ours(array, *args, **options)
-            return self._of_jax(array, type(array))(*args, **options)
+            return self._jax_attribute(array, type(array))(*args, **options)
 
         return functools.update_wrapper(call, self.ours if self.theirs is None else self.theirs)
 
@@ -83,7 +83,7 @@ class SharedProperty(Shared):
             return self if self.theirs is None else self.theirs
         if type(raw_aval(array)) is boot.Aval:
             return self.ours(array)
-        return self._of_jax(array, owner)
+        return self._jax_attribute(array, owner)
 
     def __set__(self, array: Any, value: Any) -> None:
         self._changer(array, "__set__", "setter")(array, value)
@@ -121,7 +121,7 @@ def share(surface: Mapping[str, Any]) -> None:
         if isinstance(ours, property):
             setattr(ArrayImpl, name, SharedProperty(name, ours.fget, theirs))
         elif callable(ours):
-            setattr(ArrayImpl, name, SharedMethod(name, _mixed(ours, theirs), theirs))
+            setattr(ArrayImpl, name, SharedMethod(name, _mix(ours, theirs), theirs))
     ArrayImpl.__dir__ = _dir
 
 
@@ -144,7 +144,7 @@ _LEFT_ALONE: Final = frozenset(
 """Attributes of jax's class that mean the same for results."""
 
 
-def _mixed(ours: Callable[..., Any], theirs: Any) -> Callable[..., Any]:
+def _mix(ours: Callable[..., Any], theirs: Any) -> Callable[..., Any]:
     """Return our method, which calls jax's if an argument is one of jax's arrays."""
     if not callable(theirs):
         return ours

@@ -148,13 +148,13 @@ def _given(rest: Any, children: Any) -> Any:
     return rest
 
 
-def _of_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+def _flatten_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
     """Return the items in the order of the keys, and the keys in the dict's order."""
     keys = tuple(value)
     return [value[key] for key in _sorted(keys)], keys
 
 
-def _to_dict(keys: tuple[Any, ...], items: Iterable[Any]) -> dict[Any, Any]:
+def _unflatten_dict(keys: tuple[Any, ...], items: Iterable[Any]) -> dict[Any, Any]:
     found = dict(zip(_sorted(keys), items, strict=True))
     return {key: found[key] for key in keys}
 
@@ -179,7 +179,7 @@ def _register_values() -> None:
         _known[id(_in_results)].add(cls)
 
 
-register_class(dict, _of_dict, _to_dict)
+register_class(dict, _flatten_dict, _unflatten_dict)
 _register_values()
 
 

@@ -243,7 +243,7 @@ def _reusing(first: Executable) -> Any:
     inputs = [*first.inputs, *[first.outputs[place] for place in memory.pooled(first.outputs)]]
     options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
     store, key = opened() if first.entry else None, digest("reusing", first.entry)
-    executable = _obtained(
+    executable = _obtain(
         store, key, first.recipe.code, options, inputs, first.outputs, first.device
     )
     if executable.memory()["temporaries"] > first.memory()["temporaries"] + memory.LARGE // 2:
@@ -258,10 +258,10 @@ def from_text(
     """Return the executable of a small module of our own, given as text."""
     options = compile_options(None, {}, device)
     key = text_key(text, options, device)
-    return _obtained(opened(), key, text, options, inputs, outputs, device)
+    return _obtain(opened(), key, text, options, inputs, outputs, device)
 
 
-def _obtained(
+def _obtain(
     store: Store | None,
     key: str,
     code: str | bytes,

@@ -432,7 +432,7 @@ class Dispatcher:
             try:
                 return self._direct(*args, **kwargs)
             except ValueError as error:
-                return self._after(error, args, kwargs)
+                return self._recover(error, args, kwargs)
         except Exception as error:
             error.__traceback__ = shown(error)
             raise
@@ -448,7 +448,7 @@ class Dispatcher:
             except self._final:
                 raise
             except (ValueError, RuntimeError) as error:  # Stale is one
-                result = self._after(error, args, kwargs)
+                result = self._recover(error, args, kwargs)
             if self._donated:
                 forget_donated((args, kwargs))
             return result
@@ -456,7 +456,9 @@ class Dispatcher:
             error.__traceback__ = shown(error)
             raise
 
-    def _taken(self, args: Args, kwargs: Kwargs) -> tuple[BoundExecutable, Sequence[Any]]:
+    def _find_with_operands(
+        self, args: Args, kwargs: Kwargs
+    ) -> tuple[BoundExecutable, Sequence[Any]]:
         """Return the program for bound arguments, and its operands."""
         program = self.find(args, kwargs)  # this registers the classes of records, too
         return program, program.flatten(args, kwargs)
@@ -471,7 +473,7 @@ class Dispatcher:
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
 
-    def _after(self, error: ValueError | RuntimeError, args: Args, kwargs: Kwargs) -> Any:
+    def _recover(self, error: ValueError | RuntimeError, args: Args, kwargs: Kwargs) -> Any:
         """Return the result of a call that failed in C++; raise the error if Python cannot help."""
         if self._explain is not None:
             self._explain(error, args, kwargs)
@@ -558,7 +560,7 @@ class Dispatcher:
         has_none = not any(x.__class__ in NUMBERS for x in leaves)
         if has_none and not self._has_constants:
             return False
-        program, used = self._taken(args, kwargs)
+        program, used = self._find_with_operands(args, kwargs)
         return program.fills or any(x.__class__ in NUMBERS for x in used)
 
     def _reported_answer(
@@ -570,7 +572,7 @@ class Dispatcher:
         except self._final:
             raise
         except (ValueError, RuntimeError) as error:
-            return self._after(error, args, kwargs), None, True
+            return self._recover(error, args, kwargs), None, True
 
     @public
     def _miss_assisted(self, *args: Any, **kwargs: Any) -> MissResult:
@@ -588,7 +590,7 @@ class Dispatcher:
         `leaves` are those that C++ sees; `by_name` says that it orders arguments by name.
         """
         args, kwargs = bind_arguments(self._parameters, args, kwargs)
-        program, used = self._taken(args, kwargs)
+        program, used = self._find_with_operands(args, kwargs)
         outputs = program.executable.run(used)
         result = program.unflatten(outputs)
         if not self._tells(leaves, used, args, kwargs):

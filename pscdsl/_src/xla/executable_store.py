@@ -59,7 +59,7 @@ def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
     if calls:
         raise NoKey(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
     decided = _conditions(wanted, compiler.options(module))
-    return digest("module", *decided, _without_places(module))
+    return digest("module", *decided, _strip_places(module))
 
 
 def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str | bytes, ...]:
@@ -73,7 +73,7 @@ def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str 
     return (*disk.backend(device), defaults, options, donated, f"without {forms}")
 
 
-def _without_places(module: Any) -> bytes:
+def _strip_places(module: Any) -> bytes:
     passes = boot.untyped("mlir.passmanager").PassManager
     with c.context():
         copy = module.operation.clone()
@@ -105,19 +105,19 @@ def obtain(
         return executable
 
     if store is None:
-        made = _compiled(emit(wanted), wanted, compiler)
+        made = _compile(emit(wanted), wanted, compiler)
         return obtained(made, "compiled", "there is no cache")
     short = program_key(wanted)
-    known = _led(store, short, wanted)
+    known = _follow_key(store, short, wanted)
     if known is not None:
         return obtained(known, "disk")
     module = emit(wanted)
     try:
         key = module_key(module, wanted, compiler)
     except NoKey as reason:
-        return obtained(_compiled(module, wanted, compiler), "compiled", str(reason))
+        return obtained(_compile(module, wanted, compiler), "compiled", str(reason))
     known = load(store, key, *signature(module), wanted.device)
-    made = known or _compiled(module, wanted, compiler)
+    made = known or _compile(module, wanted, compiler)
     if known is None and not save(store, key, made):
         return obtained(made, "compiled", f"{store.folder} does not take it")
     if short is not None:
@@ -147,7 +147,7 @@ def _ahead(key: str) -> str:
     return digest("ahead", key)
 
 
-def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
+def _compile(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
     try:
         made: Executable = compiler.compiled(module, wanted.loop_bytes, wanted.device)
         return made
@@ -155,7 +155,7 @@ def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Execut
         raise Refused(str(error)) from error
 
 
-def _led(store: Store, short: str | None, wanted: Specialisation) -> Executable | None:
+def _follow_key(store: Store, short: str | None, wanted: Specialisation) -> Executable | None:
     """Return the executable to which the program's own key leads."""
     key = None if short is None else store.get(short)
     if key is None:

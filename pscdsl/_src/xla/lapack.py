@@ -217,7 +217,7 @@ def attributes(
         "backend_config": {name: c.parsed(text) for name, text in call.config.items()},
         "operand_layouts": [c.layout(_axes(len(shape), batch)) for shape in operands],
         "result_layouts": [c.layout(_axes(len(shape), batch)) for shape in results],
-        "output_operand_aliases": [*map(c.parsed, _overwritten(routine, len(results)))],
+        "output_operand_aliases": [*map(c.parsed, _overwrite_attributes(routine, len(results)))],
     }
 
 
@@ -227,7 +227,7 @@ def _axes(rank: int, batch: int) -> tuple[int, ...]:
     return (rank - 2, rank - 1, *rows[2:]) if rank == batch + 2 else rows
 
 
-def _overwritten(routine: str, results: int) -> list[str]:
+def _overwrite_attributes(routine: str, results: int) -> list[str]:
     """Return the attributes that let the first result take the place of an operand."""
     operand = _OVERWRITTEN.get(routine, 0)
     if operand is None:

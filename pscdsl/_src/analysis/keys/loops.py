@@ -139,7 +139,7 @@ class Loop:
             if var.type.dtype.is_integer:
                 step = _step(body, var, body.results[index])
                 first = _integer(given[index])
-                self.walk.numbers.known[var] = self._counted(var, step, turn, first)
+                self.walk.numbers.known[var] = self._counter_value(var, step, turn, first)
 
     def enter_test(self, params: Sequence[Var]) -> None:
         """Let the counters of a test come one step further than those of the body."""
@@ -158,10 +158,10 @@ class Loop:
             self.walk.new(var, sources=[(place, ())], agent=agent)
             self.walk.places[var].root.is_row = True
         if var.type.dtype.is_integer:
-            known = self.walk.numbers.row(array, self._counted(var, 1, turn, 0))
+            known = self.walk.numbers.row(array, self._counter_value(var, 1, turn, 0))
             self.walk.numbers.known[var] = known
 
-    def _counted(self, var: Var, step: int, turn: int, first: int | None) -> Number:
+    def _counter_value(self, var: Var, step: int, turn: int, first: int | None) -> Number:
         """Return a counter's value in a turn; an unknown number if it has no step."""
         if not step:
             return unknown_number()
@@ -225,7 +225,7 @@ class Loop:
             now.append((index, _Arrived(place, index)))
         for index, place in _keys(begun or (), len(positions)):
             given = _Arrived(place, ("given", index))
-            now += [(to, _moved(given, part)) for to, part in moves[index]]
+            now += [(to, _move(given, part)) for to, part in moves[index]]
         turns = self.often.length if isinstance(self.often.length, int) else None
         while now and (turns is None or turns > 1):
             turns = None if turns is None else turns - 1
@@ -233,7 +233,7 @@ class Loop:
             now = []
             for index, each in dict.fromkeys(new):
                 found[index].append(each)
-                now += [(to, _moved(each, part)) for to, part in moves[index]]
+                now += [(to, _move(each, part)) for to, part in moves[index]]
         return found
 
     def _moves(
@@ -331,7 +331,7 @@ def _keys(places: Places, count: int) -> list[tuple[int, Place]]:
     return [(index, place) for index, place in enumerate(places[:count]) if place is not None]
 
 
-def _moved(arrived: _Arrived, part: Place | None) -> _Arrived:
+def _move(arrived: _Arrived, part: Place | None) -> _Arrived:
     """Return the keys that move on if a part does; None for an unknown part."""
     if part is None or arrived.part:
         return replace(arrived, part=True)

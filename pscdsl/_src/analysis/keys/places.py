@@ -351,7 +351,7 @@ class Range:
 
     def substitute(self, env: Mapping[str, Size]) -> Range:
         """With sizes in place of names."""
-        return Range(_substituted(self.start, env), _substituted(self.stop, env), self.step)
+        return Range(_substitute(self.start, env), _substitute(self.stop, env), self.step)
 
     def apart(self, other: Range, facts: Assumptions) -> bool:
         """Return whether the ranges provably have no place in common."""
@@ -377,7 +377,7 @@ def _at_most(facts: Assumptions, low: Size, high: Size) -> bool:
     return facts.proves(Fact("<=", low, high))
 
 
-def _substituted(size: Size, env: Mapping[str, Size]) -> Size:
+def _substitute(size: Size, env: Mapping[str, Size]) -> Size:
     return substitute(size, env) if isinstance(size, Dim) else size
 
 
@@ -466,13 +466,13 @@ class Place:
         name = self.root.name
         if not name or not self.ranges:
             return name
-        parts = [_shown(r, size) for r, size in zip(self.ranges, self.root.shape, strict=True)]
+        parts = [_show(r, size) for r, size in zip(self.ranges, self.root.shape, strict=True)]
         while parts and parts[-1] == ":":
             parts.pop()
         return f"{name}[{', '.join(parts)}]" if parts else name
 
 
-def _shown(range_: Range, size: Size) -> str:
+def _show(range_: Range, size: Size) -> str:
     if range_.only is not None and size != 1:
         return str(range_.only)
     if range_ == Range(0, size):
@@ -586,7 +586,7 @@ class Ledger:
         root = use.place.root
         if root.repeated and not use.place.single():
             self._report(shown, None)
-        for old in _met(root, use.cell):
+        for old in _uses_met(root, use.cell):
             if use.conflicts(old, self.facts):
                 self._report(shown, old, SEEDED if isinstance(root, Seeds) else None)
                 break
@@ -654,7 +654,7 @@ def _rewrite(now: Use, old: Use | None, again: bool) -> str:
     return SPLIT if now.data is None and old.data is None else EITHER
 
 
-def _met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
+def _uses_met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
     """Yield the uses of a root that may be of the same element, and with the same number."""
     element, constant = cell
     if element is None:

@@ -199,7 +199,7 @@ def concerns_keys(block: Block) -> bool:
             or (isinstance(call := equation.primitive, Call) and concerns_keys(call.function.body))
             for equation in walk(part)
         )
-        for part in _with_rules(block)
+        for part in _blocks_with_rules(block)
     )
 
 
@@ -209,12 +209,12 @@ def makes_keys(block: Block) -> bool:
     return any(
         isinstance(primitive := equation.primitive, SeedKey)
         or (isinstance(primitive, Call) and makes_keys(primitive.function.body))
-        for each in _with_rules(block)
+        for each in _blocks_with_rules(block)
         for equation in walk(each)
     )
 
 
-def _with_rules(block: Block) -> Iterator[Block]:
+def _blocks_with_rules(block: Block) -> Iterator[Block]:
     """Yield a block, and the blocks of all rules for derivatives in it."""
     pending, seen = [block], set[Rule]()
     while pending:
@@ -327,7 +327,7 @@ class Walk:
         elif isinstance(primitive, Call):
             self._call(primitive, equation)
         elif isinstance(primitive, Ruled):
-            self._ruled(primitive, equation)
+            self._walk_ruled(primitive, equation)
         elif isinstance(primitive, Control) and primitive.layout.run:
             self._control(primitive.layout, equation)
         else:
@@ -433,19 +433,19 @@ class Walk:
             predicate, *either = equation.inputs
             spread = any(array.type.shape != output.type.shape for array in either)
             mixed = len(set(given)) > 1 and bool(predicate.type.shape)
-            return spread or (mixed and self._shared(given))
+            return spread or (mixed and self._may_share(given))
         if isinstance(primitive, Concatenate):
-            return self._shared(given)
+            return self._may_share(given)
         if isinstance(primitive, DynamicUpdate):
-            return self._shared(given)
+            return self._may_share(given)
         if isinstance(primitive, Scatter):
             x, _, updates = equation.inputs
-            return x.type.rank != updates.type.rank or self._shared(given)
+            return x.type.rank != updates.type.rank or self._may_share(given)
         if isinstance(primitive, Gather):
             return any(size != 1 for size in equation.inputs[1].type.shape[:-1])
         return True
 
-    def _shared(self, given: Sequence[Place]) -> bool:
+    def _may_share(self, given: Sequence[Place]) -> bool:
         """Return whether one key may be in two of the places."""
         return any(share(*pair, self.ledger.facts) for pair in combined(given, 2))
 
@@ -502,7 +502,9 @@ class Walk:
         carry = next(group for group in body.gives if group.role is Role.CARRY)
         state = dict(body.params())[carry]
         stacked = [var for group in outputs if group is not carry for var in outputs[group]]
-        loop = Loop(self, state, self._carried(operands[carry]), self._often(layout), stacked)
+        loop = Loop(
+            self, state, self._carried_keys(operands[carry]), self._count_runs(layout), stacked
+        )
         for turn in loop.turns():
             loop.enter_carry(operands[carry], body.block, turn)
             for region in layout.regions:
@@ -522,7 +524,7 @@ class Walk:
                     loop.tested()
         loop.leave(equation.outputs)
 
-    def _often(self, layout: Layout) -> Often:
+    def _count_runs(self, layout: Layout) -> Often:
         """Return how often a loop's body may run, by its condition or its number of rows."""
         decisions = [
             group for group in layout.groups if group.role is Role.DECISION and group.count
@@ -532,7 +534,7 @@ class Walk:
             return Often(never=True, several=True)
         return Often.of(times, self.ledger.facts, bool(decisions))
 
-    def _carried(self, carry: Sequence[Atom]) -> list[Place | None]:
+    def _carried_keys(self, carry: Sequence[Atom]) -> list[Place | None]:
         """Return the keys that a loop carries at first."""
         return [self.place(value) if value.type.dtype is KEY else None for value in carry]
 
@@ -550,7 +552,7 @@ class Walk:
             elif atom.type.dtype.is_integer:
                 self.numbers.known[atom] = self.numbers.of(result)
 
-    def _ruled(self, primitive: Ruled, equation: Equation) -> None:
+    def _walk_ruled(self, primitive: Ruled, equation: Equation) -> None:
         """Walk a function, or its rules in its place: the last of two any number of times."""
         captured, arguments = primitive.own(equation.inputs)
         operands = (*captured, *arguments)

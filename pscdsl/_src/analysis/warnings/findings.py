@@ -110,12 +110,12 @@ def _columns(program: Program, indices: Atom, count: int) -> Sequence[Atom | Non
     at = program.definition(indices)
     last = indices.type.rank - 1
     if at is not None and isinstance(at.primitive, Concatenate) and at.primitive.axis == last:
-        columns = [_moved(program, operand) for operand in at.inputs]
+        columns = [_unmoved(program, operand) for operand in at.inputs]
         return columns if len(columns) == count else [None] * count
-    return [_moved(program, indices)] if count == 1 else [None] * count
+    return [_unmoved(program, indices)] if count == 1 else [None] * count
 
 
-def _moved(program: Program, atom: Atom) -> Atom:
+def _unmoved(program: Program, atom: Atom) -> Atom:
     """Return the atom before a change of its axes, or a wider integer type."""
     while (at := program.definition(atom)) is not None:
         primitive, given = at.primitive, at.inputs[0].type.dtype if at.inputs else None
@@ -131,7 +131,7 @@ def _moved(program: Program, atom: Atom) -> Atom:
 
 def _counted_from_end(program: Program, atom: Atom, size: Size) -> Atom | None:
     """Return the `i` of `where(i < 0, i + size, i)`; None if it is something else."""
-    at = program.definition(_moved(program, atom))
+    at = program.definition(_unmoved(program, atom))
     if at is None or not isinstance(at.primitive, e.Select):
         return None
     condition, shifted, plain = at.inputs
@@ -143,7 +143,7 @@ def _counted_from_end(program: Program, atom: Atom, size: Size) -> Atom | None:
     zero, amount = test.inputs[1], added.inputs[1]
     if not isinstance(zero, Literal) or zero.value != 0 or _number(program, amount) != size:
         return None
-    return _moved(program, plain)
+    return _unmoved(program, plain)
 
 
 def _number(program: Program, atom: Atom) -> Size | None:
@@ -194,10 +194,10 @@ def _check(
 def _thrown_away(program: Program, place: Place) -> bool:
     """Return whether the elements read are used only where a condition on the index holds."""
     related = _sources(program, place.index)
-    return all(_masked(program, var, related, _FAR) for var in place.at.outputs)
+    return all(_is_masked(program, var, related, _FAR) for var in place.at.outputs)
 
 
-def _masked(program: Program, var: Var, related: set[Atom], depth: int) -> bool:
+def _is_masked(program: Program, var: Var, related: set[Atom], depth: int) -> bool:
     uses = program.uses.get(var, [])
     if not depth or not uses or program.is_result(var):
         return False
@@ -211,7 +211,7 @@ def _masked(program: Program, var: Var, related: set[Atom], depth: int) -> bool:
         ):
             continue
         elif isinstance(primitive, _PASSING):
-            if not all(_masked(program, output, related, depth - 1) for output in at.outputs):
+            if not all(_is_masked(program, output, related, depth - 1) for output in at.outputs):
                 return False
         else:
             return False

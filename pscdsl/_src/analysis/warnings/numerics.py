@@ -101,7 +101,7 @@ def check_hidden_nan(program: Program, wording: Wording) -> Iterator[Diagnostic]
         if at.outputs[0].type.dtype.is_float:
             for holds, chosen in zip((True, False), at.inputs[1:], strict=True):
                 conditions = list(_conditions(program, at.inputs[0], holds, 4))
-                finding = _hidden(program, wording, at, conditions, chosen, holds)
+                finding = _find_hidden(program, wording, at, conditions, chosen, holds)
                 if finding is not None and wording.operation(at.span) == "where":
                     yield finding
                     break
@@ -156,7 +156,7 @@ _SWAPPED: dict[object, object] = {
 }
 
 
-def _hidden(
+def _find_hidden(
     program: Program,
     wording: Wording,
     where: Equation,
@@ -166,7 +166,7 @@ def _hidden(
 ) -> NanInGradient | None:
     if not conditions:
         return None
-    for at in _computed(program, chosen, _FAR):
+    for at in _computing(program, chosen, _FAR):
         partial = _partial(at)
         if partial is None:
             continue
@@ -191,7 +191,7 @@ def _operands(program: Program, operand: Atom, partial: Partial) -> Iterator[Ato
             yield from _operands(program, factor, partial)
 
 
-def _computed(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
+def _computing(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
     """Yield the equations by which an operand is computed, element by element."""
     at = program.definition(atom)
     if at is None or not isinstance(at.primitive, _PASSING):
@@ -199,7 +199,7 @@ def _computed(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
     yield at
     if depth:
         for operand in at.inputs:
-            yield from _computed(program, operand, depth - 1)
+            yield from _computing(program, operand, depth - 1)
 
 
 _PASSING = e.Elementwise | e.Convert | e.Clamp | Broadcast | Reshape | Transpose
@@ -351,7 +351,7 @@ def _finding(
     rewrite = ""
     if isinstance(tree, ast.Call) and len(tree.args) == 3 and inner is not None:
         condition = ast.unparse(tree.args[0])
-        rewrite = _rewritten(tree, inner, partial, holds)
+        rewrite = _rewrite(tree, inner, partial, holds)
     safe = f"{partial.safe:g}"
     return NanInGradient(
         function=partial.name,
@@ -364,7 +364,7 @@ def _finding(
     )
 
 
-def _rewritten(where: ast.Call, function: ast.expr, partial: Partial, holds: bool) -> str:
+def _rewrite(where: ast.Call, function: ast.expr, partial: Partial, holds: bool) -> str:
     """Return the whole expression with a safe operand; empty if it lacks the function."""
     wanted = ast.dump(function)
     safe: ast.expr = ast.Constant(int(partial.safe))
@@ -519,12 +519,12 @@ def check_bounds(program: Program, wording: Wording) -> Iterator[Diagnostic]:
         for atom in at.inputs:
             bound = program.bare(atom)
             if isinstance(bound, Literal) and bound.type.dtype.is_float:
-                finding = _lost(bound.value, bound.type.dtype)
+                finding = _find_lost(bound.value, bound.type.dtype)
                 if finding is not None:
                     yield finding.at(at.span)
 
 
-def _lost(value: object, dtype: DType) -> EpsilonIsLost | None:
+def _find_lost(value: object, dtype: DType) -> EpsilonIsLost | None:
     if not isinstance(value, float) or value.is_integer():
         return None
     rounded = float(np.asarray(value).astype(to_numpy(dtype)))
@@ -573,7 +573,7 @@ def _unstable(program: Program, wording: Wording, at: Equation) -> Diagnostic | 
         return _of_log(program, wording, at)
     if at.primitive is e.log1p:
         power = _power(program, at.inputs[0])
-        if power is not None and not _guarded(program, power.inputs[0]):
+        if power is not None and not _is_guarded(program, power.inputs[0]):
             return LogOfSumOfExponentials(
                 rewrite=_logaddexp(wording.operand(program, power, 0), "0")
             )
@@ -595,7 +595,7 @@ def _power(program: Program, atom: Atom) -> Equation | None:
     return at if at is not None and at.primitive is e.exp else None
 
 
-def _guarded(program: Program, atom: Atom) -> bool:
+def _is_guarded(program: Program, atom: Atom) -> bool:
     """Return whether the exponential of an atom is guarded against overflow."""
     for at in program.ancestors(atom, _DEPTH):
         primitive = at.primitive
@@ -614,7 +614,7 @@ def _of_log(program: Program, wording: Wording, at: Equation) -> Diagnostic | No
         return None
     if inner.primitive is e.divide:
         upper, lower = inner.inputs
-        terms = _summed(program, lower)
+        terms = _sum_operand(program, lower)
         if terms is not None and program.alike(upper, terms) and _power(program, upper):
             return LogOfSoftmax()
         return LogOfSigmoid() if _is_sigmoid(program, inner) else None
@@ -624,7 +624,7 @@ def _of_log(program: Program, wording: Wording, at: Equation) -> Diagnostic | No
         return LogOfSoftmax()
     if isinstance(inner.primitive, Reduce) and inner.primitive.kind == "sum":
         power = _power(program, inner.inputs[0])
-        if power is None or _guarded(program, power.inputs[0]):
+        if power is None or _is_guarded(program, power.inputs[0]):
             return None
         x = wording.operand(program, power, 0) or "x"
         return LogOfSumOfExponentials(
@@ -642,7 +642,7 @@ def _of_log_sum(program: Program, wording: Wording, inner: Equation) -> Diagnost
         powers = [_power(program, each) for each in (left, right)]
         one = [_is_one(program, each) for each in (left, right)]
         if all(p is not None or is_one for p, is_one in zip(powers, one, strict=True)):
-            if any(p is not None and not _guarded(program, p.inputs[0]) for p in powers):
+            if any(p is not None and not _is_guarded(program, p.inputs[0]) for p in powers):
                 names = ["0" if p is None else wording.operand(program, p, 0) for p in powers]
                 return LogOfSumOfExponentials(rewrite=_logaddexp(*names))
     if inner.primitive is e.subtract:
@@ -670,7 +670,7 @@ def _logaddexp(left: str, right: str) -> str:
     return f"`np.logaddexp({left or 'a'}, {right or 'b'})`"
 
 
-def _summed(program: Program, atom: Atom) -> Atom | None:
+def _sum_operand(program: Program, atom: Atom) -> Atom | None:
     """Return the `x` of `sum(x)`."""
     at = program.made_by(atom)
     if at is None or not isinstance(at.primitive, Reduce) or at.primitive.kind != "sum":
@@ -695,11 +695,11 @@ def _is_sigmoid(program: Program, quotient: Equation) -> bool:
 
 def _of_quotient(program: Program, wording: Wording, at: Equation) -> Diagnostic | None:
     upper, lower = at.inputs
-    terms = _summed(program, lower)
+    terms = _sum_operand(program, lower)
     if terms is None or not program.alike(upper, terms):
         return None
     power = _power(program, upper)
-    if power is None or _guarded(program, power.inputs[0]):
+    if power is None or _is_guarded(program, power.inputs[0]):
         return None
     return SoftmaxOverflows(operand=wording.operand(program, power, 0))
 
@@ -754,4 +754,4 @@ def _mean(program: Program, atom: Atom) -> Atom | None:
     counted = program.definition(program.bare(count))
     if counted is not None and not isinstance(counted.primitive, SizeValue):
         return None
-    return _summed(program, upper)
+    return _sum_operand(program, upper)

@@ -320,14 +320,14 @@ def _weight(facts: Assumptions, block: Block) -> _Weight:
     """Return the work of a branch; sizes count only for the repeated use of elements."""
     total: float = 0
     for equation in block.equations:
-        found = _of_equation(facts, equation)
+        found = _equation_weight(facts, equation)
         if found.operations > CHEAP and found.what:
             return _Weight(float("inf"), found.what)
         total += found.operations
     return _Weight(total)
 
 
-def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
+def _equation_weight(facts: Assumptions, equation: Equation) -> _Weight:
     match equation.primitive:
         case Sort() | TopK():
             return _Weight(float("inf"), "a sort")
@@ -353,11 +353,12 @@ def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
             cost = primitive.cost(types, results)
             sizes = [size_of(each.shape) for each in (*types, *results)]
             return _Weight(
-                _for_each(facts, cost, sizes), _CALLED.get(primitive.name, f"`{primitive.label}`")
+                _cost_of_each(facts, cost, sizes),
+                _CALLED.get(primitive.name, f"`{primitive.label}`"),
             )
 
 
-def _for_each(facts: Assumptions, cost: Size, sizes: Sequence[Size]) -> float:
+def _cost_of_each(facts: Assumptions, cost: Size, sizes: Sequence[Size]) -> float:
     """Return a cost for each element of the largest array, as far as that is proven."""
     if cost == 0:
         return 0

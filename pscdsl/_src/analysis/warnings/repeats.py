@@ -39,14 +39,14 @@ def check_repeats(program: Program, wording: Wording) -> Iterator[Diagnostic]:
         assert isinstance(scatter, Scatter)
         if scatter.combine != "set" or scatter.unique or scatter.batched:
             continue
-        function = _combined(program, at)
+        function = _combining_function(program, at)
         if function and not _are_distinct(program, at.inputs[1]):
-            texts = _written(wording, at)
+            texts = _written_parts(wording, at)
             if texts is not None:
                 yield RepeatedIndexCombined(function=function, texts=texts).at(at.span)
 
 
-def _combined(program: Program, at: Equation) -> str:
+def _combining_function(program: Program, at: Equation) -> str:
     """Return the function that combines replaced elements with others; empty for anything else."""
     array, indices, updates = at.inputs
     made = program.definition(program.bare(updates))
@@ -75,7 +75,7 @@ def _are_distinct(program: Program, indices: Atom) -> bool:
     joined = at is not None and isinstance(at.primitive, Concatenate)
     columns = at.inputs if joined and at is not None else (indices,)
     found = [_column(program, each) for each in columns]
-    fixed = [_fixed(program, each) for each in columns]
+    fixed = [_known_column(program, each) for each in columns]
     if len(columns) == count and all(each is not None for each in fixed):
         sizes = [each.size for each in fixed if each is not None]
         if max(sizes) == prod(size for size in shape if isinstance(size, int)):
@@ -86,7 +86,7 @@ def _are_distinct(program: Program, indices: Atom) -> bool:
     return all(found)
 
 
-def _fixed(program: Program, atom: Atom) -> np.ndarray | None:
+def _known_column(program: Program, atom: Atom) -> np.ndarray | None:
     """Return the numbers of a column that is known while checking."""
     at = program.definition(_plain(program, atom))
     return at.primitive.array().ravel() if at and isinstance(at.primitive, Constant) else None
@@ -175,7 +175,7 @@ def _plain(program: Program, atom: Atom) -> Atom:
     return program.source(atom)
 
 
-def _written(wording: Wording, at: Equation) -> tuple[str, str, str] | None:
+def _written_parts(wording: Wording, at: Equation) -> tuple[str, str, str] | None:
     """Return the texts of an array, its index and the operand; None if it is no store here."""
     try:
         tree: ast.AST = ast.parse(wording.text(at.span)).body[0]

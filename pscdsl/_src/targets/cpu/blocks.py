@@ -420,7 +420,7 @@ class Parts:
             room -= part.weight
         calls = [self._call(group) for group in groups]
         while len(calls) > max(1, MOST // self.levels - 1):  # with the scalars around them
-            calls = [_joined(calls[at : at + MOST]) for at in range(0, len(calls), MOST)]
+            calls = [_join(calls[at : at + MOST]) for at in range(0, len(calls), MOST)]
         return calls
 
     def _is_around(self, each: Equation) -> bool:
@@ -457,14 +457,14 @@ class Parts:
 
     def _call(self, group: Sequence[_Part]) -> Equation:
         equations = [equation for part in group for equation in part.equations]
-        return _called(equations, [x for part in group for x in part.outputs], self._free)
+        return _make_call(equations, [x for part in group for x in part.outputs], self._free)
 
 
-def _joined(calls: Sequence[Equation]) -> Equation:
-    return _called(calls, [output for call in calls for output in call.outputs], {})
+def _join(calls: Sequence[Equation]) -> Equation:
+    return _make_call(calls, [output for call in calls for output in call.outputs], {})
 
 
-def _called(
+def _make_call(
     equations: Sequence[Equation], outputs: Sequence[Var], free: Mapping[Atom, Equation]
 ) -> Equation:
     """Return the call of a function with these equations and results."""

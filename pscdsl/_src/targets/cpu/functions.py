@@ -165,7 +165,7 @@ Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted | None], Number]
 # three words, which suffice up to 2^(49 + a), and an element chooses its words by its size.
 
 
-def _split(left: int, ends: Sequence[int]) -> list[float]:
+def _split_bits(left: int, ends: Sequence[int]) -> list[float]:
     """Return the bits of a fraction up to each of these positions."""
     found: list[float] = []
     for end in ends:
@@ -177,14 +177,14 @@ def _split(left: int, ends: Sequence[int]) -> list[float]:
 
 def _words(start: int) -> list[float]:
     left = _ONE_OVER_PI & ((2 << (_BITS - start)) - 1)
-    return _split(left, (start + 26, start + 54, start + 107))
+    return _split_bits(left, (start + 26, start + 54, start + 107))
 
 
 _WORDS: Final = tuple([_words(start) for start in _WINDOWS])
-_SIMPLE_WORDS: Final = _split(_ONE_OVER_PI, (29, 82))
+_SIMPLE_WORDS: Final = _split_bits(_ONE_OVER_PI, (29, 82))
 
 
-def _reduced(d: Doubles, x: Emitted, most: float, ahead: float) -> Reduced:
+def _reduce_angle(d: Doubles, x: Emitted, most: float, ahead: float) -> Reduced:
     """Return a number's distance from a whole half turn, plus `ahead`, and the half turns left out.
 
     The count is None if all numbers are so small that no half turn is left out.
@@ -227,7 +227,7 @@ def _translation(finish: Finish, ahead: float) -> Translation:
         if finish is _wave and not ahead and most <= _NEAR:
             result = d.narrow(_series(d.wide(x), _SINE_OF_RADIANS))
         else:
-            result = finish(d, *_reduced(d, x, 65504.0 if given.dtype is F16 else most, ahead))
+            result = finish(d, *_reduce_angle(d, x, 65504.0 if given.dtype is F16 else most, ahead))
         # Near zero a sine without a reduction is right, except for subnormal numbers.
         right = finish is _wave and most <= _DIRECT and hlo.flushed(operands[0])
         if not ahead and not right:

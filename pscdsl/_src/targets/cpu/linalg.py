@@ -152,7 +152,7 @@ def substitution(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[
         factors = [_wide(_element(a, *place), b) for place in places]
         rest = _less(_row(b, i), list(zip(factors, [rows[k] for k in known], strict=True)))
         rows[i] = rest if solve.unit_diagonal else e.divide(rest, _wide(_element(a, i, i), b))
-    return (_stacked([rows[i] for i in range(size)], b.ndim - 2),)
+    return (_stack([rows[i] for i in range(size)], b.ndim - 2),)
 
 
 def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
@@ -164,9 +164,9 @@ def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
     (column,) = a.builder.bind(Iota(rows[0].shape, a.ndim - 2, I32), ())
     pivots: list[Value] = []
     for k in range(size):
-        best, pivot = e.absolute(_at(rows[k], k)), a.builder.full(k, batch, I32)
+        best, pivot = e.absolute(_row_element(rows[k], k)), a.builder.full(k, batch, I32)
         for i in range(k + 1, size):
-            mine = e.absolute(_at(rows[i], k))
+            mine = e.absolute(_row_element(rows[i], k))
             unknown = e.bitwise_and(e.not_equal(mine, mine), e.equal(best, best))
             better = e.bitwise_or(e.greater(mine, best), unknown)  # as the reference has it
             best = Select()(better, mine, best)
@@ -181,17 +181,17 @@ def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
             order[i] = Select()(here, order[k], old_place)
             row, place = Select()(everywhere, old_row, row), Select()(here, old_place, place)
         rows[k], order[k] = row, place
-        top = _at(row, k)
+        top = _row_element(row, k)
         one = a.builder.literal(1.0, a.dtype)
         top = Select()(e.equal(top, m.zero(top)), one, top)
         right = e.greater(column, a.builder.literal(k, I32))
         here = e.equal(column, a.builder.literal(k, I32))
         for i in range(k + 1, size):
-            factor = _wide_as(e.divide(_at(rows[i], k), top), row)
+            factor = _wide_as(e.divide(_row_element(rows[i], k), top), row)
             rest = e.subtract(rows[i], e.multiply(factor, row))
             rows[i] = Select()(here, factor, Select()(right, rest, rows[i]))
     last = a.ndim - 2
-    return _stacked(rows, last), _stacked(pivots, last), _stacked(order, last)
+    return _stack(rows, last), _stack(pivots, last), _stack(order, last)
 
 
 def _count(a: Value) -> int:
@@ -223,7 +223,7 @@ def _row(a: Value, i: int) -> Value:
     return Reshape((*batch, columns))(found)
 
 
-def _at(row: Value, i: int) -> Value:
+def _row_element(row: Value, i: int) -> Value:
     """Return an element of each row."""
     *batch, _ = row.shape
     found = Slice((*(0 for _ in batch), i), (*batch, i + 1), (1,) * row.ndim)(row)
@@ -240,7 +240,7 @@ def _wide_as(x: Value, row: Value) -> Value:
     return Broadcast(row.shape, tuple(range(x.ndim)))(x)
 
 
-def _stacked(parts: Sequence[Value], axis: int) -> Value:
+def _stack(parts: Sequence[Value], axis: int) -> Value:
     """Arrays side by side along a new axis."""
     shape = parts[0].shape
     each = [Reshape((*shape[:axis], 1, *shape[axis:]))(part) for part in parts]
@@ -250,7 +250,7 @@ def _stacked(parts: Sequence[Value], axis: int) -> Value:
 def _matrix(elements: Sequence[Sequence[Value]]) -> Value:
     """Matrices of the elements of each place."""
     last = elements[0][0].ndim
-    return _stacked([_stacked(row, last) for row in elements], last)
+    return _stack([_stack(row, last) for row in elements], last)
 
 
 # Systems with one large triangular matrix and one right-hand side, block by block.
@@ -551,7 +551,7 @@ def substitution_in_lanes(solve: TriangularSolve, operands: Sequence[Value]) -> 
 
     def solved(parts: Sequence[Value]) -> Sequence[Value]:
         a, b = parts
-        return (_substituted(a, b, solve.lower_triangle, solve.transposed, solve.unit_diagonal),)
+        return (_substitute(a, b, solve.lower_triangle, solve.transposed, solve.unit_diagonal),)
 
     return in_lanes(solved, operands, b.ndim - 2, (b.type,), LANES_OF_TRIANGLES)
 
@@ -562,7 +562,7 @@ def elimination_in_lanes(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
     rows = a.type.with_shape(a.shape[:-1]).with_dtype(I32)
     results = (a.type, rows, rows)
     return in_lanes(
-        lambda parts: _eliminated(*parts), operands, a.ndim - 2, results, LANES_OF_PIVOTS
+        lambda parts: _eliminate(*parts), operands, a.ndim - 2, results, LANES_OF_PIVOTS
     )
 
 
@@ -574,13 +574,13 @@ def lu_solve(solve: LuSolve, operands: Sequence[Value]) -> Sequence[Value]:
     def solved(parts: Sequence[Value]) -> Sequence[Value]:
         found, order, x = parts
         if solve.transposed:
-            x = _substituted(found, x, lower=False, transposed=True, unit=False)
-            x = _substituted(found, x, lower=True, transposed=True, unit=True)
-            x = _exchanged(x, order, back=True)
+            x = _substitute(found, x, lower=False, transposed=True, unit=False)
+            x = _substitute(found, x, lower=True, transposed=True, unit=True)
+            x = _exchange_rows(x, order, back=True)
         else:
-            x = _exchanged(x, order, back=False)
-            x = _substituted(found, x, lower=True, transposed=False, unit=True)
-            x = _substituted(found, x, lower=False, transposed=False, unit=False)
+            x = _exchange_rows(x, order, back=False)
+            x = _substitute(found, x, lower=True, transposed=False, unit=True)
+            x = _substitute(found, x, lower=False, transposed=False, unit=False)
         on = e.equal(places(found, 0), places(found, 1))
         none = e.bitwise_and(on, e.equal(found, m.zero(found)))
         return (_where(Reduce("any", (0, 1))(none), float("nan"), x),)
@@ -609,7 +609,7 @@ def _factor(a: Value) -> Value:
     return _where(e.bitwise_or(fine, e.invert(lower)), found, float("nan"))
 
 
-def _substituted(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) -> Value:
+def _substitute(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) -> Value:
     forward = lower != transposed
 
     def step(index: Value, state: Sequence[Value]) -> Sequence[Value]:
@@ -625,7 +625,7 @@ def _substituted(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) 
     return repeated(_order(a), [broadcast_to(m.zero(b), b.shape)], step)[0]
 
 
-def _eliminated(a: Value) -> Sequence[Value]:
+def _eliminate(a: Value) -> Sequence[Value]:
     size, here = _order(a), a.builder
     lanes = a.shape[-1]
     # The number of each row is appended to it, so that one exchange moves both.
@@ -642,7 +642,7 @@ def _eliminated(a: Value) -> Sequence[Value]:
         best = e.bitwise_or(e.equal(height, largest), unknown)
         pivot = Reduce("minimum", (0,))(_where(best, place, here.literal(size, I32)))
         chosen = e.equal(place, pivot)
-        row = Reshape((1, *t.shape[1:]))(_picked(chosen, t))
+        row = Reshape((1, *t.shape[1:]))(_pick(chosen, t))
         top, below = part(row, 1, k), e.greater(place, k)
         top = _where(e.equal(top, m.zero(top)), 1.0, top)
         other = _where(chosen, part(first, 1, k), column)
@@ -660,17 +660,17 @@ def _eliminated(a: Value) -> Sequence[Value]:
     return found, pivots, m.cast(Reshape((size, lanes))(_column(t, size)), I32)
 
 
-def _exchanged(x: Value, order: Value, *, back: bool) -> Value:
+def _exchange_rows(x: Value, order: Value, *, back: bool) -> Value:
     """Rows in another order; or as they were before."""
     size, columns, lanes = x.shape
     given = Reshape((size, 1, columns, lanes))(x)
     wanted = Reshape((size, 1, 1, lanes) if back else (1, size, 1, lanes))(order)
     whole = broadcast_to(given, (size, size, columns, lanes))
     mine = places(whole, 1 if back else 0)
-    return _picked(e.equal(mine, wanted), whole)
+    return _pick(e.equal(mine, wanted), whole)
 
 
-def _picked(where: Value, x: Value) -> Value:
+def _pick(where: Value, x: Value) -> Value:
     """Return the slice of the first axis at which a mask holds, bit by bit: zeros have signs."""
     bits = Bitcast(BITS[x.dtype])(x)
     found = Reduce("sum", (0,))(_where(where, bits, 0))

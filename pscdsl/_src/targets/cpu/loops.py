@@ -416,8 +416,8 @@ def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
             equations.append(equation)
             continue
         if product.matrix not in sums:
-            sums[product.matrix] = _with_transpose(product.matrix)
-        equations += _replaced(equation, product, sums[product.matrix][-1].outputs[0])
+            sums[product.matrix] = _add_transpose(product.matrix)
+        equations += _replace_sum(equation, product, sums[product.matrix][-1].outputs[0])
     return prepared(body, captured, equations, sums.values())
 
 
@@ -434,7 +434,7 @@ def _sum(each: Equation, made: Mapping[Var, Equation], held: Container[Atom]) ->
 
 
 def _product(atom: Atom, made: Mapping[Var, Equation], held: Container[Atom]) -> _Product | None:
-    source, scale = _unscaled(atom, made)
+    source, scale = _split_scale(atom, made)
     equation = made.get(source) if isinstance(source, Var) else None
     if equation is None or not isinstance(dot := equation.primitive, DotGeneral):
         return None
@@ -447,13 +447,13 @@ def _product(atom: Atom, made: Mapping[Var, Equation], held: Container[Atom]) ->
     matrix = equation.inputs[place]
     if matrix not in held or not isinstance(matrix, Var) or not matrix.type.dtype.is_float:
         return None
-    vector, inner = _unscaled(equation.inputs[1 - place], made)
+    vector, inner = _split_scale(equation.inputs[1 - place], made)
     if not isinstance(vector, Var) or (scale is not None and inner is not None):
         return None
     return _Product(vector, matrix, dot.contract[place][0], inner if scale is None else scale)
 
 
-def _unscaled(atom: Atom, made: Mapping[Var, Equation]) -> tuple[Atom, Atom | None]:
+def _split_scale(atom: Atom, made: Mapping[Var, Equation]) -> tuple[Atom, Atom | None]:
     """Return an atom without a factor of rank 0, and that factor."""
     equation = made.get(atom) if isinstance(atom, Var) else None
     if equation is None or equation.primitive is not multiply:
@@ -470,7 +470,7 @@ def _same(x: Atom | None, y: Atom | None) -> bool:
     return x is y
 
 
-def _with_transpose(matrix: Var) -> list[Equation]:
+def _add_transpose(matrix: Var) -> list[Equation]:
     """Return the sum of a matrix and its transpose."""
     turned, both = Var(matrix.type), Var(matrix.type)
     return [
@@ -479,7 +479,7 @@ def _with_transpose(matrix: Var) -> list[Equation]:
     ]
 
 
-def _replaced(each: Equation, found: _Product, both: Var) -> list[Equation]:
+def _replace_sum(each: Equation, found: _Product, both: Var) -> list[Equation]:
     """Return the equation of a sum, by one product."""
     dot = DotGeneral(((0,), (0,)))
     if found.scale is None:
@@ -553,7 +553,7 @@ class Afterwards:
         ]
         types = list(scan.body.out_types)
         for place in range(scan.carried, len(types)):
-            types[place] = _stacked(types[place], scan)
+            types[place] = _stacked_type(types[place], scan)
         found = made.add(scan, operands, types)
         last, stacks = iter(found[: scan.carried]), found[scan.carried :]
         final: list[Atom] = [
@@ -565,7 +565,7 @@ class Afterwards:
                     stacks[self.stacks[x]] if x in self.stacks else arrays[self.slices[x]]
                     for x in term.factors
                 ]
-                total = _moved(made, term, _contracted(made, term, factors, scan))
+                total = _apply_moves(made, term, _contract(made, term, factors, scan))
                 (final[place],) = made.add(add, [final[place], total], [final[place].type])
         results = (*final, *stacks[: len(stacks) - self.extra])
         return Block(tuple(params), tuple(made.equations), results)
@@ -725,7 +725,7 @@ class _Finder:
             for place, (x, axes) in enumerate(zip(each.inputs, dot.contract, strict=True)):
                 order = (*axes, *without(range(x.type.rank), axes))
                 if order != tuple(range(x.type.rank)):
-                    turn = self.turned.get((x, order)) or _turned(x, order)
+                    turn = self.turned.get((x, order)) or _transposition(x, order)
                     equations[x, order] = turn
                     factors[place] = turn.outputs[0]
             count = tuple(range(len(dot.contract[0])))
@@ -748,7 +748,7 @@ class _Finder:
         return self._count(atom) * self.steps * atom.type.dtype.bits // 8
 
 
-def _turned(x: Atom, order: Axes) -> Equation:
+def _transposition(x: Atom, order: Axes) -> Equation:
     turned = x.type.with_shape(tuple([x.type.shape[axis] for axis in order]))
     return Equation(Transpose(order), (x,), (Var(turned),))
 
@@ -761,11 +761,11 @@ def _is_linear(equation: Equation) -> bool:
     return isinstance(primitive, _MOVES) or primitive in (negative, multiply)
 
 
-def _stacked(row: ArrayType, scan: Scan) -> ArrayType:
+def _stacked_type(row: ArrayType, scan: Scan) -> ArrayType:
     return row.with_shape((scan.length, *row.shape))
 
 
-def _contracted(made: _Equations, term: Term, factors: Sequence[Atom], scan: Scan) -> Atom:
+def _contract(made: _Equations, term: Term, factors: Sequence[Atom], scan: Scan) -> Atom:
     """Return the sum of the products of all rows."""
     dot = term.dot
     shared, summed = [
@@ -786,7 +786,7 @@ def _contracted(made: _Equations, term: Term, factors: Sequence[Atom], scan: Sca
     return made.add(whole, factors, [term.output.type])[0]
 
 
-def _moved(made: _Equations, term: Term, total: Atom) -> Atom:
+def _apply_moves(made: _Equations, term: Term, total: Atom) -> Atom:
     """Apply the moves of a term to the sum of its products."""
     for each in term.moves:
         inputs = [x if isinstance(x, Literal) else total for x in each.inputs]

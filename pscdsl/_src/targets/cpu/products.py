@@ -149,10 +149,10 @@ def inner_product(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]
     factors: list[Value] = []
     for factor, shared, summed in zip(operands, dot.batched, dot.contract, strict=True):
         rest = without(range(factor.ndim), (*shared, *summed))
-        turned = Transpose((*shared, *rest, *summed))(_in(wide, factor))
+        turned = Transpose((*shared, *rest, *summed))(_convert(wide, factor))
         factors.append(Reshape(flat)(turned))
     total = Reduce("sum", (0,))(multiply(*factors))
-    return (_in(output.dtype, Reshape(output.shape)(total)),)
+    return (_convert(output.dtype, Reshape(output.shape)(total)),)
 
 
 def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
@@ -166,8 +166,8 @@ def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Valu
     (shared, their), (summed, other) = dot.batched, dot.contract
     rows = without(range(x.ndim), (*shared, *summed))
     columns = without(range(y.ndim), (*their, *other))
-    x = Transpose((*shared, *rows, *summed))(_in(wide, x))
-    y = Transpose((*their, *other, *columns))(_in(wide, y))
+    x = Transpose((*shared, *rows, *summed))(_convert(wide, x))
+    y = Transpose((*their, *other, *columns))(_convert(wide, y))
     count = _size(x.type, 0, len(shared))
     first, last = len(shared), len(shared) + len(rows)
     size, terms = _size(x.type, first, last), _size(x.type, last, x.ndim)
@@ -183,7 +183,7 @@ def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Valu
         (product,) = multiply.bind(left, right)
         total = product if total is None else add.bind(total, product)[0]
     assert total is not None
-    return (Barrier()(_in(output.dtype, Reshape(output.shape)(total))),)
+    return (Barrier()(_convert(output.dtype, Reshape(output.shape)(total))),)
 
 
 def exact_float(here: Extents, operands: DType, result: DType) -> DType | None:
@@ -204,22 +204,22 @@ def exact_float(here: Extents, operands: DType, result: DType) -> DType | None:
 
 def through_f32(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
     """Return the contraction with f32 in place of integers."""
-    return _through(dot, F32, I32, operands)
+    return _multiply_as(dot, F32, I32, operands)
 
 
 def through_f64(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
     """Return the contraction with f64 in place of integers."""
-    return _through(dot, F64, I64, operands)
+    return _multiply_as(dot, F64, I64, operands)
 
 
-def _through(
+def _multiply_as(
     dot: DotGeneral, wide: DType, whole: DType, operands: Sequence[Value]
 ) -> Sequence[Value]:
     x, y = operands
     (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
     direct = type(dot)(dot.contract, dot.batched)
     # Floats outside of an integer's range would not wrap around: all sums are in that of `whole`.
-    return (_in(output.dtype, _in(whole, direct(_in(wide, x), _in(wide, y)))),)
+    return (_convert(output.dtype, _convert(whole, direct(_convert(wide, x), _convert(wide, y)))),)
 
 
 def _size(of: ArrayType, start: int, stop: int) -> int:
@@ -227,7 +227,7 @@ def _size(of: ArrayType, start: int, stop: int) -> int:
     return prod([size for size in of.shape[start:stop] if isinstance(size, int)])
 
 
-def _in(dtype: DType, x: Value) -> Value:
+def _convert(dtype: DType, x: Value) -> Value:
     return x if x.dtype is dtype else Convert(dtype)(x)
 
 
@@ -346,7 +346,7 @@ def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Seq
     x, kernel = operands
     (output,) = convolution.type_rule(x.builder.facts, x.type, kernel.type)
     wide, places, groups = accumulator(x.dtype), output.shape[2:], convolution.groups
-    x, kernel = _in(wide, x), _in(wide, kernel)
+    x, kernel = _convert(wide, x), _convert(wide, kernel)
     outputs, taken, *window = numbers(kernel.shape)
     x = _spread(convolution, x)
     batch, channels, *sizes = x.shape
@@ -370,7 +370,7 @@ def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Seq
         (term,) = multiply.bind(met, weight)
         total = term if total is None else add.bind(total, term)[0]
     assert total is not None
-    return (ReadOften()(_in(output.dtype, Reshape(output.shape)(total))),)
+    return (ReadOften()(_convert(output.dtype, Reshape(output.shape)(total))),)
 
 
 def _spread(convolution: Convolution, x: Value) -> Value:
@@ -413,14 +413,14 @@ def channels_last(
     spatial = tuple(range(2, output.rank))
     to_last = (0, *spatial, 1)
     moved = [
-        _moved(hlo, x, type_, order)
+        _transpose(hlo, x, type_, order)
         for x, type_, order in zip(operands, types, (to_last, (*spatial, 1, 0)), strict=True)
     ]
     seen, kernel = ", ".join(["b", *axes, "f"]), ", ".join([*axes, "i", "o"])
     attributes = primitive.attributes(hlo, f"[{seen}]x[{kernel}]->[{seen}]")
     turned = result.with_shape(tuple([result.shape[axis] for axis in to_last]))
     (found,) = hlo.op("convolution", moved, (turned,), attributes)
-    found = _moved(hlo, found, turned, (0, output.rank - 1, *range(1, output.rank - 1)))
+    found = _transpose(hlo, found, turned, (0, output.rank - 1, *range(1, output.rank - 1)))
     return (hlo.convert(found, output),)
 
 
@@ -439,6 +439,6 @@ def _gains(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bo
     )
 
 
-def _moved(hlo: TargetHlo, x: H, given: ArrayType, order: Sequence[int]) -> H:
+def _transpose(hlo: TargetHlo, x: H, given: ArrayType, order: Sequence[int]) -> H:
     wanted = given.with_shape(tuple([given.shape[axis] for axis in order]))
     return hlo.op("transpose", (x,), (wanted,), {"permutation": hlo.i64_array(order)})[0]

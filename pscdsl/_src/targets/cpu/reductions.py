@@ -253,7 +253,7 @@ def extreme_beside_sum(
     ):
         return None
     x, axes, array = with_one_last_axis(hlo, x, primitive.axes, array)
-    return (_beside_sum(hlo, kind, x, axes, array, output),)
+    return (_extreme_beside_sum(hlo, kind, x, axes, array, output),)
 
 
 def _gains(
@@ -277,7 +277,7 @@ def _gains(
     )
 
 
-def _beside_sum(
+def _extreme_beside_sum(
     hlo: TargetHlo,
     kind: Extreme,
     x: H,
@@ -334,10 +334,10 @@ def place_by_blocks(
     if not _gains_by_blocks(primitive, here, array):
         return None
     if prod(numbers(output.shape)) == 1:
-        return defined(_in_vector, primitive, inputs)
+        return defined(_place_in_vector, primitive, inputs)
     if _block(numbers(array.shape)[primitive.axis]) is None:
         return None
-    return defined(_in_rows, primitive, inputs)
+    return defined(_places_in_rows, primitive, inputs)
 
 
 @EXTREME_THEN_PLACE.translation
@@ -350,7 +350,7 @@ def extreme_then_place(
         return None
     counted = array.with_dtype(primitive.dtype)
     (counts,) = hlo.op("iota", (), (counted,), {"iota_dimension": primitive.axis})
-    return (_in_two_passes(primitive, hlo, x, counts, array, output),)
+    return (_place_in_two_passes(primitive, hlo, x, counts, array, output),)
 
 
 def _place_gains(place: ArgReduce, here: Context | TargetHlo, given: ArrayType) -> bool:
@@ -379,7 +379,7 @@ def _gains_by_blocks(place: ArgReduce, here: Context, given: ArrayType) -> bool:
     )
 
 
-def _in_two_passes(
+def _place_in_two_passes(
     place: ArgReduce, hlo: TargetHlo, x: H, counts: H, given: ArrayType, output: ArrayType
 ) -> H:
     (best,) = hlo.lower(
@@ -403,7 +403,7 @@ def _block(length: int) -> int | None:
     return min(sizes, key=lambda size: abs(size - wanted), default=None)
 
 
-def _in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
+def _places_in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
     """Return the places in rows of blocks."""
     (x,) = operands
     length, rest = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
@@ -417,7 +417,7 @@ def _in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]
     return (Reshape(rest)(add(multiply(first, size), place(picked))),)
 
 
-def _in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
+def _place_in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
     """Find the place in a vector of many blocks; the last block may have fewer elements."""
     (x,) = operands
     length, kept = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
@@ -606,7 +606,7 @@ class Prefixes:
             if self.reverse:
                 end = hlo.full(count - length, ArrayType(I32))
                 place = hlo.binary("subtract", end, place)
-            out, total = self._written(x, flat, (line, place), length, out, total)
+            out, total = self._write_chunk(x, flat, (line, place), length, out, total)
             return self._next(number), out, total
 
         start = hlo.full(self.identity, ArrayType(self.total, (1, 1, inner)))
@@ -614,10 +614,10 @@ class Prefixes:
         _, out, total = hlo.while_loop(inits, lambda state: self._below(state[0], chunks), step)
         if rest:
             place = hlo.full(0 if self.reverse else count - rest, ArrayType(I32))
-            out, _ = self._written(x, flat, (line, place), rest, out, total)
+            out, _ = self._write_chunk(x, flat, (line, place), rest, out, total)
         return out
 
-    def _written(
+    def _write_chunk(
         self, x: H, flat: ArrayType, at: tuple[H, H], length: int, out: H, total: H
     ) -> tuple[H, H]:
         """Emit the result with one more chunk, and the total with it."""

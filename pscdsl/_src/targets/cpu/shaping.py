@@ -111,7 +111,7 @@ def padded_update(
     numbers = [number for start in starts if (number := hlo.known(start)) is not None]
     if len(numbers) < len(starts) or not _gains(hlo, x, update, inputs, numbers):
         return None
-    return (_padded(hlo, x, update, inputs, numbers),)
+    return (_pad(hlo, x, update, inputs, numbers),)
 
 
 def _gains(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> bool:
@@ -129,7 +129,7 @@ def _gains(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]
     return count >= LARGE and not hlo.in_loop
 
 
-def _padded(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> H:
+def _pad(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> H:
     """Return an array with a part replaced, in a form that fuses with the part's computation."""
     given, whole, size = inputs[0], hlo.shape(inputs[0].shape), hlo.shape(inputs[1].shape)
     pairs = zip(starts, whole, size, strict=True)

@@ -69,7 +69,7 @@ def by_digits(
         return None
     if prod(shape) < LEAST:
         return None
-    return (_by_digits(hlo, x, given, primitive.descending, primitive.low),)
+    return (_sort_by_digits(hlo, x, given, primitive.descending, primitive.low),)
 
 
 # Note [Network]
@@ -92,7 +92,7 @@ class _Network:
         lines = prod(shape) // count
         order = (axis, *(a for a in range(len(shape)) if a != axis))
         moved = ArrayType(self.dtype, tuple([shape[a] for a in order]))
-        x = hlo.reshape(self._transposed(x, order, moved), self._type(count, lines))
+        x = hlo.reshape(self._transpose(x, order, moved), self._type(count, lines))
         size = 1 << (count - 1).bit_length()
         first, last = hlo.full(0, ArrayType(I32)), self.dtype.range[0 if self.descending else 1]
         low, high = [0, 0], [size - count, 0]
@@ -108,7 +108,7 @@ class _Network:
             if size != count:
                 fill = hlo.full(last, ArrayType(self.dtype))
                 piece = hlo.pad(piece, fill, low, high)
-            piece = self._sorted(piece, size)
+            piece = self._sort_block(piece, size)
             if size != count:
                 piece = hlo.slice(piece, (0, 0), (count, LANES))
             whole = self._type(count, lines)
@@ -118,9 +118,9 @@ class _Network:
         inits = (first, hlo.full(0, self._type(count, lines)))
         (_, out) = hlo.while_loop(inits, _below(hlo, -(-lines // LANES)), block)
         back = tuple([order.index(a) for a in range(len(shape))])
-        return self._transposed(hlo.reshape(out, moved), back, ArrayType(self.dtype, shape))
+        return self._transpose(hlo.reshape(out, moved), back, ArrayType(self.dtype, shape))
 
-    def _sorted(self, x: H, size: int) -> H:
+    def _sort_block(self, x: H, size: int) -> H:
         """Emit the columns of one block in order."""
         hlo = self.hlo
         stages = [
@@ -176,7 +176,7 @@ class _Network:
 
         return hlo.while_loop((first, target), _below(hlo, size // 2), compared)[1]
 
-    def _transposed(self, x: H, order: tuple[int, ...], to: ArrayType) -> H:
+    def _transpose(self, x: H, order: tuple[int, ...], to: ArrayType) -> H:
         if order == tuple(range(len(order))):
             return x
         return self.hlo.op("transpose", (x,), (to,), {"permutation": self.hlo.i64_array(order)})[0]
@@ -190,7 +190,7 @@ class _Network:
 # their order, digit by digit; how many there are of each is counted once for all digits.
 
 
-def _by_digits(hlo: TargetHlo, x: H, given: ArrayType, descending: bool, low: int) -> H:
+def _sort_by_digits(hlo: TargetHlo, x: H, given: ArrayType, descending: bool, low: int) -> H:
     """Lines of 32 bits that count, in order, along the last axis."""
     shape = hlo.shape(given.shape)
     lines, count = prod(shape[:-1]), shape[-1]
@@ -235,7 +235,7 @@ class _Digits:
             ]
 
         table = ArrayType(I32, (lines, 1 << DIGIT))
-        return self._over([hlo.full(0, table) for _ in range(places)], step)
+        return self._loop_over([hlo.full(0, table) for _ in range(places)], step)
 
     def moved(self, x: H, index: int, starts: H) -> H:
         """Emit numbers in the order of a digit, given where those with each value of it begin."""
@@ -253,9 +253,9 @@ class _Digits:
             operands = (out, number, line, target)
             return hlo.op("dynamic_update_slice", operands, (self.whole,))[0], starts
 
-        return self._over((hlo.full(0, self.whole), starts), step)[0]
+        return self._loop_over((hlo.full(0, self.whole), starts), step)[0]
 
-    def _over(
+    def _loop_over(
         self, inits: Sequence[H], step: Callable[[H, H, Sequence[H]], Sequence[H]]
     ) -> Sequence[H]:
         """Run a step for each number, line by line."""
@@ -332,7 +332,7 @@ def top_of_blocks(
 ) -> Sequence[H] | None:
     """Emit the largest of the blocks that have the largest elements."""
     block = _block(primitive, hlo, inputs[0])
-    return None if block is None else _of_blocks(primitive, hlo, operands[0], inputs[0], block)
+    return None if block is None else _top_of_blocks(primitive, hlo, operands[0], inputs[0], block)
 
 
 def _block(top: TopK, hlo: TargetHlo, given: ArrayType) -> int | None:
@@ -343,7 +343,7 @@ def _block(top: TopK, hlo: TargetHlo, given: ArrayType) -> int | None:
     return 1 << (isqrt(length // count).bit_length() - 1)
 
 
-def _of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) -> Sequence[H]:
+def _top_of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) -> Sequence[H]:
     """Emit the largest of the blocks that have the largest elements."""
     (*rows, length), count = hlo.shape(given.shape), hlo.size(top.k)
     blocks = -(-length // block)
@@ -351,7 +351,7 @@ def _of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) ->
     flat, few = (*rows, count * block), ArrayType(I32, (*rows, count))
     best = _largest_of_rows(hlo, x, given.with_shape((*rows, length)), block)
     among = given.with_shape((*rows, blocks))
-    _, number = _lowered(hlo, best, among, count)
+    _, number = _lower_top(hlo, best, among, count)
     # Of equal elements the first wins.
     (number,) = hlo.lower(SortWords(len(rows)), (number,), (few,), (few,))
     first = hlo.binary("multiply", number, hlo.full(block, few))
@@ -364,12 +364,12 @@ def _of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) ->
     inside = hlo.compare("LE", places, last)
     part = given.with_shape(flat)
     found = hlo.select(inside, found, hlo.full(identity("maximum", given.dtype), part))
-    values, at = _lowered(hlo, found, part, count)
+    values, at = _lower_top(hlo, found, part, count)
     at = linear(hlo, at, flat, len(rows))
     return values, take(hlo, places, I32, at, (*rows, count))
 
 
-def _lowered(hlo: TargetHlo, x: H, given: ArrayType, count: int) -> Sequence[H]:
+def _lower_top(hlo: TargetHlo, x: H, given: ArrayType, count: int) -> Sequence[H]:
     """Emit the largest of the fewer elements."""
     shape = (*given.shape[:-1], count)
     outputs = given.with_shape(shape), ArrayType(I32, shape)

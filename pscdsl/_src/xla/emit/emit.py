@@ -58,7 +58,7 @@ class Region:
         self.body = body
 
 
-def _without_arguments(branch: Callable[[], Sequence[H]]) -> Body:
+def _ignore_arguments(branch: Callable[[], Sequence[H]]) -> Body:
     return lambda arguments: branch()
 
 
@@ -467,7 +467,7 @@ class Operations:
         """Emit one of the branches, by a scalar i32 (the last, if out of range) or a bool."""
         if c.facts(index.type).dtype is BOOL:
             index = self.op("convert", (index,), (c.tensor("i32", ()),))[0]
-        regions = [Region((), _without_arguments(branch)) for branch in branches]
+        regions = [Region((), _ignore_arguments(branch)) for branch in branches]
         outer, self.nested = self.nested, True
         try:
             return self.op("case", (index,), outputs, None, regions)
@@ -593,7 +593,7 @@ class ModuleEmitter:
         key = (function, tuple(sorted(sizes.items())), in_loop, nested)
         cached = self._callees.get(key)
         if cached is None:
-            name = self._named(re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function")
+            name = self._fresh_name(re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function")
             results = self._declare(function, sizes, name, "private", (), in_loop, nested)
             symbol = c.mlir.FlatSymbolRefAttr.get(name, c.context())
             cached = self._callees[key] = (symbol, results)
@@ -608,12 +608,12 @@ class ModuleEmitter:
         key = content(block, here.tensor), bounds, here.in_loop, here.nested
         cached = self._apart.get(key)
         if cached is None:
-            name = self._named("part")
+            name = self._fresh_name("part")
             made = here.inner().function(block, name, bounds)
             cached = self._apart[key] = c.mlir.FlatSymbolRefAttr.get(name, c.context()), made
         return cached
 
-    def _named(self, base: str) -> str:
+    def _fresh_name(self, base: str) -> str:
         """Return a name that no other function has."""
         name, count = base, 1
         while name in self._names:

@@ -49,7 +49,7 @@ def bounds(x: Any, told: Mapping[Any, Bounds]) -> Bounds:
             known = _limits(dtype)
             found[value] = known  # if it is asked for again while its operands are
             if len(found) <= MOST_OPERATIONS and dtype is not KEY and not dtype.is_complex:
-                found[value] = known = _fitting(_of_operation(value, of), dtype)
+                found[value] = known = _fitting(_operation_bounds(value, of), dtype)
         return known
 
     return of(x)
@@ -83,19 +83,19 @@ def _outwards(bound: float, dtype: DType) -> float:
     return bound if abs(bound) < most else math.copysign(math.inf, bound)
 
 
-def _of_operation(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
+def _operation_bounds(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
     made = value.owner
     name = getattr(made, "name", "").removeprefix("stablehlo.")  # a parameter of a block has none
     if name in FIXED:
         return FIXED[name]
     if name == "constant":
-        return _of_constant(made)
+        return _constant_bounds(made)
     if name == "iota":
         return 0, max(0, value.type.shape[int(made.attributes["iota_dimension"])] - 1)
     if name in SAME:
         return of(made.operands[0])
     if name == "convert":
-        return _of_convert(value, made.operands[0], of)
+        return _convert_bounds(value, made.operands[0], of)
     if name == "select":
         return _union([of(_first_choice(made)), of(made.operands[2])])
     if name == "concatenate":
@@ -122,7 +122,7 @@ def _first_choice(select: Any) -> Any:
     return limit if equal and x == first else first
 
 
-def _of_constant(made: Any) -> Bounds:
+def _constant_bounds(made: Any) -> Bounds:
     elements = made.attributes["value"]
     if elements.is_splat:
         number = float(elements.get_splat_value().value)
@@ -138,7 +138,7 @@ def _of_constant(made: Any) -> Bounds:
     return float(np.nanmin(array)), float(np.nanmax(array))
 
 
-def _of_convert(value: Any, given: Any, of: Callable[[Any], Bounds]) -> Bounds:
+def _convert_bounds(value: Any, given: Any, of: Callable[[Any], Bounds]) -> Bounds:
     to, source = (c.facts(each.type).dtype for each in (value, given))
     if source.is_complex or (source.is_float and not to.is_float):  # NaN as an integer: any
         return ANY

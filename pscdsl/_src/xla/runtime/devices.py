@@ -110,7 +110,7 @@ def to_numpy(array: Any) -> NDArray:
         return value
 
 
-def _as_array(self: Any, dtype: Any = None, copy: bool | None = None) -> NDArray:
+def _to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> NDArray:
     value = to_numpy(self)
     if dtype is not None and np.dtype(dtype) != value.dtype:
         if copy is False:
@@ -191,7 +191,7 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: function(to_numpy(self), _plain(other))
 
 
-def _reflected(name: str) -> Callable[[Any, Any], Any]:
+def _reflect(name: str) -> Callable[[Any, Any], Any]:
     function = getattr(operator, name)
     return lambda self, other: function(_plain(other), to_numpy(self))
 
@@ -244,7 +244,7 @@ def prepare() -> None:
         "nbytes": property(lambda self: self.size * self.aval.dtype.itemsize),
         "real": property(lambda self: np.real(to_numpy(self))),
         "imag": property(lambda self: np.imag(to_numpy(self))),
-        "__array__": _as_array,
+        "__array__": _to_array,
         "__array_priority__": 100,
         "__dlpack__": _dlpack,
         "__dlpack_device__": _dlpack_device,
@@ -274,7 +274,7 @@ def prepare() -> None:
     for name in ARITHMETIC:
         plain = f"{name}_" if name in ("and", "or") else name
         surface[f"__{name}__"] = _binary(plain)
-        surface[f"__r{name}__"] = _reflected(plain)
+        surface[f"__r{name}__"] = _reflect(plain)
     surface.update((f"__{name}__", _binary(name)) for name in COMPARISONS)
     surface.update((f"__{name}__", _number(getattr(operator, name))) for name in UNARY)
     surface.update((name, _method(name)) for name in _METHODS if hasattr(np.ndarray, name))

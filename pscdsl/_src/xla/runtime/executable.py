@@ -57,7 +57,7 @@ def _takes(options: Mapping[str, Any], device: Device) -> bool:
 
     XLA refuses before it makes any code, so that this takes less time than a program.
     """
-    asked = _assigned(boot.xla.CompileOptions(), device)
+    asked = _assign_device(boot.xla.CompileOptions(), device)
     asked.env_option_overrides = [*options.items(), (NO_OPTION, True)]
     here = device.placement
     try:
@@ -213,10 +213,10 @@ def compile_options(
         made = cls.ParseFromString(made.SerializeAsString() + spliced)
     if options:
         made.env_option_overrides = list(options.items())
-    return _assigned(made, device)
+    return _assign_device(made, device)
 
 
-def _assigned(options: Any, device: Device) -> Any:
+def _assign_device(options: Any, device: Device) -> Any:
     """Compile options for a device, which is the first one if they say nothing of it."""
     if device.number:
         (handle,) = device.placement.device_list
