@@ -1,8 +1,8 @@
-"""Sums over more rows than fit at once: of any tree, and gradients of means.
+"""Sums over more rows than fit into memory together: of any tree, and gradients of means.
 
 Rows are trees of arrays along a first axis, for instance minibatches: `data[minibatch, row, …]`.
-The results of some rows at a time are there, never those of all.  Sums of 16-bit numbers are taken
-in f32.
+Only the results of some rows exist at a time, never those of all rows. Sums of 16-bit numbers are
+taken in f32.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def self_attention(
 ) -> Float["*batch t d"]:
     """Attention of a sequence to itself, by several heads (Vaswani et al. 2017).
 
-    Where `present` is false nobody looks: so sequences of several lengths are one batch.
+    No row attends to rows where `present` is false: so sequences of several lengths are one batch.
 
     Cost: at most 8*batch*d*h*k*t + 4*batch*h*k*t*t + 18*batch*h*t*t + 5*batch*t*t flops.
     """

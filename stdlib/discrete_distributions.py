@@ -1,7 +1,7 @@
-"""Distributions of whole numbers, and of several at once: logarithms of probabilities.
+"""Distributions of whole numbers and multivariate ones: logarithms of probabilities.
 
 The functions of numbers are for kernels: parameters of any shapes that broadcast, in one dtype,
-which is that of the result.  What is impossible has the logarithm -inf.  Samples are drawn by
+which is that of the result. Impossible values have the logarithm -inf. Samples are drawn by
 `psc.random`.
 """
 
@@ -94,7 +94,7 @@ def categorical_log_mass(
 ) -> Float["*batch"]:
     """The log-probability of a class, given the log-probabilities of all classes (last axis).
 
-    What is no class, below 0 or above n - 1, has -inf.
+    Numbers below 0 or above n - 1 are no class and have -inf.
 
     Cost: 9*batch flops.
     """

@@ -18,7 +18,7 @@ from pscdsl.stdlib.precision import widened
 
 
 class HMM(psc.Record, dims="s o"):
-    """Logarithms of probabilities; -inf for what cannot happen."""
+    """Logarithms of probabilities; -inf for impossible events."""
 
     log_start: Float["s"]
     """Log-probabilities of the first state."""
@@ -60,9 +60,9 @@ def log_emissions(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
 @psc.kernel
 def log_likelihood(p: HMM["s o"], observations: Int["t"]) -> Float:
-    """The log-probability of the observations, in nats, whatever the states were.
+    """The log-probability of the observations, in nats, summed over all states.
 
-    -inf if they are impossible.  By the forward recursion (Baum, Petrie, Soules, Weiss 1970).
+    -inf if they are impossible. By the forward recursion (Baum, Petrie, Soules, Weiss 1970).
 
     Cost: at most 8*s*s*t + 19*s*t + 5*t + 17 flops.
     """
@@ -188,7 +188,7 @@ def stationary(p: HMM["s o"]) -> Float["s"]:
 
 @psc.kernel
 def sample(p: HMM["s o"], key: Key, steps: psc.Static[int]) -> Sample["steps"]:
-    """States and observations at so many times, at least 1, drawn from the model.
+    """States and observations at `steps` times, at least 1, drawn from the model.
 
     Cost: 144*o*steps + 144*s*steps + 126*steps + 237 flops.
     """

@@ -1,8 +1,8 @@
 """Training of hidden Markov models by expectation maximisation, on one sequence or many.
 
-The method is that of Baum, Petrie, Soules, Weiss (1970), with the notation of Rabiner (1989):
-count what the model expects to have happened, then take relative frequencies.  No step makes the
-observations less probable.  It finds a local optimum, so start from several models.
+The method is that of Baum, Petrie, Soules, Weiss (1970), with the notation of Rabiner (1989): count
+the events that the model expects, then take relative frequencies. No step makes the observations
+less probable. It finds a local optimum, so start from several models.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Counts(psc.Record, dims="s o"):
 def expected_counts(p: HMM["s o"], observations: Int["t"]) -> Counts["s o"]:
     """The expected counts of one sequence of observations, which must be possible.
 
-    Negative numbers are missing observations.  What comes after the last that is there, as in
-    the shorter ones of several sequences, does not count.
+    Negative numbers are missing observations. Missing observations at the end, as in the shorter
+    ones of several sequences, do not count.
 
     Cost: at most 37*s*s*t + 54*s*t + 39*t flops.
     """
@@ -58,7 +58,7 @@ def expected_counts(p: HMM["s o"], observations: Int["t"]) -> Counts["s o"]:
 def most_likely(counts: Counts["s o"], p: HMM["s o"]) -> HMM["s o"]:
     """The model under which these counts are most probable: relative frequencies.
 
-    A state of which nothing was counted keeps its probabilities in `p`.
+    A state without any counts keeps its probabilities in `p`.
 
     Cost: 11*o*s + 11*s*s + 15*s + 2 flops.
     """

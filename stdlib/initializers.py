@@ -1,9 +1,9 @@
 """Initial values of parameters, drawn from keys.
 
-These are functions for kernels, which know shapes while checking.  A matrix is laid out as
-[inputs outputs], a window of a convolution as [outputs inputs *space]; one with groups has the
-inputs of one group.  A layer's *fans* are how many numbers meet in one output, and how many outputs
-one input reaches.  The variances of Glorot and Bengio keep signals and gradients of the same size
+These are functions for kernels, which know shapes while checking. A matrix is laid out as [inputs
+outputs], a window of a convolution as [outputs inputs *space]; one with groups has the inputs of
+one group. A layer's *fans* are the number of inputs of one output, and the number of outputs that
+use one input. The variances of Glorot and Bengio keep signals and gradients of the same size
 through layers that are nearly linear, those of He through rectified ones, those of LeCun through
 `selu` and `tanh`.
 """
@@ -60,7 +60,7 @@ def lecun_normal(key: Key, shape: Shape, dtype: Any = np.float32) -> Float["..."
 def truncated_normal(
     key: Key, shape: Shape, deviation: Any = 1.0, dtype: Any = np.float32
 ) -> Float["..."]:
-    """Normal numbers within two standard deviations of 0, scaled to have this one all the same."""
+    """Normal numbers within two standard deviations of 0, scaled to have standard deviation 1."""
     unit = psc.random.truncated_normal(key, -2, 2, shape, dtype)
     return unit * (deviation / TRUNCATED_DEVIATION)
 
@@ -91,7 +91,7 @@ def scaled_normal(key: Key, shape: Shape, variance: Any, dtype: Any = np.float32
 
 
 def fans(shape: Shape) -> tuple[int, int]:
-    """How many inputs meet in one output, and how many outputs one input reaches."""
+    """The number of inputs of one output, and of outputs that use one input."""
     assert len(shape) >= 2, "a matrix, or the window of a convolution"
     if len(shape) == 2:
         return shape[0], shape[1]

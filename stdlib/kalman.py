@@ -1,12 +1,12 @@
-"""Linear Gaussian state-space models: the Kalman filter, the smoother, and what they converge to.
+"""Linear Gaussian state-space models: the Kalman filter, the smoother, and their limits.
 
     first state        ~ normal(start_mean, start_covariance)
     next state         ~ normal(transition @ state, transition_noise)
     observation        ~ normal(emission @ state, emission_noise)
 
-NaN in place of a number is an observation that is missing, alone or with its whole time.
-Covariances are updated in forms that keep them symmetric and positive (Bucy, Joseph 1968); they
-want more than 16 bits.
+NaN in place of a number is a missing observation, alone or with its whole time. Covariances are
+updated in forms that keep them symmetric and positive (Bucy, Joseph 1968); they need more than 16
+bits.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def update(
     """The state given an observation of it, and the log-density of the observation.
 
     The covariance is that of the estimate `state + gain * difference` (Joseph's form), which is
-    positive whatever the gain is rounded to.
+    positive for any rounding of the gain.
 
     Cost: at most o*o*o + 6*o*o*s + 6*o*s*s + 4*s*s*s + 27*o*o + 6*o*s + 5*s*s flops.
     """
@@ -123,9 +123,9 @@ def update(
 
 @psc.kernel
 def emission_of(p: Model["s o"], observation: Float["o"]) -> tuple[Float["o s"], Float["o o"]]:
-    """How an observation depends on the state, and the covariance of its noise.
+    """The matrix that maps a state to its observation, and the covariance of its noise.
 
-    Numbers that are missing depend on nothing, and have independent noise of variance 1.
+    Missing numbers depend on nothing, and have independent noise of variance 1.
 
     Cost: 3*o*o + o*s + o flops.
     """
@@ -211,8 +211,8 @@ def smoother_gain(p: Model["s o"], covariance: Float["s s"]) -> Float["s s"]:
 def steady(p: Model["s o"], tolerance: Float = 1e-6) -> Steady["s o"]:
     """The covariance and the gain of the filter after very many steps.
 
-    The state can be detected from observations.  The discrete algebraic Riccati equation is
-    solved by doubling (Anderson 1978): k steps give what the filter has after 2**k, until they
+    The state must be detectable from observations. The discrete algebraic Riccati equation is
+    solved by doubling (Anderson 1978): k steps give the filter's covariance after 2**k, until they
     change it by at most `tolerance`, relatively.
 
     Cost: at most 2*o*o*o + 6*o*o*s + 4*o*s*s + 834*s*s*s + 304*o*o + 602*s*s flops.
@@ -247,7 +247,7 @@ def steady(p: Model["s o"], tolerance: Float = 1e-6) -> Steady["s o"]:
 
 @psc.kernel
 def sample(p: Model["s o"], key: Key, steps: psc.Static[int]) -> Trajectory["steps s o"]:
-    """States and observations at so many times, at least 1; the noises are positive definite.
+    """States and observations at `steps` times, at least 1; the noises are positive definite.
 
     Cost: at most o*o*o + 2*o*o*steps + 2*o*s*steps + s*s*s + 4*s*s*steps + 362*o*o + 149*o*steps +
     2*s*s + 149*s*steps flops.

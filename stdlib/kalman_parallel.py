@@ -1,7 +1,7 @@
 """Kalman filter and smoother whose times are combined in any grouping: logarithmic depth.
 
-They give what `kalman_filter` and `smooth` of `pscdsl.stdlib.kalman` give, in some times as
-many operations, and are for devices that do many things at once (Särkkä, García-Fernández,
+They give the results of `kalman_filter` and `smooth` of `pscdsl.stdlib.kalman` by several times as
+many operations, and are for devices that do many things in parallel (Särkkä, García-Fernández,
 "Temporal parallelization of Bayesian smoothers", IEEE Transactions on Automatic Control 66, 2021).
 """
 
@@ -71,7 +71,7 @@ def parallel_filter(p: Model["s o"], observations: Float["t o"]) -> Filtered["t 
 
 @psc.kernel
 def parallel_smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
-    """The states given all observations; what `smooth` wants of the covariances, this wants too.
+    """The states given all observations; the covariances must satisfy the conditions of `smooth`.
 
     Cost: at most o*o*o*t + 8*o*o*s*t + 10*o*s*s*t + 50*s*s*s*t + 9*o*o*t + 14*o*s*t + 45*s*s*t
     flops.
@@ -95,7 +95,7 @@ def parallel_smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t
 
 
 def _step(p: Model["s o"], is_first: bool_, observation: Float["o"]) -> _Step["s"]:
-    """One time with its observation; the first state does not depend on what was before."""
+    """One time with its observation; the first state does not depend on earlier ones."""
     transition = np.where(is_first, 0, p.transition)
     covariance = np.where(is_first, p.start_covariance, p.transition_noise)
     mean = np.where(is_first, p.start_mean, 0)

@@ -1,7 +1,7 @@
-"""Layers without memory: records of parameters, what applies them, and what draws them.
+"""Layers without memory: records of parameters, functions that apply them, and that draw them.
 
-Images and sequences are laid out as `psc.conv` has them: examples, channels, then space.  Functions
-that draw parameters are for kernels, which know sizes while checking: `dense_layer(key, 64, 10)`.
+Images and sequences are laid out as in `psc.conv`: examples, channels, then space. Functions that
+draw parameters are for kernels, which know sizes while checking: `dense_layer(key, 64, 10)`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def embedding(p: Embedding["v d"], symbols: Integer["*s"]) -> Float["*s d"]:
 def embedding_scores(p: Embedding["v d"], x: Float["*batch d"]) -> Float["*batch v"]:
     """The inner product of `x` with the vector of each symbol: logits by the weights of an input.
 
-    A layer that shares them so needs no matrix of its own (Press, Wolf 2017).
+    A layer that shares them in this way needs no separate matrix (Press, Wolf 2017).
 
     Cost: 2*batch*d*v flops.
     """

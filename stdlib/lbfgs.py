@@ -41,7 +41,7 @@ class Curvature(psc.Record, dims="m n"):
     """The last m steps, the oldest first; those that were not made yet are 0."""
 
     steps: Float["m n"]
-    """How far each step went."""
+    """The change of position in each step."""
     changes: Float["m n"]
     """Changes of the gradient in each step."""
     scales: Float["m"]
@@ -49,7 +49,7 @@ class Curvature(psc.Record, dims="m n"):
 
 
 class _Descent(psc.Record, dims="m n"):
-    """Where a run stands."""
+    """The state of a run."""
 
     x: Float["n"]
     value: Float

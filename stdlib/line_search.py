@@ -30,14 +30,14 @@ class Place(psc.Record, dims="n"):
 
 
 class Search(psc.Record, dims="n"):
-    """Where a search stands: between two lengths, once `bracketed`, or beyond the lower."""
+    """The state of a search: between two lengths, once `bracketed`, or beyond the lower."""
 
     low: Place["n"]
     """The lowest value found, among those that have fallen enough; at first the start."""
     high: Place["n"]
     """The other end."""
     bracketed: bool_
-    """Whether a good length is known to lie between the two."""
+    """Whether a good length is known to be between the two."""
     trial: Float
     """The length to look at next."""
     found: bool_
@@ -60,10 +60,10 @@ def line_search(
 ) -> Search["n"]:
     """Look for a length along a direction in which the function falls, at first at `length`.
 
-    `value_and_slope` gives a value and its gradient.  The value must fall by `decrease` times what
-    the slope at the start promises, up to rounding; with `wolfe` the slope must be at most
-    `flatness` times that one.  Lengths double until they enclose an acceptable one; cubics through
-    both ends then propose the next (Nocedal, Wright 2006, algorithms 3.5 and 3.6).  Look at
+    `value_and_slope` gives a value and its gradient. The value must fall by `decrease` times the
+    linear prediction from the start, up to rounding; with `wolfe` the slope must be at most
+    `flatness` times that at the start. Lengths double until they enclose an acceptable one; cubics
+    through both ends then propose the next (Nocedal, Wright 2006, algorithms 3.5 and 3.6). Look at
     `found`; `low` is the best place either way.
     """
     start = Place(np.zeros_like(value), value, direction @ gradient, gradient)
@@ -102,7 +102,7 @@ def line_search(
 def _between(low: Any, high: Any) -> Any:
     """The least point of the cubic through both ends with their slopes, away from the ends.
 
-    The middle where there is none, or where a value is infinite.
+    The middle if the cubic has none, or if a value is infinite.
     """
     width = high.length - low.length
     mean = 3 * (low.value - high.value) / np.where(width == 0, 1, width) + low.slope + high.slope

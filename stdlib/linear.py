@@ -15,14 +15,14 @@ from pscdsl.stdlib.solvers import conjugate_gradients
 
 
 class Solution(psc.Record, dims="n"):
-    """What an iterative solver found."""
+    """The result of an iterative solver."""
 
     x: Float["n"]
     """The solution."""
     residual: Float
     """The length of `b - a @ x`, as the recurrence has it."""
     steps: i32
-    """How many products with the matrix the iteration took."""
+    """The number of products with the matrix in the iteration."""
 
 
 class Eigenpair(psc.Record, dims="n"):
@@ -31,11 +31,11 @@ class Eigenpair(psc.Record, dims="n"):
     value: Float
     """The eigenvalue."""
     vector: Float["n"]
-    """Of length 1."""
+    """The eigenvector, of length 1."""
     residual: Float
     """The length of `a @ vector - value * vector`."""
     steps: i32
-    """How many products with the matrix the iteration took."""
+    """The number of products with the matrix in the iteration."""
 
 
 @psc.kernel

@@ -173,7 +173,7 @@ def kl_divergence(p: Float["*batch k"], q: Float["*batch k"]) -> Float["*batch"]
 def kl_divergence_of_logs(log_p: Float["*batch k"], log_q: Float["*batch k"]) -> Float["*batch"]:
     """`kl_divergence`, in nats, of probabilities that are given by their logarithms.
 
-    Terms with `log_p = -inf` are 0; where `log_q` alone is -inf the divergence is inf.
+    Terms with `log_p = -inf` are 0; where only `log_q` is -inf the divergence is inf.
 
     Cost: 14*batch*k flops.
     """

@@ -1,9 +1,9 @@
 """Samples of a distribution whose density is known up to a factor, by Markov chains.
 
-A distribution is a function from a tree of arrays of one dtype (an array, a tuple, a record) to
-the logarithm of its density; what else it depends on, it captures.  -inf and NaN are never
-entered.  Everything here is about one chain: `psc.vmap` over keys and starts runs several, and
-`pscdsl.stdlib.mcmc_diagnostics` says whether they agree.
+A distribution is a function from a tree of arrays of one dtype (an array, a tuple, a record) to the
+logarithm of its density; it captures its other parameters. Places of -inf and NaN are never
+entered. Everything here concerns one chain: `psc.vmap` over keys and starts runs several, and
+`pscdsl.stdlib.mcmc_diagnostics` measures whether they agree.
 
     tuned = warm_up(log_density, start, key, 500)
     found = hamiltonian(log_density, tuned.position, other, 1000, tuned.step_size, tuned.variance)
@@ -65,13 +65,13 @@ class _Step(psc.Record, dims="d"):
 
 
 class _Averaging(psc.Record):
-    """Where dual averaging stands."""
+    """The state of dual averaging."""
 
     count: Float
     error: Float
     """The mean of how much less often than wanted steps were accepted."""
     origin: Float
-    """What the logarithm of the step size is drawn to."""
+    """The number that the logarithm of the step size is drawn to."""
     log_step: Float
     log_average: Float
 
@@ -85,7 +85,7 @@ class _Spread(psc.Record, dims="d"):
 
 
 class _WarmUp(psc.Record, dims="d"):
-    """Where warming up stands."""
+    """The state of warming up."""
 
     at: Point["d"]
     averaging: _Averaging
@@ -187,7 +187,7 @@ def warm_up(
         change = i == steps - quarter - 1
         share = spread.count / (spread.count + 5)
         new = share * spread.square / np.maximum(spread.count - 1, 1) + (1 - share) * 1e-3
-        # In units of deviations, what fits the smallest of them is longer by its inverse.
+        # In units of deviations, the step that fits the smallest of them is longer by its inverse.
         again = _averaging_from(np.exp(averaging.log_average) / np.sqrt(new.min()))
         averaging = _chosen(change, again, averaging)
         variance = np.where(change, new, state.variance)
@@ -269,7 +269,7 @@ def _ratio(difference: Any) -> Any:
 
 
 def _taken(key: Key, ratio: Any) -> Any:
-    """Whether a step of this log-probability is taken."""
+    """Decide at random whether to take a step, given its log-probability."""
     return psc.random.uniform(key, (), ratio.dtype) < np.exp(ratio)
 
 

@@ -1,10 +1,10 @@
-"""Whether Markov chains agree, and how many independent draws theirs are worth.
+"""The agreement of Markov chains, and the number of independent draws that theirs are worth.
 
-Draws have the chains along their first axis and the steps along the second; further axes are
-gone through.  Each chain is split in half, so that one that drifts does not agree with itself.  The
-formulas are those of Vehtari, Gelman, Simpson, Carpenter, Bürkner, "Rank-normalization, folding,
-and localization: an improved R-hat", Bayesian Analysis 16 (2021), without the ranks.  Draws that
-are all equal give NaN.
+Draws have the chains along their first axis and the steps along the second; further axes are a
+batch. Each chain is split in half, so that one that drifts does not agree with itself. The formulas
+are those of Vehtari, Gelman, Simpson, Carpenter, Bürkner, "Rank-normalization, folding, and
+localization: an improved R-hat", Bayesian Analysis 16 (2021), without the ranks. Draws that are all
+equal give NaN.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def standard_error(draws: Float["c t *s"]) -> Float["*s"]:
 
 
 def _halves(draws: Float["c t *s"]) -> Float["2*c t//2 *s"]:
-    """The first half of each chain, and the second one, as chains of their own."""
+    """The first half of each chain, and the second one, as separate chains."""
     half = draws.shape[1] // 2
     halves = np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]])
     return halves
 
 
 def _variances(draws: Float["c t *s"]) -> tuple[Float["*s"], Float["*s"]]:
-    """The mean variance of a chain, and an estimate of the variance of what they are drawn from."""
+    """The mean variance of a chain, and an estimate of the variance of the distribution."""
     n = draws.shape[1]
     within = draws.var(axis=1, ddof=1).mean(axis=0)
     return within, within * (n - 1) / n + draws.mean(axis=1).var(axis=0, ddof=1)

@@ -54,10 +54,10 @@ def golden_section(
 ) -> Minimum[T]:
     """The minimum of an elementwise function between `low` and `high` (Kiefer 1953).
 
-    It must fall up to there and rise from there on; else what is found is one of several such
-    places, or an end.  Ends within `rtol` of the interval's length, but not below the root of the
-    dtype's epsilon, where values differ by their rounding alone.  The derivative is that of the
-    equation that the slope is 0, with respect to what `f` captures.
+    The function must fall before the minimum and rise after it; otherwise the result is one of
+    several such places, or an end. Ends within `rtol` of the interval's length, but not below the
+    root of the dtype's epsilon, where values differ only by rounding. The derivative is that of the
+    equation that the slope is 0, with respect to the captures of `f`.
     """
     share = (5**0.5 - 1) / 2
     begin: Any = low
@@ -154,12 +154,12 @@ def nelder_mead(
     """A local minimum of a loss over a vector or tree of one dtype, by its values alone.
 
     A simplex is turned over, stretched and shrunk (Nelder, Mead 1965); its first corners are the
-    start and, for each number, where that one is larger by 5 %, or 0.00025 instead of 0.  Ends once
-    all corners are within `xtol` of the best in each number, and their losses within `ftol`, or
-    after `max_steps`; where the loss is NaN is no minimum.  `adaptive` stretches and shrinks less
-    the more numbers there are (Gao, Han 2012).  The derivative, with respect to what `loss`
-    captures, is that of the equation that the gradient is 0: it wants a loss that has second
-    derivatives, and is as accurate as what was found.
+    start and, for each number, the start with that number larger by 5 %, or 0.00025 instead of 0.
+    Ends once all corners are within `xtol` of the best in each number, and their losses within
+    `ftol`, or after `max_steps`; a place where the loss is NaN is no minimum. `adaptive` stretches
+    and shrinks less the more numbers there are (Gao, Han 2012). The derivative, with respect to the
+    captures of `loss`, is that of the equation that the gradient is 0: it needs a loss that has
+    second derivatives, and is as accurate as the minimum.
     """
     flat, restored = psc.tree.ravel(start)
     count = flat.shape[0]

@@ -1,14 +1,15 @@
 """Means, variances and covariances: weighted, and as sums that can be taken in any grouping.
 
-`Moments` and `Comoments` are those of some rows; `merged` and `comerged` make those of two lots of
-rows together (Chan, Golub, LeVeque 1983), without the cancellation of sums of squares.  So rows
-that come in parts, or lie on several devices, need one pass:
+`Moments` and `Comoments` are those of some rows; `merged` and `comerged` combine those of two sets
+of rows (Chan, Golub, LeVeque 1983), without the cancellation of sums of squares. So rows that come
+in parts, or are on several devices, need one pass:
 
     psc.map_reduce(moments_of, merged, rows)
     psc.map_reduce(comoments_of, comerged, blocks_of_rows)
 
-Rows may be trees; then so are means and squares.  A variance divides by the weight of all rows,
-less `ddof`: 0 for the variance of these rows, 1 to estimate that of what they are drawn from.
+Rows may be trees; then so are means and squares. A variance divides by the weight of all rows, less
+`ddof`: 0 for the variance of these rows, 1 to estimate that of the distribution that they are drawn
+from.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class _At(psc.Record, dims="n"):
 
 
 class _Direction(psc.Record, dims="n"):
-    """Where conjugate gradients stand in the quadratic model of a loss."""
+    """The state of conjugate gradients in the quadratic model of a loss."""
 
     z: Float["n"]
     residual: Float["n"]
@@ -68,11 +68,11 @@ def newton_cg(
     """A local minimum of a twice differentiable loss over a vector or tree of one dtype.
 
     Ends once the gradient is at most `tolerance` long, after `max_steps`, or where no progress can
-    be made in this dtype.  Each step takes at most `max_products` products with the Hessian, and
-    fewer far from the minimum: the residual is reduced to min(1/2, sqrt(slope)) of the slope.  With
+    be made in this dtype. Each step takes at most `max_products` products with the Hessian, and
+    fewer far from the minimum: the residual is reduced to min(1/2, sqrt(slope)) of the slope. With
     `line_search` a step is halved until the loss falls enough (Armijo 1966); without it the loss
-    should be convex and the start close.  What is found has a derivative with respect to what
-    `loss` captures: that of the equation that the gradient is zero.
+    should be convex and the start close. The minimum has a derivative with respect to the captures
+    of `loss`: that of the equation that the gradient is zero.
     """
     flat, restored = psc.tree.ravel(start)
 

@@ -1,8 +1,8 @@
 """Ordinary differential equations `dy/dt = field(t, y)`: steps of fixed and of adapted length.
 
 A field is a function of a time and a state, an array or a tree of arrays with the dtype of the
-times, and returns another one; what else it depends on, it captures.  Everything here can be
-differentiated: with respect to the start, to what the field captures, and to the times.
+times, and returns another one; it captures its other parameters. Everything here can be
+differentiated: with respect to the start, to the captures of the field, and to the times.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ _DENSE = (
     -1453857185 / 822651844,
     69997945 / 29380423,
 )
-"""Of the term of highest degree between the ends of a step (Shampine; Hairer, Nørsett, Wanner)."""
+"""The weights of the term of highest degree between the ends of a step (Shampine; Hairer, Nørsett,
+Wanner)."""
 
 
 class Trajectory(psc.Record, Generic[T]):
@@ -69,24 +70,24 @@ class Trajectory(psc.Record, Generic[T]):
 
 
 class _At(psc.Record):
-    """Where an adaptive method stands."""
+    """The state of an adaptive method."""
 
     time: Any
     state: Any
     slope: Any
     """The field here."""
     length: Any
-    """What the next step will try; positive."""
+    """The length of the next step to try; positive."""
     error: Any
-    """Of the last step that was taken, relative to what is tolerated."""
+    """The error of the last accepted step, relative to the tolerance."""
     refused: bool_
     """Whether the last step tried was rejected."""
     since: Any
     """When the last step that was taken began."""
     width: Any
-    """How long it was, with a sign."""
+    """The length of that step, with a sign."""
     pieces: Any
-    """What the states in the course of it are made of."""
+    """The parts of the states in the course of that step."""
     steps: i32
     rejected: i32
 
@@ -242,7 +243,7 @@ def _between(pieces: Any, share: Any) -> Any:
 def _stages(
     method: Any, field: Callable[[Any, Any], Any], time: Any, state: Any, slope: Any, length: Any
 ) -> tuple[Any, ...]:
-    """The slopes in the course of a step, of which the first is given."""
+    """The slopes in the course of a step; the first one is given."""
     nodes, rows, _ = method
     slopes: tuple[Any, ...] = (slope,)
     for node, row in zip(nodes, rows, strict=True):
@@ -263,7 +264,7 @@ def _moved(state: Any, length: Any, slopes: tuple[Any, ...], weights: tuple[floa
 
 
 def _norm(tree: Any, first: Any, second: Any, rtol: Any, atol: Any) -> Any:
-    """The root mean square of a tree, relative to what is tolerated of two states."""
+    """The root mean square of a tree, relative to the tolerance for two states."""
 
     def squares(x: Any, one: Any, other: Any) -> Any:
         size: Any = np.maximum(np.abs(one), np.abs(other))
@@ -283,7 +284,7 @@ def _first_length(
     rtol: Any,
     atol: Any,
 ) -> Any:
-    """How long the first step may be (Hairer, Nørsett, Wanner 1993, section II.4)."""
+    """The largest first step (Hairer, Nørsett, Wanner 1993, section II.4)."""
     span = np.abs(end - time)
     size, speed = _norm(state, state, state, rtol, atol), _norm(slope, state, state, rtol, atol)
     little = (size < 1e-5) | (speed < 1e-5)

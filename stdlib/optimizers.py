@@ -1,13 +1,12 @@
-"""First-order optimizers: what a step makes of parameters, its own state, and a gradient.
+"""First-order optimizers: steps from parameters, a state and a gradient to new parameters.
 
     state = adam_start(params)
     params, state = adam(params, state, gradient, rate)
 
-Parameters are any tree of real arrays; where the gradient has None, as it does for integers and
-keys, they stay.  A rate is a number or a 0-dimensional array, such as a schedule gives.  These are
-functions for kernels and know nothing of a loss: gradients come from `psc.grad`, perhaps clipped.
-States of parameters of 16 bits begin with 32, which take in shares of 0.001; others stay what they
-are.
+Parameters are any tree of real arrays; where the gradient has None, as for integers and keys, they
+stay. A rate is a number or a 0-dimensional array, such as a schedule gives. These are functions for
+kernels and know nothing of a loss: gradients come from `psc.grad`, perhaps clipped. States of
+parameters of 16 bits begin with 32, which take in shares of 0.001; others keep their dtype.
 """
 
 from __future__ import annotations
@@ -179,7 +178,7 @@ def _mixed(mean: Any, g: Any, decay: Any, power: int = 1) -> Any:
 
 
 def _complement(decay: Any, steps: Any, x: Any) -> Any:
-    """How much a mean that began at 0 has taken in after some steps."""
+    """The total weight in a mean that began at 0, after some steps."""
     return 1 - _as(decay, x) ** steps.astype(x.dtype)
 
 

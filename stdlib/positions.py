@@ -46,5 +46,5 @@ def rotary(x: Float["*batch t d"], start: Integer = 0) -> Float["*batch t d"]:
 
 
 def _frequencies(d: int) -> Any:
-    """How far each pair of features turns from one place to the next."""
+    """The angle by which each pair of features turns from one place to the next."""
     return np.float32(LONGEST) ** (-2 * np.arange(d // 2, dtype=np.float32) / d)

@@ -1,12 +1,13 @@
 """Recurrent networks: a step of a cell, and whole sequences.
 
-A step takes inputs and states with any leading axes, which are a batch.  A sequence has time as its
+A step takes inputs and states with any leading axes, which are a batch. A sequence has time as its
 first axis, [t *batch i], and its product with the weights of the inputs is one product for all
-times.  Where `present` is false a state stays what it was: so sequences of several lengths are one
-batch, padded at the end.  With `reverse`, time runs backwards; row i of a result belongs to row i
-of the inputs either way.
+times. Where `present` is false a state does not change: so sequences of several lengths are one
+batch, padded at the end. With `reverse`, time runs backwards; row i of a result belongs to row i of
+the inputs either way.
 
-The gates of a cell are the parts of one matrix: side by side, in the order that its docstring says.
+The gates of a cell are the parts of one matrix: side by side, in the order that its docstring
+gives.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class GRU(psc.Record, dims="i h"):
     bias: Float["3*h"]
     """The bias, added to both products."""
     candidate_bias: Float["h"]
-    """Added to what the candidate takes from the state, before the reset gate."""
+    """The bias added to the candidate's input from the state, before the reset gate."""
 
 
 def rnn_layer(key: Key, inputs: int, size: int, dtype: Any = np.float32) -> RNN["inputs size"]:
@@ -118,8 +119,8 @@ def lstm_step(
 def gru_step(p: GRU["i h"], state: Float["*batch h"], x: Float["*batch i"]) -> Float["*batch h"]:
     """The new state: shares of the old one and of a candidate (Cho et al. 2014).
 
-    The reset gate acts on what the candidate takes from the state after its product with the
-    weights, so that a step is one product.
+    The reset gate acts on the candidate's input from the state after its product with the weights,
+    so that a step is one product.
 
     Cost: 6*batch*h*h + 6*batch*h*i + 42*batch*h flops.
     """
@@ -176,7 +177,7 @@ def gru(
 
 
 States = tuple[Any, ...]
-"""What a cell carries, in the dtype for sums; the first of it is its output."""
+"""The values that a cell carries, in the dtype for sums; the first of them is its output."""
 
 
 def _sequence(
@@ -209,12 +210,12 @@ def _choice(condition: bool_["*c"], new: Float["*s"], old: Float["*s"]) -> Float
 
 
 def _from_inputs(p: Any, x: Any) -> Any:
-    """What the gates take from the inputs."""
+    """The gates' input from the inputs."""
     return widened(x @ p.inputs) + widened(p.bias)
 
 
 def _from_state(p: Any, state: Any) -> Any:
-    """What the gates take from the state."""
+    """The gates' input from the state."""
     return widened(state.astype(p.state.dtype) @ p.state)
 
 

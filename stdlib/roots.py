@@ -1,8 +1,8 @@
 """Roots of functions of one number, and of many; fixed points.
 
-Functions of one number are applied to arrays of any shape, each element of which is a problem of
-its own: they must be elementwise.  All roots have the derivatives of the equations that they
-solve, in both modes, with respect to what the functions capture.
+Functions of one number are applied to arrays of any shape, each element of which is a separate
+problem: they must be elementwise. All roots have the derivatives of the equations that they solve,
+in both modes, with respect to the captures of the functions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Root(psc.Record, Generic[T, U]):
     value: U
     """The function there, which is near 0; for fixed points, the change in a step."""
     converged: Bool["..."]
-    """Whether the tolerance was met: for each element, or of a system, for all together."""
+    """Whether the tolerance was met: for each element, or for a whole system."""
     steps: i32
     """The number of steps."""
 
@@ -59,7 +59,7 @@ class _Bracket(psc.Record):
     fb: Any
     fc: Any
     share: Any
-    """Where between a and b the function is tried next."""
+    """The next trial as a share of the interval from a to b."""
     done: Any
 
 
@@ -92,10 +92,10 @@ def chandrupatla(
     atol: float = 0.0,
     max_steps: int = 200,
 ) -> Root[T, T]:
-    """Where f changes its sign between `low` and `high`; NaN where it does not.
+    """The place where f changes its sign between `low` and `high`; NaN where it does not.
 
-    As sure as `bisect`, and on smooth functions much faster, by inverse quadratic interpolation
-    where that is safe (Chandrupatla 1997).
+    It is as safe as `bisect`, and on smooth functions much faster, by inverse quadratic
+    interpolation where that is safe (Chandrupatla 1997).
     """
 
     def interpolated(at: _Bracket) -> Any:
@@ -117,11 +117,11 @@ def brent(
     atol: float = 0.0,
     max_steps: int = 200,
 ) -> Root[T, T]:
-    """Where f changes its sign between `low` and `high`; NaN where it does not.
+    """The place where f changes its sign between `low` and `high`; NaN where it does not.
 
     By lines through two points, inverse parabolas through three, and halving where those do not
-    close in fast enough (Brent 1973, chapter 4; the method behind `scipy.optimize.brentq`).  Ends
-    as `bisect` does.
+    close in fast enough (Brent 1973, chapter 4; the method behind `scipy.optimize.brentq`). Ends as
+    `bisect` does.
     """
     first: Any = low
     last: Any = high
@@ -211,8 +211,8 @@ def fixed_point(
 ) -> Root[T, T]:
     """The fixed point of a contraction of trees, by iteration.
 
-    Converged once a step is at most `tolerance` times the length of what it gave (Banach 1922).
-    The derivative solves a linear system by `gmres`, to the same tolerance.
+    Converged once a step is at most `tolerance` times the length of its result (Banach 1922). The
+    derivative solves a linear system by `gmres`, to the same tolerance.
     """
     flat, restored = psc.tree.ravel(guess)
 
@@ -246,7 +246,7 @@ def _bracketed(
     max_steps: int,
     next_share: Callable[[_Bracket], Any],
 ) -> Root[Any, Any]:
-    """Shrink intervals at whose ends signs differ."""
+    """Shrink intervals at whose ends the signs differ."""
     tolerance = _tolerance(low, high, rtol, atol)
 
     def solve(f: Callable[[Any], Any], middle: Any) -> tuple[Any, tuple[Bool["*s"], i32]]:
@@ -310,7 +310,7 @@ def _nearest_first(at: _Brent) -> _Brent:
 
 
 def _tolerance(low: Any, high: Any, rtol: float, atol: float) -> Callable[[Any], Any]:
-    """How near to a root x is near enough."""
+    """The distance from a root x that is small enough."""
     least = 2 * np.finfo(low.dtype).eps
     floor = atol + psc.stop_gradient(np.abs(high - low)) * least * least
     return lambda x: floor + (rtol + least) * np.abs(x)
@@ -323,7 +323,7 @@ def _ends(f: Callable[[Any], Any], low: Any, high: Any) -> tuple[Any, Any, Any]:
 
 
 def _rooted(f: Callable[[Any], Any], low: Any, high: Any, solve: Any) -> Root[Any, Any]:
-    """What is found between two ends, with the derivative of the equation."""
+    """The root between two ends, with the derivative of the equation."""
     middle = low + (high - low) / 2
     x, (converged, steps) = psc.custom_root(f, middle, solve, _elementwise, has_aux=True)
     return Root(x, f(x), converged, steps)
@@ -335,7 +335,7 @@ def _elementwise(linear: Callable[[Any], Any], y: Any) -> Any:
 
 
 def _solved(f: Callable[[Any], Any], x: Any, y: Float["n"]) -> Float["n"]:
-    """Where the linear approximation of f at x, without the constant, is y."""
+    """The place where the linear approximation of f at x, without the constant, is y."""
     matrix: Float["n n"] = psc.jacfwd(f)(x)
     return np.linalg.solve(matrix, y)
 
@@ -348,9 +348,9 @@ def _ratio(x: Float["*s"], y: Float["*s"]) -> Any:
 def _until_still(
     step: Callable[[Any], tuple[Any, Any]], guess: Any, tolerance: Any, max_steps: int
 ) -> tuple[Any, tuple[bool_, i32]]:
-    """Where steps lead, whether the last was short beside what it gave, and how many there were.
+    """The end of the steps, whether the last was relatively short, and their number.
 
-    A step gives the new vector, and how far it has moved.
+    A step gives the new vector, and its change.
     """
 
     def stepped(at: tuple[Any, bool_, i32]) -> tuple[Any, bool_, i32]:

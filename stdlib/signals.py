@@ -62,8 +62,8 @@ def lfilter(
 ) -> Filtered["n m-1"]:
     """A rational filter: sum a[j] y[i-j] = sum b[j] x[i-j]; `a[0]` is not 0.
 
-    Pad the shorter of `a` and `b` with zeros.  Direct form II, transposed; `state` is what an
-    earlier piece of the signal left, or rest.
+    Pad the shorter of `a` and `b` with zeros. Direct form II, transposed; `state` is the final
+    state of an earlier piece of the signal, or rest.
 
     Cost: 4*m*n + 2*m - 2*n flops.
     """
@@ -116,9 +116,9 @@ def stft(x: Float["*b n"], window: Float["w"], hop: psc.Static[int] = 1) -> Comp
 
 @psc.kernel
 def istft(spectra: Complex["t f"], window: Float["w"], hop: psc.Static[int] = 1) -> Float["_"]:
-    """A signal with these short-time spectra, or as close to it as there is (Griffin, Lim 1984).
+    """A signal with these short-time spectra, or the closest to it (Griffin, Lim 1984).
 
-    The inverse of `stft`, but for samples that no window saw, which are 0.
+    The inverse of `stft`, except for samples that no window saw, which are 0.
 
     Cost: at most 4*hop*t + 32*t*w + t + 5*w flops.
     """
@@ -189,7 +189,7 @@ def analytic(x: Float["*b n"]) -> Complex["*b n"]:
 def resample(x: Float["*b n"], size: psc.Static[int]) -> Float["*b _"]:
     """A periodic signal at `size` places in the same time, by its Fourier series.
 
-    Fewer places leave out the frequencies that they cannot show.
+    Fewer places omit the frequencies that they cannot represent.
 
     Cost: at most 26*b*n + 26*b*size + 9*b + 2*n flops.
     """
@@ -198,7 +198,7 @@ def resample(x: Float["*b n"], size: psc.Static[int]) -> Float["*b _"]:
     least = min(n, size)
     spectrum = np.fft.rfft(x)[..., : least // 2 + 1]
     places = np.arange(least // 2 + 1)
-    # The frequency of half the lower rate stands for itself and for its negative.
+    # The coefficient at half the lower rate belongs to that frequency and to its negative.
     share = np.where(size > n, 0.5, np.where(size < n, 2.0, 1.0))
     edge = np.where(2 * places == least, share, 1.0).astype(spectrum.dtype)
     return (np.fft.irfft(spectrum * edge, size) * (size / n)).astype(x.dtype)

@@ -1,9 +1,9 @@
 """Linear systems and eigenvalues of maps that are given as functions.
 
 No matrix is formed: an operator is a linear function from vectors, or trees of arrays, to others
-like them.  Solutions have the derivatives of their systems, in both modes: with respect to the
-right side and to what the operator captures, by solving further systems, however many steps the
-first one took.
+like them. Solutions have the derivatives of their systems, in both modes: with respect to the right
+side and to the captures of the operator, by solving further systems, independent of the number of
+steps of the first one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Solution(psc.Record, Generic[T]):
     residual: Float
     """The length of `b - operator(x)`, as the recurrence has it."""
     steps: i32
-    """How many products with the operator the iteration took."""
+    """The number of products with the operator in the iteration."""
 
 
 class Krylov(psc.Record, dims="n k"):
@@ -37,7 +37,7 @@ class Krylov(psc.Record, dims="n k"):
     diagonal: Float["k"]
     """Products of each vector of the basis with its image."""
     beside: Float["k"]
-    """The numbers beside the diagonal; the last belongs to `rest`."""
+    """The numbers next to the diagonal; the last belongs to `rest`."""
     basis: Float["k n"]
     """One vector a row, each of length 1, or 0 where the basis ended early."""
     rest: Float["n"]
@@ -56,15 +56,15 @@ class Eigenpairs(psc.Record, dims="n k"):
 
 
 class _Search(psc.Record):
-    """Where conjugate gradients stand."""
+    """The state of conjugate gradients."""
 
     x: Any
     residual: Any
     direction: Any
     product: Any
-    """Of the residual with what the preconditioner makes of it."""
+    """The product of the residual with its preconditioned form."""
     square: Any
-    """Of the residual's length."""
+    """The square of the residual's length."""
     steps: i32
 
 
@@ -147,10 +147,10 @@ def gmres(
     """Solve `operator(x) = b` for any regular operator.
 
     The residual is least in the space of all products so far; every `restart` products that space
-    is begun anew, which bounds the memory, and may bring progress to a halt.  Stops once the
+    starts again from nothing, which bounds the memory, and may prevent progress. Stops once the
     residual is at most `tolerance` times the length of `b`, or at the first restart after
-    `max_steps` products (Saad, Schultz 1986).  Vectors are orthogonalised twice (Giraud, Langou,
-    Rozložník 2005).  `preconditioner` is linear, close to the inverse, and applied from the right.
+    `max_steps` products (Saad, Schultz 1986). Vectors are orthogonalised twice (Giraud, Langou,
+    Rozložník 2005). `preconditioner` is linear, close to the inverse, and applied from the right.
     """
     flat, restored = psc.tree.ravel(b)
 
@@ -205,7 +205,7 @@ def gmres(
 def _least_residual(
     operator: Callable[[Any], Any], residual: Any, limit: Any, most: int
 ) -> tuple[Any, i32]:
-    """Where the residual is least in a Krylov space of at most this size, and its size."""
+    """The vector with the least residual in a Krylov space of at most this size, and the size."""
     places = np.arange(most)
     length = np.sqrt(_dot(residual, residual))
     first = _divided(residual, length)
@@ -291,8 +291,8 @@ def eigenpairs(
 ) -> Eigenpairs["n k"]:
     """Approximate eigenpairs of a symmetric operator, from the basis of `lanczos`.
 
-    There are as many as steps.  Those at both ends of the spectrum, and those far from others, are
-    found first: look at `residuals`.  Where the basis ends early, because `start` has a part in few
+    There is one for each step. Those at both ends of the spectrum, and those far from others,
+    converge first: look at `residuals`. If the basis ends early, because `start` has a part in few
     eigenvectors, the others are 0 with a vector of zeros.
     """
     krylov = lanczos(operator, start, steps)

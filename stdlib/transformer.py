@@ -1,7 +1,7 @@
-"""Transformers: attention to the sequence and a layer for each row, added to what came before.
+"""Transformers: attention to the sequence and a layer for each row, added to their input.
 
-Blocks normalise what they read, not what they return (Xiong et al. 2020), so that deep stacks train
-without a warm-up of the rate.
+Blocks normalise the input of their parts, not the result (Xiong et al. 2020), so that deep stacks
+train without a warm-up of the rate.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def transform(
 ) -> Float["*batch t d"]:
     """Apply a transformer block: `x`, plus self-attention, plus a layer with `gelu` for each row.
 
-    Vaswani et al. 2017, with norms before both.  Where `present` is false nobody looks; `causal`
-    rows look at none that comes later; with `positions` heads know how far apart rows are, by
+    Vaswani et al. 2017, with norms before both. No row attends to rows where `present` is false;
+    `causal` rows attend to no later ones; with `positions` heads know the distance of rows, by
     `rotary`, which needs an even k.
 
     Cost: at most 8*batch*d*h*k*t + 4*batch*h*k*t*t + 4*batch*d*f*t + 40*batch*h*k*t +

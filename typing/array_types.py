@@ -19,7 +19,7 @@ Shape: TypeAlias = tuple[Size, ...]
 
 
 class ArrayType:
-    """The type of an array; immutable and hashable, equal when written the same in normal form."""
+    """The type of an array; immutable, hashable, and equal to types with the same normal form."""
 
     __slots__ = ("_hash", "dtype", "shape")
 
@@ -30,7 +30,7 @@ class ArrayType:
 
     @property
     def rank(self) -> int:
-        """How many axes there are."""
+        """Return the number of axes."""
         return len(self.shape)
 
     def __eq__(self, other: object) -> bool:
@@ -50,11 +50,11 @@ class ArrayType:
         return show_type(self.dtype, self.shape)
 
     def with_dtype(self, dtype: DType) -> ArrayType:
-        """The same shape with another dtype."""
+        """Return the type with another dtype."""
         return ArrayType(dtype, self.shape)
 
     def with_shape(self, shape: Shape) -> ArrayType:
-        """The same dtype with another shape."""
+        """Return the type with another shape."""
         return ArrayType(self.dtype, shape)
 
     def substitute(self, env: Mapping[str, Size]) -> ArrayType:
@@ -63,13 +63,13 @@ class ArrayType:
         return self if shape is self.shape else ArrayType(self.dtype, shape)
 
     def names(self) -> frozenset[str]:
-        """The size names that occur."""
+        """Return the size names that occur."""
         none: frozenset[str] = frozenset()
         return none.union(*(names(size) for size in self.shape))
 
 
 def substitute_shape(shape: Shape, env: Mapping[str, Size]) -> Shape:
-    """A shape with sizes in place of names."""
+    """Return a shape with sizes in place of names."""
     for size in shape:
         if isinstance(size, Dim):
             return tuple([substitute(s, env) if isinstance(s, Dim) else s for s in shape])
@@ -77,17 +77,17 @@ def substitute_shape(shape: Shape, env: Mapping[str, Size]) -> Shape:
 
 
 def show_shape(shape: Shape) -> str:
-    """A shape as it is written between the brackets of an annotation."""
+    """Return a shape as it is written between the brackets of an annotation."""
     return " ".join(str(size) for size in shape)
 
 
 def show_type(dtype: DType, shape: Shape) -> str:
-    """A type as it is written in an annotation, without quotes."""
+    """Return a type as it is written in an annotation, without quotes."""
     return f"{dtype.name}[{show_shape(shape)}]" if shape else dtype.name
 
 
 def size_of(shape: Shape) -> Size:
-    """The number of elements."""
+    """Return the number of elements."""
     total: Size = 1
     for size in shape:
         total = total * size
@@ -99,13 +99,13 @@ def size_of(shape: Shape) -> Size:
 
 @dataclass(frozen=True, slots=True)
 class RecordName:
-    """The class of a record; `definition` is what the front end knows of it."""
+    """The class of a record; `definition` is the front end's description of it."""
 
     name: str
     module: str
     definition: object = field(default=None, compare=False, repr=False)
     number: int = field(default=0, repr=False)
-    """Which of the classes of this name that a process has loaded, one after the other."""
+    """The index among the classes of this name that a process has loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class StaticType:
 
 
 def static_text(value: object) -> str:
-    """A static value as messages write it: as Python does, or by what the program calls it."""
+    """Return a static value's text in messages: in Python's form, or by its name in the code."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if value.__class__ is tuple:
@@ -222,7 +222,7 @@ NONE: Final = NoneType()
 
 
 def children(tree: Type) -> tuple[tuple[str, Type], ...]:
-    """The parts of a tree, each with the text that selects it: `.w`, `[0]`, `['key']`."""
+    """Return the parts of a tree, each with the text that selects it: `.w`, `[0]`, `['key']`."""
     if isinstance(tree, TupleType | VectorType):
         return tuple((f"[{index}]", item) for index, item in enumerate(tree.items))
     if isinstance(tree, RecordType):
@@ -235,12 +235,12 @@ def children(tree: Type) -> tuple[tuple[str, Type], ...]:
 
 
 def key_step(key: str) -> str:
-    """The text that selects an item of a dict: `["w"]`."""
+    """Return the text that selects an item of a dict: `["w"]`."""
     return f"[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def in_order_of(tree: Type, like: Type) -> Type:
-    """A tree with the dicts in the order that they have in another tree of this structure."""
+    """Return a tree with the dicts in the order of another tree of this structure."""
     if isinstance(tree, DictType) and isinstance(like, DictType):
         theirs = dict(like.items)
         items = tuple([(key, in_order_of(each, theirs[key])) for key, each in tree.items])
@@ -257,7 +257,7 @@ def in_order_of(tree: Type, like: Type) -> Type:
 
 
 def without_order(tree: Type) -> Type:
-    """A tree with dicts in the order of the keys, and tuples in the place of lists."""
+    """Return a tree with dicts in the order of the keys, and tuples in the place of lists."""
     if isinstance(tree, TupleType):
         return TupleType(tuple(map(without_order, tree.items)))
     if isinstance(tree, VectorType):
@@ -271,14 +271,14 @@ def without_order(tree: Type) -> Type:
 
 
 def nodes(tree: Type) -> Iterator[Type]:
-    """A tree and everything in it."""
+    """Yield a tree and everything in it."""
     yield tree
     for _, each in children(tree):
         yield from nodes(each)
 
 
 def leaves(tree: Type) -> Iterator[ArrayType]:
-    """The arrays of a tree in order."""
+    """Yield the arrays of a tree in order."""
     if isinstance(tree, ArrayType):
         yield tree
     else:
@@ -287,7 +287,7 @@ def leaves(tree: Type) -> Iterator[ArrayType]:
 
 
 def paths(tree: Type, prefix: str = "") -> Iterator[tuple[str, ArrayType]]:
-    """The arrays of a tree, each with the text that selects it."""
+    """Yield the arrays of a tree, each with the text that selects it."""
     if isinstance(tree, ArrayType):
         yield prefix, tree
     else:
@@ -296,7 +296,7 @@ def paths(tree: Type, prefix: str = "") -> Iterator[tuple[str, ArrayType]]:
 
 
 def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
-    """The same tree with other arrays."""
+    """Return the tree with other arrays."""
     if isinstance(tree, ArrayType):
         return change(tree)
     if isinstance(tree, TupleType):
@@ -313,7 +313,7 @@ def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
 
 
 def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
-    """The same tree with other names of records."""
+    """Return the tree with other names of records."""
     if isinstance(tree, TupleType):
         return type(tree)(tuple(map_records(item, change) for item in tree.items))
     if isinstance(tree, VectorType):
@@ -328,12 +328,12 @@ def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
 
 
 def substitute_tree(tree: Type, env: Mapping[str, Size]) -> Type:
-    """The same tree with sizes in place of names."""
+    """Return the tree with sizes substituted for names."""
     return map_leaves(tree, lambda leaf: leaf.substitute(env))
 
 
 def same_structure(left: Type, right: Type) -> bool:
-    """Whether two trees differ in their arrays at most."""
+    """Return whether two trees differ only in their arrays."""
     if isinstance(left, ArrayType) or isinstance(right, ArrayType):
         return isinstance(left, ArrayType) and isinstance(right, ArrayType)
     if isinstance(left, TupleType) and isinstance(right, TupleType):

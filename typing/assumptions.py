@@ -1,4 +1,4 @@
-"""What is known about sizes, and what follows from it for all of them, or does not for some."""
+"""Known facts about sizes: consequences for all sizes, and counterexamples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pscdsl.typing.facts import (
 # Counterexamples: a search for the smallest sizes that refute a claim.
 
 
-# The sizes that a search goes through: their names in order, each with the facts to check.
+# The sizes of a search: their names in order, each with the facts to check.
 
 
 class Exhausted(Exception):
@@ -29,10 +29,10 @@ class Exhausted(Exception):
 
 
 class SearchSpace:
-    """Names to be given values one after the other, so that facts hold and a claim fails.
+    """Names that a search assigns in order, so that facts hold and a claim fails.
 
-    Names that a fact defines by others come after these, and are computed, not tried.  What is
-    evaluated is paid for in `steps`.
+    Names that a fact defines by others come after these, and are computed, not tried. Evaluations
+    are paid for in `steps`.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class SearchSpace:
         self.steps = 0
         mentioned = frozenset[str]().union(*(fact.names() for fact in facts))
         self.names = sorted(mentioned | claim.names() if claim else mentioned)
-        self.defined = _defined(facts)
+        self.defined = _find_defined(facts)
         self.free = [name for name in self.names if name not in self.defined]
-        self.order = _ordered(self.free, self.defined)
+        self.order = _order(self.free, self.defined)
         place = {name: position for position, name in enumerate(self.order)}
         self.ground = [fact for fact in facts if not fact.names()]
         self.checks: list[list[Fact]] = [[] for _ in self.order]
@@ -61,32 +61,32 @@ class SearchSpace:
                 self.floor[name] = max(self.floor[name], least)
 
     def spend(self, steps: int = 1) -> None:
-        """Use up steps; `Exhausted` if there are not so many left."""
+        """Use up steps; raise `Exhausted` if too few are left."""
         self.steps -= steps
         if self.steps < 0:
             raise Exhausted
 
     def possible(self) -> bool:
-        """Whether the facts about no name at all hold."""
+        """Return whether the facts without names hold."""
         return all(fact.holds({}) for fact in self.ground)
 
     def passes(self, name: str, value: int) -> bool:
-        """Whether a value of a name satisfies the facts about that name alone."""
+        """Return whether a value of a name satisfies the facts about that name alone."""
         return self._hold(self.filters[name], {name: value})
 
     def checked(self, position: int, env: Mapping[str, int]) -> bool:
-        """Whether the facts hold that the name at this position is the last one of."""
+        """Return whether the facts hold that have the name at this position as their last."""
         return self._hold(self.checks[position], env)
 
     def refutes(self, env: Mapping[str, int]) -> bool:
-        """Whether the claim fails; yes if there is none."""
+        """Return whether the claim fails; True if there is none."""
         if self.claim is None:
             return True
         self.spend(_weight(self.claim))
         return not self.claim.holds(env)
 
     def defined_value(self, name: str, env: Mapping[str, int]) -> int | None:
-        """The value of a defined name, if it has one and that is large enough."""
+        """Return the value of a defined name, if it has one and that is large enough."""
         try:
             value = dims.evaluate(self.defined[name], env)
         except ZeroDivisionError:
@@ -106,7 +106,7 @@ def _weight(fact: Fact) -> int:
     return 1 + (len(dims.as_terms(fact.left)) + len(dims.as_terms(fact.right))) // 4
 
 
-def _defined(facts: Iterable[Fact]) -> dict[str, Size]:
+def _find_defined(facts: Iterable[Fact]) -> dict[str, Size]:
     """Names that equalities define by others, without circles."""
     defined: dict[str, Size] = {}
     for fact in facts:
@@ -128,15 +128,15 @@ def _defined(facts: Iterable[Fact]) -> dict[str, Size]:
 
 
 def _depends(size: Size, name: str, defined: Mapping[str, Size]) -> bool:
-    """Whether a size mentions a name, also through what defines its names."""
+    """Return whether a size depends on a name, directly or by definitions."""
     mentioned = dims.names(size)
     if name in mentioned:
         return True
     return any(_depends(defined[other], name, defined) for other in mentioned & defined.keys())
 
 
-def _ordered(free: list[str], defined: Mapping[str, Size]) -> list[str]:
-    """The free names, then the defined ones, each after what defines it."""
+def _order(free: list[str], defined: Mapping[str, Size]) -> list[str]:
+    """Return the free names, then the defined ones, each after the names that define it."""
     order = list(free)
     waiting = sorted(defined)
     while waiting:
@@ -155,7 +155,7 @@ _NEARBY = 64
 
 
 def probe(space: SearchSpace) -> dict[str, int] | None:
-    """Try some large sizes, of one free name at a time and of all at once."""
+    """Try some large sizes, of one free name at a time and of all together."""
     space.steps = _MAX_PROBE_STEPS
     try:
         for raised in (*([name] for name in space.free), space.free):
@@ -169,7 +169,7 @@ def probe(space: SearchSpace) -> dict[str, int] | None:
 
 
 def completed(space: SearchSpace, above: Mapping[str, int]) -> dict[str, int] | None:
-    """Sizes with free names about so far above their smallest values, if the space has them."""
+    """Return sizes with free names at about these distances above their floors, if admitted."""
     env: dict[str, int] = {}
     for position, name in enumerate(space.order):
         if name in space.defined:
@@ -207,7 +207,7 @@ def _shrunk(space: SearchSpace, found: dict[str, int]) -> dict[str, int]:
 
 
 def _heights(space: SearchSpace, sizes: Mapping[str, int]) -> dict[str, int]:
-    """How far the free names are above their smallest values."""
+    """Return the distances of the free names from their smallest values."""
     return {name: sizes[name] - space.floor[name] for name in space.free}
 
 
@@ -220,7 +220,7 @@ _MAX_STEPS = 30_000
 def refutation(
     facts: Iterable[Fact], claim: Fact, lower_bound: Callable[[str], int]
 ) -> dict[str, int] | None:
-    """The smallest sizes, of all names, that satisfy the facts and refute the claim.
+    """Return the smallest sizes, of all names, that satisfy the facts and refute the claim.
 
     Facts that share no name with the others are searched by themselves.
     """
@@ -237,7 +237,7 @@ def refutation(
 
 
 def smallest(space: SearchSpace, steps: int) -> dict[str, int] | None:
-    """The smallest sizes in a space, by sum, then in order of names; beyond the steps, any."""
+    """Return the smallest sizes in a space, by sum, then by names; any, beyond the steps."""
     if not space.possible():
         return None
     space.steps = steps
@@ -268,7 +268,7 @@ class _Search:
         return None
 
     def assign(self, env: dict[str, int], position: int, total: int) -> Iterator[dict[str, int]]:
-        """The sizes of this total that extend a partial assignment."""
+        """Yield the sizes of this total that extend a partial assignment."""
         space = self.space
         space.spend()
         if position == len(space.order):
@@ -289,7 +289,7 @@ class _Search:
             del env[name]
 
     def candidates(self, env: dict[str, int], position: int, most: int) -> Iterable[int]:
-        """The values to try for the name at a position."""
+        """Return the values to try for the name at a position."""
         name = self.space.order[position]
         if name in self.space.defined:
             value = self.space.defined_value(name, env)
@@ -297,7 +297,7 @@ class _Search:
         return (most,) if position == len(self.space.order) - 1 else self.free_values(name, most)
 
     def free_values(self, name: str, most: int) -> Iterator[int]:
-        """The values of a name up to a bound that pass the facts about it alone."""
+        """Yield the values of a name up to a bound that satisfy the facts about it alone."""
         values = self.values[name]
         yield from values
         while self.reached[name] <= most:
@@ -309,7 +309,7 @@ class _Search:
                 yield value
 
 
-# Samples: a few admitted sizes, found once, that refute most wrong claims at once.
+# Samples: a few admitted sizes, found once, that refute most wrong claims quickly.
 
 
 _PATTERNS = (
@@ -317,7 +317,7 @@ _PATTERNS = (
     (16, 9, 25, 4, 36, 1, 49, 13, 30, 21),
     (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
 )
-"""How far the names of a sample lie above their smallest values; one sample for each."""
+"""The distances of a sample's names from their smallest values; one row for each sample."""
 
 _MAX_SAMPLE_STEPS = 400
 
@@ -349,7 +349,7 @@ class FactGroup:
 
 
 def refuted_by_samples(claim: Fact, groups: Iterable[FactGroup]) -> bool:
-    """Whether a claim fails for one of the samples of these groups of facts."""
+    """Return whether a claim fails for one of the samples of these groups of facts."""
     samples: list[dict[str, int]] = [{} for _ in _PATTERNS]
     for group in groups:
         parts = group.samples()
@@ -367,7 +367,7 @@ def refuted_by_samples(claim: Fact, groups: Iterable[FactGroup]) -> bool:
 
 
 def _sample(space: SearchSpace, pattern: tuple[int, ...]) -> dict[str, int] | None:
-    """Sizes that lie above the smallest by the steps of a pattern, if they are admitted."""
+    """Return sizes above the smallest ones by the steps of a pattern, if they are admitted."""
     if not space.possible():
         return None
     space.steps = _MAX_SAMPLE_STEPS
@@ -381,21 +381,21 @@ def _sample(space: SearchSpace, pattern: tuple[int, ...]) -> dict[str, int] | No
     return None
 
 
-# What is known about sizes, and what follows from it for all of them.
+# Known facts about sizes, and their consequences for all sizes.
 #
 # `Assumptions` holds facts and answers claims. A proof refutes the negated claim: the facts and the
-# negation become `constraints`, and `refutation` closes every case by `elimination`. A disproof is
-# one of the `counterexamples`. Neither is complete, so the third answer is `UNKNOWN`; the other two
-# are never wrong.
+# negation become `Constraints`, and `refuted` closes every case by elimination. A disproof is a
+# counterexample. Neither is complete, so the third answer is `UNKNOWN`; the other two are never
+# wrong.
 
 
-# Proofs by slack: where `n >= 2*k`, n is `2*k + s`, and what has no minus left is not negative.
+# Proofs by slack: where `n >= 2*k`, n is `2*k + s`, and a sum without minus is not negative.
 
 
 def holds_by_slack(claim: Fact, facts: Iterable[Fact], lower_bound: Callable[[str], int]) -> bool:
-    """Whether a claim about polynomials follows by writing names as their bounds and slack.
+    """Return whether a claim about polynomials follows by writing names as bounds plus slack.
 
-    It proves products of inequalities, which elimination does not look at.
+    It proves products of inequalities, which elimination does not consider.
     """
     if claim.relation not in ("<=", "<"):
         return False
@@ -444,14 +444,14 @@ def _is_nonlinear(size: Size) -> bool:
     return _is_polynomial(size) and any(len(m) > 1 for m, _ in dims.as_terms(size))
 
 
-# Writing sizes more simply by what is known of their names.
+# Simplification of sizes by known facts about their names.
 
 
 _MAX_ROUNDS = 4
 
 
 def definitions(facts: Iterable[Fact]) -> dict[str, Size]:
-    """The names that facts define outright, `n == 2*m`, each by names that are not defined."""
+    """Return the names that facts define directly, `n == 2*m`, by names that are not defined."""
     found: dict[str, Size] = {}
     for fact in facts:
         if fact.relation != "==":
@@ -470,14 +470,14 @@ def definitions(facts: Iterable[Fact]) -> dict[str, Size]:
 
 
 class Simplifier:
-    """Replaces defined names, and drops operations whose result is proven to be an operand."""
+    """Replaces defined names, and drops operations whose result is provably an operand."""
 
     def __init__(self, definitions: Mapping[str, Size], proves: Callable[[Fact], bool]) -> None:
         self.definitions = definitions
         self.proves = proves
 
     def simplify(self, size: Size) -> Size:
-        """An equal size that is simpler, or the size itself."""
+        """Return an equal size that is simpler, or the size itself."""
         try:
             for _ in range(_MAX_ROUNDS):
                 before, size = size, self._once(size)
@@ -500,10 +500,10 @@ class Simplifier:
         return total
 
     def _times_operation(self, product: Size, operation: Factor) -> Size:
-        """The product with one more factor, an operation."""
+        """Return the product with one more factor, an operation."""
         kind, args = operation.kind, [self._once(arg) for arg in operation.args]
         if kind == "min" or kind == "max":
-            return product * dims.apply(kind, self._undominated(kind, args))
+            return product * dims.apply(kind, self._drop_dominated(kind, args))
         dividend, divisor = args
         if self.proves(Fact("<=", 0, dividend)) and self.proves(Fact("<", dividend, divisor)):
             return 0 if kind == "//" else product * dividend
@@ -512,8 +512,8 @@ class Simplifier:
             return 0 if kind == "%" else product // divisor * dividend
         return product * dims.apply(kind, args)
 
-    def _undominated(self, kind: Kind, args: list[Size]) -> list[Size]:
-        """The operands of a minimum or maximum, without those that another makes needless."""
+    def _drop_dominated(self, kind: Kind, args: list[Size]) -> list[Size]:
+        """Return the operands of a minimum or maximum without redundant ones."""
         kept = list(args)
         for arg in args:
             others = [other for other in kept if other is not arg]
@@ -537,7 +537,7 @@ _ABSURD = Fact("==", 0, 1)
 
 
 class Assumptions:
-    """An immutable set of facts about sizes, and what it entails."""
+    """An immutable set of facts about sizes, and its consequences."""
 
     __slots__ = ("_constraints", "_definitions", "_groups", "_hash", "_lower", "_proofs", "facts")
 
@@ -546,7 +546,7 @@ class Assumptions:
     def __init__(self, facts: tuple[Fact, ...] = ()) -> None:
         self.facts = tuple(dict.fromkeys(facts))
         self._hash = hash(self.facts)
-        # What follows is worked out when it is first asked for.
+        # Consequences are computed at the first request.
         self._lower: dict[str, int] | None = None
         self._definitions: dict[str, Size] | None = None
         self._groups: list[FactGroup] | None = None
@@ -563,25 +563,25 @@ class Assumptions:
         return f"Assumptions({', '.join(map(str, self.facts))})"
 
     def assume(self, *facts: Fact) -> Assumptions:
-        """The assumptions that also hold these facts."""
+        """Return the assumptions that also hold these facts."""
         added = [fact for fact in facts if fact not in self.facts]
         return Assumptions((*self.facts, *added)) if added else self
 
     def lower_bound(self, name: str) -> int:
-        """The smallest value a name may have by default: 1, or 0 if a fact bounds it itself."""
+        """Return the smallest value of a name: 1 by default, or 0 if a fact bounds it itself."""
         if self._lower is None:
             bounds = [fact.explicit_lower_bound() for fact in self.facts]
             self._lower = {bound[0]: 0 for bound in bounds if bound is not None}
         return self._lower.get(name, 1)
 
     def admits(self, env: Mapping[str, int]) -> bool:
-        """Whether these sizes satisfy every fact and are large enough."""
+        """Return whether these sizes satisfy every fact and are large enough."""
         if any(value < self.lower_bound(name) for name, value in env.items()):
             return False
         return all(fact.holds(env) for fact in self.facts)
 
     def equal(self, a: Size, b: Size) -> bool:
-        """Whether two sizes are provably the same."""
+        """Return whether two sizes are provably equal."""
         if a is b or a == b:
             return True
         if isinstance(a, int) and isinstance(b, int):
@@ -591,7 +591,7 @@ class Assumptions:
         return self._same_by_definitions(a, b) or self.proves(Fact("==", a, b))
 
     def proves(self, claim: Fact) -> bool:
-        """Whether the claim is proven for all admitted sizes."""
+        """Return whether the claim is proven for all admitted sizes."""
         left, right = claim.left, claim.right
         if isinstance(left, int) and isinstance(right, int) and claim.holds({}):
             return True
@@ -601,7 +601,7 @@ class Assumptions:
         return known
 
     def decide(self, claim: Fact) -> Verdict:
-        """Whether the claim holds for all admitted sizes, or fails for some."""
+        """Return whether the claim holds for all admitted sizes, or fails for some."""
         if self.proves(claim):
             return Verdict.YES
         if refuted_by_samples(claim, self._all_groups()):
@@ -611,23 +611,23 @@ class Assumptions:
         return Verdict.YES if self.proves(_ABSURD) else Verdict.UNKNOWN
 
     def consistent(self) -> Verdict:
-        """Whether any sizes are admitted at all."""
+        """Return whether any sizes are admitted."""
         if self.proves(_ABSURD):
             return Verdict.NO
         return Verdict.UNKNOWN if self.counterexample(_ABSURD) is None else Verdict.YES
 
     def counterexample(self, claim: Fact) -> dict[str, int] | None:
-        """Sizes that refute the claim, for the names it mentions.
+        """Return sizes that refute the claim, for the names in it; None if none was found.
 
-        They belong to the smallest sizes (by sum, then in order of names) that all facts admit
-        and that refute the claim.  The search is bounded: `None` means none was found.  Beyond
-        what can be searched in full, other sizes are still tried, and need not be the smallest.
+        They belong to the smallest sizes (by sum, then in order of names) that all facts admit and
+        that refute the claim. The search is bounded. Beyond the sizes that can be searched
+        completely, other ones are still tried, and need not be the smallest.
         """
         found = refutation(self.facts, claim, self.lower_bound)
         return None if found is None else {name: found[name] for name in sorted(claim.names())}
 
     def simplify(self, size: Size) -> Size:
-        """An equal size that is simpler by what is known, or the size itself."""
+        """Return an equal size that the facts make simpler, or the size itself."""
         if isinstance(size, int) or (not self.facts and _is_polynomial(size)):
             return size
         return Simplifier(self._defined_names(), self.proves).simplify(size)
@@ -677,14 +677,14 @@ class Assumptions:
         return self._groups
 
     def _relevant_groups(self, names: frozenset[str]) -> list[FactGroup]:
-        """The groups of facts that bear on these names; all of them where there are none."""
+        """Return the groups of facts that concern these names; all groups if there are no names."""
         groups = self._all_groups()
         if not names:
             return groups
         return [g for g in groups if not g.names or not names.isdisjoint(g.names)]
 
     def _known(self, groups: list[FactGroup]) -> Constraints:
-        """What groups of facts say, as constraints that must not be changed."""
+        """Return the constraints of groups of facts, which must not be changed."""
         key = tuple([group.index for group in groups])
         known = self._constraints.get(key)
         if known is None:
@@ -694,14 +694,14 @@ class Assumptions:
 
 
 def _negations(claim: Fact) -> tuple[Fact, ...]:
-    """Facts one of which holds where the claim does not."""
+    """Return facts, one of which holds wherever the claim does not."""
     if claim.relation == "==":
         return Fact("<", claim.left, claim.right), Fact("<", claim.right, claim.left)
     return (claim.negated(),)
 
 
 def _holds_by_signs(claim: Fact, lower_bound: Callable[[str], int]) -> bool:
-    """The quick proof: every term of the difference has the right sign."""
+    """Return the quick proof: every term of the difference has the right sign."""
     if claim.relation == "==":
         return False
     gap = claim.right - claim.left
@@ -714,7 +714,7 @@ def _holds_by_signs(claim: Fact, lower_bound: Callable[[str], int]) -> bool:
 
 
 def _least(size: Size, lower_bound: Callable[[str], int]) -> int | None:
-    """The least value of a polynomial, where all its terms but the constant grow."""
+    """Return the least value of a polynomial, where all its terms but the constant grow."""
     least = 0
     for monomial, coefficient in dims.as_terms(size):
         if monomial and coefficient < 0:
@@ -733,9 +733,9 @@ MOST = 64
 
 
 def sufficient_bound(facts: Assumptions, claims: Sequence[Fact]) -> Fact | None:
-    """The weakest `k <= n` for one of the names under which all claims are proven, if there is one.
+    """Return the weakest `k <= n` for one of the names that proves all claims, if there is one.
 
-    It is looked for where a claim speaks of the smaller or larger of two sizes.
+    It is searched for if a claim contains the smaller or larger of two sizes.
     """
     if not any("min(" in str(claim) or "max(" in str(claim) for claim in claims):
         return None

@@ -1,4 +1,4 @@
-"""The counters of loops as sizes: how they are named, and what is known of them in a body."""
+"""The counters of loops as sizes: their names, and the known facts in a loop's body."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
 def counter_name(shown: str, number: int) -> str:
-    """A name that no program can write, and that messages show as `shown`."""
+    """Return a name that no program can write, and that messages show as `shown`."""
     assert _NAME.fullmatch(shown)
     return f"{shown}{UNWRITABLE}{number}"
 
 
 def is_counter(name: str) -> bool:
-    """Whether a size is the counter of a loop."""
+    """Return whether a size is the counter of a loop."""
     return UNWRITABLE in name
 
 
 def counters_in(size: Size) -> frozenset[str]:
-    """The counters that a size names."""
+    """Return the counters that a size names."""
     return frozenset(name for name in dims.names(size) if UNWRITABLE in name)
 
 
@@ -38,9 +38,9 @@ class Counter:
     low: Size
     high: Size
     first: Size
-    """What it is in the first step."""
+    """The value in the first step."""
     step: int
-    """What is added after each step: 1 or -1."""
+    """The change after each step: 1 or -1."""
 
     @property
     def size(self) -> Dim:
@@ -49,11 +49,11 @@ class Counter:
 
     @property
     def position(self) -> Size:
-        """Which step it is, from 0."""
+        """Return the index of the step, from 0."""
         return self.size - self.first if self.step == 1 else self.first - self.size
 
     def facts(self) -> tuple[Fact, ...]:
-        """What is known of it in a step."""
+        """Return the facts about the counter in a step."""
         return (
             Fact("<=", 0, self.size),
             Fact("<=", self.low, self.size),
@@ -62,11 +62,11 @@ class Counter:
 
 
 class InLoop(Assumptions):
-    """What is known in the body of a loop, whose counter is a size.
+    """The known facts in the body of a loop, whose counter is a size.
 
-    What does not name a counter follows from the facts of the function alone: a body that no step
-    enters has to be well-typed, too, and so has what derivatives make of it.  But an axis has the
-    elements on which a counter lies; who writes the body again sees to it.
+    A claim that names no counter follows only from the facts of the function: a body that no step
+    enters has to be well-typed, too, and so has its derivative. But an axis has the elements that a
+    counter indexes; code that rewrites the body takes care of that.
     """
 
     __slots__ = ("around", "barrier", "counters")
@@ -80,10 +80,10 @@ class InLoop(Assumptions):
     ) -> None:
         super().__init__((*around.facts, *facts))
         self.around: Final = around
-        """What is known of the sizes that are no counters."""
+        """The known facts about sizes that are no counters."""
         self.counters: Final = counters
         self.barrier: Final = barrier
-        """In which function that a combinator is given the outermost of the loops stands."""
+        """The depth of the function, given to a combinator, that contains the outermost loop."""
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -96,11 +96,11 @@ class InLoop(Assumptions):
         return hash((self.facts, self.counters))
 
     def within(self, counter: Counter) -> InLoop:
-        """What is known in the body of a loop in the loop."""
+        """Return the known facts in the body of a loop in the loop."""
         return self._with(self._own(), counter.facts(), self.counters | {counter.name})
 
     def without(self, counter: Counter) -> Assumptions:
-        """What is known after the loop of a counter."""
+        """Return the known facts after the loop of a counter."""
         left = self.counters - {counter.name}
         if not left:
             return self.around
@@ -108,7 +108,7 @@ class InLoop(Assumptions):
         return self._with(own, (), left)
 
     def assume(self, *facts: Fact) -> InLoop:
-        """The assumptions that also hold these facts."""
+        """Return the assumptions that also hold these facts."""
         outside = [fact for fact in facts if self.counters.isdisjoint(fact.names())]
         inside = tuple(fact for fact in facts if fact not in outside)
         around = self.around.assume(*outside)
@@ -128,55 +128,55 @@ class InLoop(Assumptions):
         return any(not self.counters.isdisjoint(dims.names(size)) for size in sizes)
 
     def equal(self, a: Size, b: Size) -> bool:
-        """Whether two sizes are provably the same."""
+        """Return whether two sizes are provably equal."""
         if a == b or self._is_about_counters(a, b):
             return super().equal(a, b)
         return self.around.equal(a, b)
 
     def proves(self, claim: Fact) -> bool:
-        """Whether the claim is proven for all admitted sizes."""
+        """Return whether the claim is proven for all admitted sizes."""
         if self._is_about_counters(claim.left, claim.right):
             return super().proves(claim)
         return self.around.proves(claim) or (_is_of_elements(claim) and super().proves(claim))
 
     def decide(self, claim: Fact) -> Verdict:
-        """Whether the claim holds for all admitted sizes, or fails for some."""
+        """Return whether the claim holds for all admitted sizes, or fails for some."""
         if self._is_about_counters(claim.left, claim.right):
             return super().decide(claim)
         return self.around.decide(claim)
 
     def consistent(self) -> Verdict:
-        """Whether any sizes are admitted at all."""
+        """Return whether any sizes are admitted."""
         return self.around.consistent()
 
     def counterexample(self, claim: Fact) -> dict[str, int] | None:
-        """Sizes that refute the claim, for the names it mentions."""
+        """Return sizes that refute the claim, for the names in it."""
         if self._is_about_counters(claim.left, claim.right):
             return super().counterexample(claim)
         return self.around.counterexample(claim)
 
     def simplify(self, size: Size) -> Size:
-        """An equal size that is simpler by what is known, or the size itself."""
+        """Return an equal size that the facts make simpler, or the size itself."""
         if self._is_about_counters(size):
             return super().simplify(size)
         return self.around.simplify(size)
 
 
 def _is_of_elements(claim: Fact) -> bool:
-    """Whether an axis has so many elements: a counter that is in range may say so."""
+    """Return whether the claim is that an axis has elements, which a counter in range may imply."""
     least = {"<=": 1, "<": 0}.get(claim.relation)
     return least is not None and isinstance(claim.left, int) and claim.left >= least
 
 
 def in_loop(facts: Assumptions, counter: Counter, barrier: int) -> InLoop:
-    """What is known in the body of a loop."""
+    """Return the known facts in the body of a loop."""
     if isinstance(facts, InLoop):
         return facts.within(counter)
     return InLoop(facts, counter.facts(), frozenset((counter.name,)), barrier)
 
 
 def bound(size: Size, counter: Counter, *, upper: bool) -> Size | None:
-    """What a size is at most, or at least, for all values of a counter; None if that is open.
+    """Return a bound of a size for all values of a counter; None if it is unknown.
 
     All other names are sizes, none of them negative.
     """
@@ -200,7 +200,7 @@ def bound(size: Size, counter: Counter, *, upper: bool) -> Size | None:
 
 
 def bound_of_factor(factor: dims.Factor, counter: Counter, *, upper: bool) -> Size | None:
-    """The bound of a name, or of an operation on sizes."""
+    """Return the bound of a name, or of an operation on sizes."""
     if factor.kind == "name":
         if factor == counter.name:
             return counter.high - 1 if upper else counter.low

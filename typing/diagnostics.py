@@ -42,7 +42,7 @@ class Span:
         return self if call_site is None else replace(self, call_site=call_site)
 
     def head(self, length: int) -> Span:
-        """The first characters of this place, on its first line: a keyword, for instance."""
+        """Return the first characters of this place, on its first line: a keyword, for instance."""
         return replace(self, end_line=self.line, end_column=self.column + length)
 
     def frames(self) -> tuple[Span, ...]:
@@ -59,15 +59,15 @@ class Span:
 NOWHERE = Span("<unknown>", 1, 1, 1, 1)
 
 
-# Fixes as data: what to write instead, as replacements of ranges of source text.
+# Fixes as data: replacements of ranges of source text.
 
 
 Applicability = Literal["safe", "unsafe"]
-"""Whether a fix keeps what the code means.
+"""Whether a fix preserves the meaning of the code.
 
-A safe fix makes an accepted kernel compute what the same function computes under plain NumPy (for
-arguments that share no memory), or leaves what an accepted kernel computes.  Whatever decides
-something for the author is unsafe: a precondition, a cast, the removal of a statement.
+A safe fix makes an accepted kernel compute the result of the same function under plain NumPy (for
+arguments that share no memory), or leaves the result of an accepted kernel unchanged. A fix that
+makes a decision for the author is unsafe: a precondition, a cast, the removal of a statement.
 """
 
 
@@ -75,7 +75,7 @@ something for the author is unsafe: a precondition, a cast, the removal of a sta
 class Edit:
     """A range of a file and the text that replaces it; an empty range inserts.
 
-    Lines in the text end in a newline character, whatever they end in in the file.
+    Lines in the text end in a newline character, independent of the line ends in the file.
     """
 
     span: Span
@@ -84,14 +84,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One way to fix a finding; all of its edits are made, or none.  They lie in one file."""
+    """One way to fix a finding: all of its edits, in one file, or none are made."""
 
     message: str
-    """What it does, as an imperative: "replace `x[0] = 1` by `x = psc.update(x, 0, 1)`"."""
+    """The effect as an imperative: "replace `x[0] = 1` by `x = psc.update(x, 0, 1)`"."""
     edits: tuple[Edit, ...]
     applicability: Applicability = "unsafe"
     caveat: str = ""
-    """What means something else than before, which is said when the fix is made."""
+    """A note about a change of meaning, shown when the fix is made."""
 
     @property
     def path(self) -> str:
@@ -100,7 +100,7 @@ class Fix:
 
 
 class Severity(Enum):
-    """How much a finding weighs."""
+    """The severity of a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -109,7 +109,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A second place that matters for a finding, and what is to be said of it."""
+    """A second place that matters for a finding, with a text."""
 
     span: Span
     text: str
@@ -120,26 +120,26 @@ _ASSERTION = re.compile(r"(?:(?! or )[^`])*`(assert [^`]*)`")
 """A help that names an `assert` first, and not as one way among others."""
 _FAMILY_SEVERITY = {"7": Severity.WARNING, "8": Severity.WARNING}
 _SIZED = re.compile(r"`(?:assert |range\(|\.reshape\(|np\.broadcast_to\()[^`]*`")
-"""Code that a help proposes in which names are sizes."""
+"""Code in a help text in which names are sizes."""
 _REGISTRY: dict[str, type[Diagnostic]] = {}
 EXPLANATIONS = Path(__file__).with_name("codes") / "explanations"
 """A file for each code, read when somebody asks what the code means."""
 _LONE = re.compile(r"(?<=`assert )\(([^()]*)\) ([<>=]=|[<>]) ")
 """A size in parentheses that nothing is done with but to compare it."""
 UNWRITABLE = "\N{WORD JOINER}"
-"""What stands in names that no program can write: texts show them without, and what follows."""
+"""A character in names that no program can write; texts omit it and the rest of the name."""
 _HIDDEN = re.compile(f"{UNWRITABLE}\\d+")
 
 
 def plainly(text: str) -> str:
-    """A text in which names are shown as programs write them."""
+    """Return a text with names as programs write them."""
     return _HIDDEN.sub("", text) if UNWRITABLE in text else text
 
 
 def _shown(word: Callable[[Diagnostic], str | None]) -> Callable[[Diagnostic], str | None]:
-    """A text of a finding, with the counters of loops as they are written.
+    """Show the counters of loops in a finding's text as they are written.
 
-    No `assert` is advised of what only a loop names.
+    Suppress advice of an `assert` about a name that only a loop has.
     """
 
     @wraps(word)
@@ -156,8 +156,8 @@ def _shown(word: Callable[[Diagnostic], str | None]) -> Callable[[Diagnostic], s
 class _Facts:
     """An immutable value with the annotated names of its class as keyword-only fields.
 
-    What `dataclass(frozen=True, kw_only=True)` gives, without generating code for each of the many
-    classes: all of them are created whenever the checker starts.
+    It is equivalent to `dataclass(frozen=True, kw_only=True)`, without generating code for each of
+    the many classes: all of them are created whenever the checker starts.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()
@@ -196,11 +196,11 @@ class _Facts:
 
     @classmethod
     def fact_names(cls) -> tuple[str, ...]:
-        """The names of the fields."""
+        """Return the names of the fields."""
         return cls._fields
 
     def replaced(self, **changes: object) -> Self:
-        """A copy with other values in some fields."""
+        """Return a copy with other values in some fields."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__, **changes)
         return copy
@@ -218,17 +218,17 @@ class Diagnostic(_Facts):
     span: Span = NOWHERE
     labels: tuple[Label, ...] = ()
     kernel: str = ""
-    """The kernel in which it was found; not compared."""
+    """The kernel with the finding; not compared."""
     choice: str = ""
-    """Where the signature leaves something open: for what it was found; not compared."""
+    """The choice for which it was found, if the signature leaves something open; not compared."""
     precondition: str = ""
-    """A condition on what is left open, without which the finding is; not compared."""
+    """A condition on open parts of the signature that avoids the finding; not compared."""
     is_sampled: bool = False
-    """Whether the help would be another one for values that were not tried; not compared."""
+    """Whether the help might differ for values that were not tried; not compared."""
     spelling: tuple[tuple[str, str], ...] = ()
-    """How the kernel's code writes the names of sizes: `n` is `x.shape[0]`; not compared."""
+    """The code's forms of the names of sizes: `n` is `x.shape[0]`; not compared."""
     fixes: tuple[Fix, ...] = ()
-    """What would fix it, the likeliest first: alternatives, of which one is made; not compared."""
+    """Alternative fixes, the most likely first; not compared."""
 
     def __init_subclass__(cls, code: str = "", severity: Severity | None = None) -> None:
         super().__init_subclass__()
@@ -244,19 +244,19 @@ class Diagnostic(_Facts):
         _REGISTRY[code] = cls
 
     def message(self) -> str:
-        """What is wrong, in one line without a final stop."""
+        """Return the problem in one line without a final stop."""
         raise NotImplementedError
 
     def label(self) -> str:
-        """Text beside the carets under the primary place."""
+        """Return the text next to the carets under the primary place."""
         return ""
 
     def help(self) -> str | None:
-        """What to write instead."""
+        """Return the advice about what to write instead."""
         return None
 
     def advice(self) -> str | None:
-        """What to write instead, sizes written as the code can."""
+        """Return the advice with sizes in forms that the code can use."""
         text = self.help()
         asks = text is not None and _ASSERTION.match(text) is not None
         if asks and self.is_sampled:
@@ -274,12 +274,12 @@ class Diagnostic(_Facts):
         return _SIZED.sub(lambda code: _LONE.sub(r"\1 \2 ", written(code)), text)
 
     def assertion(self) -> str | None:
-        """The `assert` statement that the advice names before anything else, if it does."""
+        """Return the `assert` statement that the advice names before anything else, if it does."""
         found = _ASSERTION.match(self.advice() or "")
         return found[1] if found else None
 
     def claimed(self) -> tuple[Fact, ...]:
-        """What this `assert` says of sizes, if it says nothing else."""
+        """Return the claim of the advised `assert` about sizes, if that is the whole advice."""
         # Facts are about sizes; most findings name none.
         from pscdsl.typing.dims import DimSyntaxError
         from pscdsl.typing.facts import parse_fact
@@ -307,19 +307,19 @@ class Diagnostic(_Facts):
 
     @classmethod
     def slug(cls) -> str:
-        """The class name as words joined by hyphens, for instance `inner-sizes-differ`."""
+        """Return the class name as words joined by hyphens, for instance `inner-sizes-differ`."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
 
     @classmethod
     def explanation(cls) -> str:
-        """The text that `pscdsl explain` prints: the title, and what the file of the code says."""
+        """Return the text that `pscdsl explain` prints: the title, and the text of the code's file."""
         text = (EXPLANATIONS / f"{cls.code}.md").read_text(encoding="utf-8")
         _, _, meaning = text.partition("\n\n")  # below the heading
         return f"{cls.title()}.\n\n{meaning.rstrip()}"
 
     @classmethod
     def title(cls) -> str:
-        """The class docstring without its final stop; under `python -OO`, the slug."""
+        """Return the class docstring without its final stop; under `python -OO`, the slug."""
         return (cls.__doc__ or cls.slug()).rstrip(".")
 
 
@@ -334,19 +334,19 @@ class Failure(Exception):
         return "; ".join(f"{d.span}: {d.code} {d.message()}" for d in self.diagnostics)
 
     def at(self, span: Span) -> Failure:
-        """The same findings, those without a place put at `span`."""
+        """Return the findings, those without a place moved to `span`."""
         return Failure(*(d.at(span) for d in self.diagnostics))
 
     def labelled(self, *labels: Label) -> Failure:
-        """The same findings with more places."""
+        """Return the findings with more places."""
         return Failure(*(d.labelled(*labels) for d in self.diagnostics))
 
 
 def registered() -> tuple[type[Diagnostic], ...]:
-    """Every kind of diagnostic that has been imported, by code."""
+    """Return every kind of diagnostic that has been imported, by code."""
     return tuple(_REGISTRY[code] for code in sorted(_REGISTRY))
 
 
 def find(code: str) -> type[Diagnostic] | None:
-    """The kind of diagnostic with this code."""
+    """Return the kind of diagnostic with this code."""
     return _REGISTRY.get(code.upper())

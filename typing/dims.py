@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 # Two sizes that are equal as polynomials are structurally equal, and a constant is always an `int`.
 
 
-# What sizes are made of: products of names and operations, their order, limits and text.
+# The parts of sizes: products of names and operations, their order, limits and text.
 
 
 MAX_TERMS = 200
@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal["name", "//", "%", "min", "max"]
 
 
 class DimTooLarge(OverflowError):
-    """A size expression has grown past what is worth reasoning about."""
+    """A size expression has become too large for proofs."""
 
 
 class Factor(str):
@@ -50,7 +50,7 @@ Term: TypeAlias = tuple[Monomial, int]
 
 
 def name_factor(text: str) -> Factor:
-    """The factor that is a name."""
+    """Return the factor that is a name."""
     factor = Factor(text)
     factor.kind = "name"
     factor.args = ()
@@ -60,7 +60,7 @@ def name_factor(text: str) -> Factor:
 
 
 def operation_factor(kind: Kind, args: tuple[Size, ...]) -> Factor:
-    """The factor that is an operation; its operands must be in normal form."""
+    """Return the factor that is an operation; its operands must be in normal form."""
     text = _operation_text(kind, args)
     factor = Factor(text)
     factor.kind = kind
@@ -80,14 +80,14 @@ def operation_factor(kind: Kind, args: tuple[Size, ...]) -> Factor:
 
 
 def as_terms(size: Size) -> tuple[Term, ...]:
-    """The terms of a size, also of a constant one."""
+    """Return the terms of a size, also of a constant one."""
     if isinstance(size, int):
         return (((), size),) if size else ()
     return size.terms
 
 
 def names(size: Size) -> frozenset[str]:
-    """The names that a size mentions."""
+    """Return the names that a size mentions."""
     if isinstance(size, int):
         return frozenset()
     found: set[str] = set()
@@ -98,7 +98,7 @@ def names(size: Size) -> frozenset[str]:
 
 
 def single_factor(size: Size, *kinds: Kind) -> Factor | None:
-    """The factor that a size consists of, if it is nothing else, and of one of these kinds."""
+    """Return the only factor of a size, if it is of one of these kinds."""
     if isinstance(size, int) or len(size.terms) != 1:
         return None
     monomial, coefficient = size.terms[0]
@@ -108,24 +108,24 @@ def single_factor(size: Size, *kinds: Kind) -> Factor | None:
 
 
 def term_order(term: Term) -> tuple[int, Monomial]:
-    """The key that sorts the terms of a sum: highest degree first, then by names."""
+    """Return the key that sorts the terms of a sum: highest degree first, then by names."""
     return -len(term[0]), term[0]
 
 
 def bounded(coefficient: int) -> int:
-    """The coefficient, unless it is too large."""
+    """Return the coefficient, unless it is too large."""
     if -MAX_COEFFICIENT <= coefficient <= MAX_COEFFICIENT:
         return coefficient
     raise DimTooLarge("a size has a coefficient above 2**63")
 
 
 def times(a: Monomial, b: Monomial) -> Monomial:
-    """The product of two monomials."""
+    """Return the product of two monomials."""
     return tuple(sorted(a + b)) if a and b else a or b
 
 
 def quotient(a: Monomial, b: Monomial) -> Monomial | None:
-    """The monomial that, times `b`, is `a`, if there is one."""
+    """Return the monomial that, times `b`, is `a`, if there is one."""
     left = list(a)
     for factor in b:
         if factor not in left:
@@ -135,7 +135,7 @@ def quotient(a: Monomial, b: Monomial) -> Monomial | None:
 
 
 def common_factors(monomials: Iterable[Monomial]) -> Monomial:
-    """The largest monomial that divides all of these, of which there is at least one."""
+    """Return the largest monomial that divides all of these, of which there must be one."""
     shared, *others = monomials
     for monomial in others:
         if not shared:
@@ -151,7 +151,7 @@ def common_factors(monomials: Iterable[Monomial]) -> Monomial:
 
 
 def sum_text(terms: tuple[Term, ...]) -> str:
-    """The text of a sum, a positive term first if there is one."""
+    """Return the text of a sum, a positive term first if there is one."""
     if terms[0][1] < 0:
         first = next((i for i, (_, c) in enumerate(terms) if c > 0), 0)
         terms = (terms[first], *terms[:first], *terms[first + 1 :])
@@ -185,7 +185,7 @@ def _operation_text(kind: Kind, args: tuple[Size, ...]) -> str:
     return f"{left}{kind}{right}"
 
 
-# Dividing sums of terms: how much of a quotient is a polynomial, and what then remains.
+# Division of sums of terms: the polynomial part of a quotient, and the rest.
 
 
 Terms: TypeAlias = dict[Monomial, int]
@@ -203,12 +203,12 @@ def divide(
     """
     sign = 1
     if b[0][1] < 0:
-        a, b, sign = _negated(a), _negated(b), -1
+        a, b, sign = _negate(a), _negate(b), -1
     both = a + b
     content = gcd(*[coefficient for _, coefficient in both])
     shared = common_factors([monomial for monomial, _ in both])
     if shared or content != 1:
-        a, b = _cancelled(a, shared, content), _cancelled(b, shared, content)
+        a, b = _cancel(a, shared, content), _cancel(b, shared, content)
     if not b[0][0]:
         return {}, dict(a), b, shared, sign * content
     whole, rest = _by_term(a, *b[0]) if len(b) == 1 else _by_sum(a, b)
@@ -216,7 +216,7 @@ def divide(
 
 
 def toward_zero(a: int, b: int) -> int:
-    """The quotient of integers, `b` positive, rounded so that the rest has the sign of `a`."""
+    """Return the quotient of integers, `b` positive, such that the rest has the sign of `a`."""
     return a // b if a >= 0 else -(-a // b)
 
 
@@ -265,12 +265,12 @@ def _add(terms: Terms, monomial: Monomial, coefficient: int) -> None:
         terms.pop(monomial, None)
 
 
-def _negated(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+def _negate(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     return tuple([(monomial, -coefficient) for monomial, coefficient in terms])
 
 
-def _cancelled(terms: tuple[Term, ...], shared: Monomial, content: int) -> tuple[Term, ...]:
-    """Divide terms by what they share; their order stays."""
+def _cancel(terms: tuple[Term, ...], shared: Monomial, content: int) -> tuple[Term, ...]:
+    """Divide terms by their common factors; their order stays."""
     return tuple([(quotient(monomial, shared) or (), c // content) for monomial, c in terms])
 
 
@@ -384,12 +384,12 @@ Size: TypeAlias = int | Dim
 
 
 def variable(text: str) -> Dim:
-    """The size called `text`, which need not be an identifier (for names no program can hold)."""
+    """Return the size called `text`, which need not be an identifier."""
     return _alone(name_factor(text))
 
 
 def from_terms(terms: Mapping[Monomial, int]) -> Size:
-    """The sum of terms; each monomial must be sorted."""
+    """Return the sum of terms; each monomial must be sorted."""
     kept = [(m, c) for m, c in terms.items() if c]
     if not kept:
         return 0
@@ -407,7 +407,7 @@ def from_terms(terms: Mapping[Monomial, int]) -> Size:
 
 
 def apply(kind: Kind, args: Iterable[Size]) -> Size:
-    """Build an operation anew from its operands."""
+    """Rebuild an operation from its operands."""
     if kind == "min" or kind == "max":
         return extremum(kind, args)
     a, b = args
@@ -415,7 +415,7 @@ def apply(kind: Kind, args: Iterable[Size]) -> Size:
 
 
 def extremum(kind: Literal["min", "max"], sizes: Iterable[Size]) -> Size:
-    """The smallest or largest of several sizes."""
+    """Return the smallest or largest of several sizes."""
     flat: list[Size] = []
     for size in sizes:
         nested = single_factor(size, kind)
@@ -475,7 +475,7 @@ def _mod(a: Size, b: Size) -> Size:
 
 
 def _sum(terms: tuple[Term, ...]) -> Size:
-    """The size of terms that are in order."""
+    """Return the size of terms that are in order."""
     return Dim(terms) if terms[0][0] else terms[0][1]
 
 
@@ -556,13 +556,13 @@ def _mod_int(a: Dim, k: int) -> Size:
     return _alone(operation_factor("%", (remaining, k)))
 
 
-# Symbolic sizes: the names that other modules use, and how sizes are computed and rewritten.
+# Symbolic sizes: the names that other modules use, evaluation and rewriting of sizes.
 #
-# A size is an `int`, or a `Dim` in the normal form of `polynomials`; `parse` is from `size_syntax`.
-# What follows only from facts about the names (`n % 8 == 0`) is the business of `assumptions`.
+# A size is an `int`, or a `Dim` in normal form. Consequences of facts about the names (`n % 8 ==
+# 0`) belong to `assumptions`.
 
 
-# The text form of sizes: `parse` reads what `str` writes, and what people write.
+# The text form of sizes: `parse` reads the forms that `str` writes, and those that people write.
 
 
 class DimSyntaxError(ValueError):
@@ -718,26 +718,26 @@ def name(text: str) -> Dim:
 
 
 def minimum(a: Size, b: Size) -> Size:
-    """The smaller of two sizes."""
+    """Return the smaller of two sizes."""
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
     return extremum("min", (a, b))
 
 
 def maximum(a: Size, b: Size) -> Size:
-    """The larger of two sizes."""
+    """Return the larger of two sizes."""
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
     return extremum("max", (a, b))
 
 
 def show(size: Size) -> str:
-    """The text of a size, without spaces; `parse` reads it back."""
+    """Return the text of a size, without spaces; `parse` reads it back."""
     return str(size)
 
 
 def substitute(size: Size, env: Mapping[str, Size]) -> Size:
-    """Replace names by sizes, all at once; names that `env` lacks stay."""
+    """Replace names by sizes simultaneously; names that `env` lacks stay."""
     if isinstance(size, int):
         return size
     kept: dict[Monomial, int] = {}
@@ -761,14 +761,14 @@ def _substitute_factor(factor: Factor, env: Mapping[str, Size]) -> Size:
 
 
 def numbers(sizes: Sequence[Size]) -> tuple[int, ...]:
-    """Sizes that are known to be numbers."""
+    """Return sizes that are known to be numbers."""
     found = tuple([size for size in sizes if isinstance(size, int)])
     assert len(found) == len(sizes)
     return found
 
 
 def evaluate(size: Size, env: Mapping[str, int]) -> int:
-    """The value of a size, with Python's floor division; `MissingSize` if a name has no value."""
+    """Evaluate a size by Python's floor division; raise `MissingSize` if a name has no value."""
     if isinstance(size, int):
         return size
     total = 0

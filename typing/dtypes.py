@@ -1,8 +1,8 @@
 """Element types, their classes, and promotion.
 
-Floats of one kind never promote each other.  Integers, and what is of a lower kind, take the dtype
-of what they meet if that holds them (`widens`).  A *weak* operand (a Python scalar, a size, a
-creation function without a dtype) has only a kind and takes the dtype of the arrays it meets.
+Floats of one kind never promote each other. Integers, and operands of a lower kind, take the dtype
+of an operand that holds them (`widens`). A *weak* operand (a Python scalar, a size, a creation
+function without a dtype) has only a kind and takes the dtype of the arrays it meets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Kind(IntEnum):
-    """What a number is, in the order in which a weak operand can be taken up."""
+    """The kind of a number, in the order in which arrays accept weak operands."""
 
     BOOL = 0
     INT = 1
@@ -23,7 +23,7 @@ class Kind(IntEnum):
 
 
 class DType:
-    """One element type; compared by identity, there is one instance of each."""
+    """One element type; compared by identity, with one instance for each type."""
 
     __slots__ = (
         "bits",
@@ -70,7 +70,7 @@ class DType:
 
     @property
     def complex(self) -> DType:
-        """The complex type whose parts have (at least) this type's precision."""
+        """Return the complex type whose parts have at least this type's precision."""
         return self if self.is_complex else (C128 if self is F64 else C64)
 
     @property
@@ -94,14 +94,14 @@ ALL: Final = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, BF16, F16, F32, F64, C
 _BY_NAME: Final = {each.name: each for each in (*ALL, KEY)}
 
 DEFAULT: Final = {Kind.BOOL: BOOL, Kind.INT: I32, Kind.FLOAT: F32, Kind.COMPLEX: C64}
-"""What a weak operand becomes where nothing decides, in a kernel of 32-bit floats."""
+"""The dtypes of weak operands if nothing decides, in a kernel of 32-bit floats."""
 
 PYTHON: Final = {Kind.BOOL: BOOL, Kind.INT: I64, Kind.FLOAT: F64, Kind.COMPLEX: C128}
-"""What NumPy takes Python's numbers for where nothing decides, as other kernels do."""
+"""NumPy's dtypes of Python's numbers, and those of other kernels, if nothing decides."""
 
 
 def defaults(signature: Iterable[DType]) -> Mapping[Kind, DType]:
-    """The dtypes where nothing decides: of 32 bits if a signature has floats, and all are narrow.
+    """Return the default dtypes: 32 bits if a signature has floats, and all are narrow.
 
     They are NumPy's otherwise.
     """
@@ -124,38 +124,38 @@ CLASSES: Final[dict[str, tuple[DType, ...]]] = {
 
 
 def dtype(name: str) -> DType:
-    """The dtype with this name; KeyError if there is none."""
+    """Return the dtype with this name; raise KeyError if there is none."""
     return _BY_NAME[name]
 
 
 def is_dtype_name(name: str) -> bool:
-    """Whether a dtype has this name."""
+    """Return whether a dtype has this name."""
     return name in _BY_NAME
 
 
 def accepts_weak(strong: DType, weak: Kind) -> bool:
-    """Whether an array of a dtype takes up a weak operand: an i32 array takes 2 but not 0.5."""
+    """Return whether an array accepts a weak operand: an i32 array accepts 2 but not 0.5."""
     return weak is strong.kind or (strong.kind is not Kind.KEY and weak < strong.kind)
 
 
 def becomes(given: DType, number: DType) -> bool:
-    """Whether a scalar of a dtype is one of Python's numbers, of a dtype of `PYTHON`, as it is."""
+    """Return whether a scalar of a dtype becomes a Python number of a dtype of `PYTHON`."""
     if given is BOOL or number is BOOL:
         return given is number
     return given.kind <= number.kind and not (given is U64 and number.is_integer)
 
 
 _DIGITS: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
-"""How many bits the integers have that are all numbers of a floating-point type."""
+"""The bits of integers that a floating-point type represents exactly."""
 
 
 def widens(narrow: DType, wide: DType) -> bool:
-    """Whether NumPy promotes two dtypes to `wide`, and a kernel does.
+    """Return whether NumPy promotes two dtypes to `wide`, and a kernel does too.
 
-    That is so of truth values, of integers beside wider ones that hold them, beside floats and
-    complex numbers that hold them, and of 64 bits beside f64 and c128, as NumPy has no wider ones,
-    and of floats beside complex numbers of their precision.  Numbers of one floating-point kind
-    stay apart: a mixed precision is rarely meant.
+    A kernel promotes truth values, and integers to wider ones that hold them. It promotes integers
+    to floats and complex numbers that hold them, and integers of 64 bits to f64 and c128, as NumPy
+    has no wider dtypes. It promotes floats to complex numbers of their precision. Numbers of one
+    floating-point kind stay apart: a mixed precision is rarely intended.
     """
     if narrow is wide:
         return True
@@ -173,7 +173,7 @@ def widens(narrow: DType, wide: DType) -> bool:
 
 
 def common(dtypes: Iterable[DType]) -> DType | None:
-    """The one dtype that all share, or None if they differ or there are none."""
+    """Return the dtype that all share, or None if they differ or there are none."""
     found: DType | None = None
     for each in dtypes:
         if found is None:

@@ -1,4 +1,4 @@
-"""Facts about sizes, and what they imply: Fourier-Motzkin elimination over integers, and cases."""
+"""Facts about sizes, and their consequences: Fourier-Motzkin elimination over integers, cases."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Fact:
         return f"{_spaced(self.left)} {self.relation} {_spaced(self.right)}"
 
     def negated(self) -> Fact:
-        """The fact that holds exactly where this one does not."""
+        """Return the fact that holds exactly where this one does not."""
         if self.relation == "==" or self.relation == "!=":
             return Fact(_OPPOSITE[self.relation], self.left, self.right)
         return Fact(_OPPOSITE[self.relation], self.right, self.left)
 
     def holds(self, env: Mapping[str, int]) -> bool:
-        """Whether the fact is true of these numbers; not if it divides by zero."""
+        """Return whether the fact is true of these numbers; False if it divides by zero."""
         try:
             left, right = dims.evaluate(self.left, env), dims.evaluate(self.right, env)
         except ZeroDivisionError:
@@ -84,11 +84,11 @@ class Fact:
         return Fact(self.relation, left, right)
 
     def names(self) -> frozenset[str]:
-        """The names mentioned on either side."""
+        """Return the names mentioned on either side."""
         return dims.names(self.left) | dims.names(self.right)
 
     def divisors(self) -> Iterator[Dim]:
-        """The sizes that either side divides by, at any depth; constants left out."""
+        """Yield the sizes that either side divides by, at any depth; constants left out."""
         pending = [self.left, self.right]
         while pending:
             for monomial, _ in dims.as_terms(pending.pop()):
@@ -98,7 +98,7 @@ class Fact:
                         yield factor.args[1]
 
     def explicit_lower_bound(self) -> tuple[str, int] | None:
-        """The name and the constant, if this is `constant <= name` or `constant < name`."""
+        """Return the name and the constant, if this is `constant <= name` or `constant < name`."""
         if not isinstance(self.left, int) or self.relation not in ("<=", "<"):
             return None
         factor = dims.single_factor(self.right, "name")
@@ -106,7 +106,7 @@ class Fact:
 
 
 def parse_fact(text: str) -> tuple[Fact, ...]:
-    """Read a comparison such as `n % 8 == 0`; a chain `2 <= n < m` gives one fact a link."""
+    """Parse a comparison such as `n % 8 == 0`; a chain `2 <= n < m` gives one fact a link."""
     operators = list(_COMPARISON.finditer(text))
     if not operators:
         raise DimSyntaxError("expected a comparison such as `n >= 2`", len(text))
@@ -159,7 +159,7 @@ def _spaced(size: Size) -> str:
     return text.replace(factor.kind, f" {factor.kind} ")
 
 
-# What facts about sizes imply: Fourier-Motzkin elimination over integers, and cases.
+# Consequences of facts about sizes: Fourier-Motzkin elimination over integers, and cases.
 #
 # Facts become constraints over integer unknowns, with all equalities solved away; a claim is proved
 # when elimination closes every case of its negation.
@@ -167,8 +167,8 @@ def _spaced(size: Size) -> str:
 
 # Fourier-Motzkin elimination: whether integers can satisfy inequalities between polynomials.
 #
-# Every monomial counts as an unknown of its own.  What ties `n*m` to `n` and `m` is put in before:
-# bounds of the factors, and products of constraints that speak of products already there.
+# Every monomial counts as a separate unknown. The relations of `n*m` with `n` and `m` are added
+# before: bounds of the factors, and products of constraints that contain existing products.
 
 
 _MAX_ROWS = 160
@@ -179,7 +179,7 @@ _MANY_PRODUCTS = 3
 
 
 def infeasible(nonnegative: Iterable[Dim], zero: Iterable[Dim]) -> bool:
-    """Whether no integers make all of these nonnegative and all of those zero."""
+    """Return whether no integers make all of these nonnegative and all of those zero."""
     constraints: list[Size] = [*nonnegative]
     for size in zero:
         constraints += (size, -size)
@@ -199,9 +199,9 @@ def infeasible(nonnegative: Iterable[Dim], zero: Iterable[Dim]) -> bool:
 
 
 def _with_products(constraints: list[Size], factors: set[Factor]) -> list[Size] | None:
-    """Restate constraints so that factors start at 0, and add what follows for their products.
+    """Restate constraints so that factors start at 0, and add consequences for their products.
 
-    The answer is None where the bounds of a name already exclude each other.
+    Return None if the bounds of a name already exclude each other.
     """
     bounds = _bounds(constraints)
     if bounds is None:
@@ -253,7 +253,7 @@ def _products(constraints: list[Size], signed: list[str]) -> list[Size]:
 
 
 def _bounds(constraints: list[Size]) -> tuple[dict[str, int], dict[str, int]] | None:
-    """Bounds of names by interval propagation through the linear constraints; None if empty."""
+    """Return bounds of names by propagation through the linear constraints; None if empty."""
     lower: dict[str, int] = {}
     upper: dict[str, int] = {}
     linear = [dims.as_terms(s) for s in constraints if len(dims.as_terms(s)[0][0]) == 1]
@@ -280,7 +280,7 @@ def _bounds(constraints: list[Size]) -> tuple[dict[str, int], dict[str, int]] | 
 def _most_of_others(
     terms: tuple[Term, ...], left_out: Monomial, lower: dict[str, int], upper: dict[str, int]
 ) -> int | None:
-    """The most that the other terms of a linear sum can add up to, if they are bounded."""
+    """Return the most that the other terms of a linear sum can add up to, if they are bounded."""
     most = 0
     for monomial, coefficient in terms:
         if not monomial:
@@ -298,7 +298,7 @@ _Row: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def _eliminate(constraints: Iterable[Size]) -> bool:
-    """Whether `size >= 0` for all of these has no solution, found by removing unknowns in turn."""
+    """Return whether `size >= 0` for all of these has no solution, by removing unknowns in turn."""
     columns: dict[Monomial, int] = {}
     rows: dict[_Row, int] = {}
     for size in constraints:
@@ -335,7 +335,7 @@ def _eliminate(constraints: Iterable[Size]) -> bool:
 
 
 def _cheapest_column(rows: dict[_Row, int]) -> int | None:
-    """The column whose removal leaves the fewest rows; None if even that leaves too many."""
+    """Return the column whose removal leaves the fewest rows; None if even that is too many."""
     signs: dict[int, tuple[int, int]] = {}
     for row in rows:
         for column, coefficient in row:
@@ -354,9 +354,10 @@ def _growth(item: tuple[int, tuple[int, int]]) -> int:
 
 
 def _conflicts(rows: dict[_Row, int], row: list[tuple[int, int]], constant: int) -> bool:
-    """Add a row; whether it cannot hold, alone or beside its opposite.
+    """Add a row; return whether it cannot hold, alone or together with its opposite.
 
-    A row is divided by what its coefficients share and its constant, `rows[row]`, rounded down.
+    A row is divided by its coefficients' common divisor, as is its constant, `rows[row]`, rounded
+    down.
     """
     if not row:
         return constant < 0
@@ -382,7 +383,7 @@ _MAX_UNKNOWNS = 60
 _MAX_EQUATIONS = 200
 
 Definition: TypeAlias = tuple[Kind, tuple[Size, ...]]
-"""What an unknown stands for: an operation and its operands."""
+"""The definition of an unknown: an operation and its operands."""
 
 
 class ProofTooLarge(Exception):
@@ -409,7 +410,7 @@ class Constraints:
         self.distinct: list[Dim] = []
 
     def copy(self) -> Constraints:
-        """The same constraints, to be added to independently."""
+        """Return a copy that can be extended independently."""
         other = Constraints(self.lower_bound)
         other.contradictory = self.contradictory
         other.count = self.count
@@ -441,7 +442,7 @@ class Constraints:
         if isinstance(size, int):
             self.contradictory |= size < 0
             return
-        size = _tightened(size)
+        size = _tighten(size)
         if size not in self.nonnegative:
             self.nonnegative.append(size)
 
@@ -471,11 +472,11 @@ class Constraints:
                 self.zero.append(equation)
 
     def value(self, unknown: str) -> Size:
-        """What is known to equal an unknown; the unknown itself if nothing is."""
+        """Return a size that is known to equal an unknown; the unknown itself if there is none."""
         return self.solution.get(unknown, dims.variable(unknown))
 
     def fresh(self) -> Dim:
-        """An unknown that occurs nowhere yet."""
+        """Return an unknown that occurs nowhere yet."""
         self.count += 1
         if self.count > _MAX_UNKNOWNS:
             raise ProofTooLarge
@@ -492,12 +493,12 @@ class Constraints:
         for monomial, coefficient in dims.as_terms(size):
             product: Size = coefficient
             for factor in monomial:
-                product = product * self._lifted(factor)
+                product = product * self._lift(factor)
             total = total + product
         return total
 
-    def _lifted(self, factor: Factor) -> Size:
-        """A name as an unknown, with its bound; an operation with its operands over unknowns."""
+    def _lift(self, factor: Factor) -> Size:
+        """Return a name as an unknown with its bound; an operation with its operands lifted."""
         if factor.kind == "name":
             if factor not in self.seen:
                 self.seen.add(factor)
@@ -512,10 +513,10 @@ class Constraints:
         if kind == "//" and args[1] == 0:
             self.contradictory = True
             return 0
-        return self._named(dims.apply(kind, args))
+        return self._name_operations(dims.apply(kind, args))
 
-    def _named(self, size: Size) -> Size:
-        """Replace operations on unknowns by the unknowns that stand for them."""
+    def _name_operations(self, size: Size) -> Size:
+        """Replace operations on unknowns by the unknowns that they define."""
         total: Size = 0
         for monomial, coefficient in dims.as_terms(size):
             product: Size = coefficient
@@ -529,7 +530,7 @@ class Constraints:
         return total
 
     def _defined(self, definition: Definition) -> Size:
-        """The unknown of a definition, or what solves it."""
+        """Return the unknown of a definition, or its solution."""
         existing = self.unknowns.get(definition)
         if existing is not None:
             return self.value(existing)
@@ -554,7 +555,7 @@ class Constraints:
             self.add_nonnegative(dividend - quotient)
 
     def _entails(self, size: Size) -> bool:
-        """Whether a size over unknowns is nonnegative by what is known so far."""
+        """Return whether a size over unknowns is nonnegative by the constraints so far."""
         if isinstance(size, int):
             return size >= 0
         if size in self.nonnegative:
@@ -563,10 +564,10 @@ class Constraints:
         return isinstance(beyond, Dim) and infeasible([*self.nonnegative, beyond], self.zero)
 
     def _solved_for_one(self, equation: Dim) -> tuple[str, Size, list[Size]] | None:
-        """A name, its value by an equation, and what then remains to be solved.
+        """Return a name, its value by an equation, and the equations that remain.
 
-        Where the name has a coefficient `c` other than 1, its value is rounded and gets a fresh
-        unknown, which is to make up for the roundings: they and `c` times it must add up to 0.
+        If the name has a coefficient `c` other than 1, its value is rounded and gets a fresh
+        unknown, which makes up for the roundings: they and `c` times it must add up to 0.
         """
         pivot = _pivot(equation)
         if pivot is None:
@@ -606,7 +607,7 @@ class Constraints:
         return equations
 
     def _redefine(self, unknown: str, definition: Definition) -> list[Size]:
-        """Define an unknown anew by what its operands have become, or give an equation for it."""
+        """Redefine an unknown by its operands' new values, or return an equation for it."""
         kind, args = definition
         args = tuple([dims.substitute(arg, self.solution) for arg in args])
         if kind == "//" and args[1] == 0:
@@ -620,11 +621,11 @@ class Constraints:
                 self.unknowns[renewed] = unknown
                 self.definitions[unknown] = renewed
                 return []
-        return [dims.variable(unknown) - self._named(result)]
+        return [dims.variable(unknown) - self._name_operations(result)]
 
 
 def constraints_of(facts: Iterable[Fact], lower_bound: Callable[[str], int]) -> Constraints:
-    """The facts as constraints; a fact that is too large to reason about is left out."""
+    """Return the facts as constraints, without facts that are too large for proofs."""
     constraints = Constraints(lower_bound)
     for fact in sorted(facts, key=lambda fact: fact.relation == "!="):
         attempt = constraints.copy()
@@ -656,8 +657,8 @@ def _content(size: Dim) -> int:
     return gcd(*[coefficient for monomial, coefficient in size.terms if monomial])
 
 
-def _tightened(size: Dim) -> Dim:
-    """Divide `size >= 0` by what all its coefficients share, the constant rounded down."""
+def _tighten(size: Dim) -> Dim:
+    """Divide `size >= 0` by its coefficients' common divisor, rounding the constant down."""
     common = _content(size)
     if common == 1:
         return size
@@ -665,7 +666,7 @@ def _tightened(size: Dim) -> Dim:
 
 
 def _pivot(equation: Dim) -> tuple[str, int] | None:
-    """The name that an equation determines best: linear, and of the smallest coefficient."""
+    """Return the name that an equation determines best: linear, and of the smallest coefficient."""
     best: tuple[str, int] | None = None
     for monomial, coefficient in equation.terms:
         if len(monomial) != 1 or (best is not None and abs(best[1]) <= abs(coefficient)):
@@ -683,11 +684,11 @@ _MAX_CASES = 48
 _MAX_MODULUS = 4
 
 _Case: TypeAlias = tuple[Constraints, frozenset[str]]
-"""Constraints, and the divisions whose sign they already are one case of."""
+"""Constraints, and the divisions whose sign has been decided."""
 
 
 def refuted(constraints: Constraints) -> bool:
-    """Whether no integers satisfy the constraints, as far as can be shown."""
+    """Return whether the constraints provably have no integer solution."""
     pending: list[_Case] = [(constraints, frozenset())]
     for _ in range(_MAX_CASES):
         if not pending:
@@ -706,7 +707,7 @@ def _cases(constraints: Constraints, signed: frozenset[str]) -> list[_Case]:
     """Cases that together cover the constraints, one distinction made in each; or none."""
     for unknown, (kind, args) in constraints.definitions.items():
         if kind == "min" or kind == "max":
-            chosen = [_where_chosen(constraints, unknown, kind, args, arg) for arg in args]
+            chosen = [_choose_operand(constraints, unknown, kind, args, arg) for arg in args]
             return [(case, signed) for case in chosen]
     if constraints.distinct:
         rest = constraints.copy()
@@ -734,14 +735,14 @@ def _with_bound(constraints: Constraints, size: Size) -> Constraints:
     return case
 
 
-def _where_chosen(
+def _choose_operand(
     constraints: Constraints,
     unknown: str,
     kind: Literal["min", "max"],
     args: tuple[Size, ...],
     chosen: Size,
 ) -> Constraints:
-    """The case where one operand is the minimum or maximum."""
+    """Return the case where one operand is the minimum or maximum."""
     case = constraints.copy()
     del case.definitions[unknown]
     for other in args:
@@ -751,7 +752,7 @@ def _where_chosen(
 
 
 def _residues(constraints: Constraints, name: str, modulus: int) -> list[Constraints]:
-    """The cases of what a name leaves when divided by a small number."""
+    """Return the cases of a name's remainder by a small number."""
     cases: list[Constraints] = []
     for residue in range(modulus):
         case = constraints.copy()

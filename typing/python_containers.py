@@ -14,65 +14,65 @@ NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
-    """Whether this is a tuple."""
+    """Return whether this is a tuple."""
     return isinstance(x, tuple)
 
 
 def is_sequence(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """Whether this is a list or tuple."""
+    """Return whether this is a list or tuple."""
     return isinstance(x, (list, tuple))
 
 
 def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:
-    """Whether this is a dictionary."""
+    """Return whether this is a dictionary."""
     return isinstance(x, dict)
 
 
 def is_slice(x: object) -> TypeGuard[Any]:
-    """Whether this is a slice, of any bounds."""
+    """Return whether this is a slice, of any bounds."""
     return isinstance(x, slice)
 
 
 def is_known_array(x: object) -> TypeGuard[NDArray]:
-    """Whether this is an array that is known while checking."""
+    """Return whether this is an array that is known while checking."""
     return isinstance(x, np.ndarray)
 
 
 def is_constant(x: object) -> TypeGuard[NDArray | np.generic[Any]]:
-    """Whether this is an array or a scalar of NumPy, known while checking."""
+    """Return whether this is an array or a scalar of NumPy, known while checking."""
     return isinstance(x, (np.ndarray, np.generic))
 
 
 def is_scalar(x: object) -> TypeGuard[np.generic[Any]]:
-    """Whether this is a scalar of NumPy."""
+    """Return whether this is a scalar of NumPy."""
     return isinstance(x, np.generic)
 
 
 def is_counted(x: object) -> TypeGuard[np.generic[Any]]:
-    """Whether this is an integer or a truth value of NumPy, which is no array."""
+    """Return whether this is an integer or a truth value of NumPy, which is no array."""
     return isinstance(x, np.integer | np.bool_)
 
 
 def is_integer_scalar(x: object) -> TypeGuard[np.integer[Any]]:
-    """Whether this is an integer of NumPy, which is no array."""
+    """Return whether this is an integer of NumPy, which is no array."""
     return isinstance(x, np.integer)
 
 
 def is_dtype(x: object) -> TypeGuard[np.dtype[Any]]:
-    """Whether this is a dtype of NumPy."""
+    """Return whether this is a dtype of NumPy."""
     return isinstance(x, np.dtype)
 
 
 def is_pmap(x: object) -> TypeGuard[pyrsistent.PMap[Any, Any]]:
-    """Whether this is a pyrsistent map; records are maps too."""
+    """Return whether this is a pyrsistent map; records are maps too."""
     return isinstance(x, pyrsistent.PMap)
 
 
 def is_precord(x: object) -> bool:
-    """Whether this is a pyrsistent record."""
+    """Return whether this is a pyrsistent record."""
     return isinstance(x, pyrsistent.PRecord)
 
 
 def is_pvector(x: object) -> TypeGuard[pyrsistent.PVector[Any]]:
-    """Whether this is a pyrsistent vector."""
+    """Return whether this is a pyrsistent vector."""
     return isinstance(x, pyrsistent.PVector)

@@ -1,4 +1,4 @@
-"""What annotations say: the notation of shapes, specifications of types, signatures of them."""
+"""The meaning of annotations: the notation of shapes, specifications of types, signatures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Anonymous:
 
 @dataclass(frozen=True, slots=True)
 class Variadic:
-    """Any number of dimensions: `*batch` is the same group wherever named, `...` has no name."""
+    """Any number of dimensions: `*batch` is one group wherever it occurs, `...` has no name."""
 
     name: str | None
 
@@ -70,7 +70,7 @@ class Variadic:
 
 
 DimSpec: TypeAlias = Size | Anonymous | Variadic
-"""What one word of a shape says."""
+"""One word of a shape."""
 
 
 @lru_cache(maxsize=4096)
@@ -148,11 +148,11 @@ def _parse_size(text: str, offset: int) -> Size:
 
 
 Renaming: TypeAlias = Mapping[str, tuple[DimSpec, ...]]
-"""What stands in place of a name: one size, or any number for a group, `*window`."""
+"""The replacement of each name: one size, or any number for a group, `*window`."""
 
 
 def given(names: Sequence[str], arguments: Sequence[DimSpec]) -> Renaming | None:
-    """What each name stands for; None if the arguments do not fit them."""
+    """Return the arguments of each name; None if they do not fit the names."""
     one_each: list[tuple[DimSpec, ...]] = [(argument,) for argument in arguments]
     groups = [place for place, name in enumerate(names) if name.startswith("*")]
     if not groups:
@@ -175,7 +175,7 @@ def given(names: Sequence[str], arguments: Sequence[DimSpec]) -> Renaming | None
 
 
 def applied(dims: Iterable[DimSpec], renaming: Renaming) -> tuple[DimSpec, ...]:
-    """A shape with what the names stand for; a name given as `_` keeps its own."""
+    """Substitute for the names in a shape; a name given as `_` stays."""
     sizes: dict[str, Size] = {}
     for each, piece in renaming.items():
         if len(piece) == 1 and isinstance(piece[0], int | Dim) and not each.startswith("*"):
@@ -191,7 +191,7 @@ def applied(dims: Iterable[DimSpec], renaming: Renaming) -> tuple[DimSpec, ...]:
     return tuple(chain.from_iterable(map(one, dims)))
 
 
-# What annotations say: specifications of types, and signatures made of them.
+# Specifications of types, and signatures made of them, as annotations express them.
 #
 # A specification may leave things open: sizes (names), the dtype (a class such as `Float`), the
 # rank (`*batch`), the length of a tuple, a static value.  A `Choice` fixes everything but the
@@ -199,7 +199,7 @@ def applied(dims: Iterable[DimSpec], renaming: Renaming) -> tuple[DimSpec, ...]:
 # the sizes that fit given arguments.
 
 
-# Specifications: what one annotation says of an array, a tuple, a record, any tree.
+# Specifications: one annotation of an array, a tuple, a record, any tree.
 #
 # A specification may leave things open: sizes (names), the dtype (a class such as `Float`), the
 # rank (`*batch`), the length of a tuple, a static value, and with a type variable the whole tree.
@@ -207,17 +207,17 @@ def applied(dims: Iterable[DimSpec], renaming: Renaming) -> tuple[DimSpec, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DTypeClass:
-    """A class of dtypes; within a signature one class name stands for one dtype."""
+    """A class of dtypes; within a signature one class name always means one dtype."""
 
     name: str
     members: tuple[DType, ...]
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its description for messages."""
         return f"the dtype class `psc.{self.name}`"
 
     def usual_first(self) -> tuple[DType, ...]:
-        """The members, those that people use most in front: messages are about the first."""
+        """Return the members, the most used ones first: messages are about the first."""
         usual = DEFAULT.values()
         return tuple(sorted(self.members, key=lambda d: (d not in usual, d.bits < 32)))
 
@@ -230,7 +230,7 @@ class ArraySpec:
     dims: tuple[DimSpec, ...]
     span: Span = field(default=NOWHERE, compare=False)
     python: str = ""
-    """Which of Python's numbers each element is, `float`; empty for elements of an array."""
+    """The Python number that each element is, `float`; empty for elements of an array."""
 
     def __str__(self) -> str:
         dims = " ".join(map(str, self.dims))
@@ -240,7 +240,7 @@ class ArraySpec:
 
 @dataclass(frozen=True, slots=True)
 class TupleSpec:
-    """`tuple[A, B]`, and what has the items of a list of known length."""
+    """`tuple[A, B]`, and the items of a list of known length."""
 
     items: tuple[Spec, ...]
     listed: bool = False
@@ -252,7 +252,7 @@ class TupleSpec:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedSpec:
-    """`tuple[A, ...]`, `list[A]`, `PVector[A]`: any number of the same."""
+    """`tuple[A, ...]`, `list[A]`, `PVector[A]`: any number of items of one type."""
 
     item: Spec
     vector: bool = False
@@ -272,9 +272,9 @@ class RecordSpec:
     fields: tuple[tuple[str, Spec], ...]
     arguments: str = ""
     types: tuple[Spec, ...] = field(default=(), compare=False)
-    """What its type variables stand for, as the fields have it."""
+    """The specifications of its type variables, as in the fields."""
     spelled: bool = field(default=False, compare=False)
-    """Whether the fields are not those that the class declares, and are shown."""
+    """Whether the fields differ from those that the class declares, and are shown."""
 
     def __str__(self) -> str:
         if self.spelled:
@@ -301,11 +301,11 @@ class DictSpec:
 
     name: str
     items: tuple[tuple[str, Spec], ...]
-    """In the order in which the class declares them."""
+    """The items in the order of the class's declarations."""
     types: tuple[Spec, ...] = field(default=(), compare=False)
-    """What its type variables stand for, as the items have it."""
+    """The specifications of its type variables, as in the items."""
     spelled: bool = field(default=False, compare=False)
-    """Whether the items are not those that the class declares, and are shown."""
+    """Whether the items differ from those that the class declares, and are shown."""
 
     def __str__(self) -> str:
         if self.spelled or not self.name:
@@ -313,18 +313,18 @@ class DictSpec:
         return f"{self.name}[{', '.join(map(str, self.types))}]" if self.types else self.name
 
     def keys(self) -> tuple[str, ...]:
-        """The keys in the order of their declaration."""
+        """Return the keys in the order of their declaration."""
         return tuple([key for key, _ in self.items])
 
 
 @dataclass(frozen=True, slots=True)
 class StaticSpec:
-    """`psc.Static[int]`: a value known while checking; `samples` are tried when checking alone."""
+    """`psc.Static[int]`: a value known while checking; `samples` are tried without a call."""
 
     kind: str
     samples: tuple[object, ...] | None
     form: StaticForm = field(default=None, compare=False)
-    """Which values may be given."""
+    """The values that may be given."""
 
     def __str__(self) -> str:
         return f"Static[{self.kind}]"
@@ -350,9 +350,9 @@ class NoneSpec:
 
 @dataclass(frozen=True, slots=True)
 class TreeSpec:
-    """A type variable: any tree of inexact arrays, the same one wherever the variable stands.
+    """A type variable: any tree of inexact arrays, the same one wherever the variable occurs.
 
-    `psc.Tree` in place of one is a variable of its own, which gets the name of its parameter.
+    `psc.Tree` in its place is a variable named after its parameter.
     """
 
     name: str
@@ -361,9 +361,9 @@ class TreeSpec:
     batch: tuple[Dim, ...] = ()
     """The sizes in front of those of each array."""
     shown: str = field(default="", compare=False)
-    """What stands in the code in place of the name."""
+    """The text in the code in place of the name."""
     bounded: bool = field(default=False, compare=False)
-    """Whether it is said that the variable stands for trees of arrays."""
+    """Whether the code declares that the variable is bounded by trees of arrays."""
     span: Span = field(default=NOWHERE, compare=False)
 
     def __str__(self) -> str:
@@ -371,7 +371,7 @@ class TreeSpec:
         return f"{shown}[{' '.join(map(str, self.batch))}]" if self.batch else shown
 
     def samples(self) -> tuple[Spec, ...]:
-        """The trees that are tried when a signature is checked alone: an array, and two."""
+        """Return the trees that are tried without a call: an array, and two."""
         several = ArraySpec(self.dtype or F32, (self.size(0), self.size(1)))
         return (
             ArraySpec(self.dtype or F32, (self.size(0),)),
@@ -379,7 +379,7 @@ class TreeSpec:
         )
 
     def size(self, index: int) -> Dim:
-        """The name of a size, counted through all arrays of the tree."""
+        """Return the name of a size, counted through all arrays of the tree."""
         return name(f"{self.name}_{index}")
 
 
@@ -398,7 +398,7 @@ Spec: TypeAlias = (
 
 
 def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
-    """A specification and everything in it, each with the text that selects it."""
+    """Yield a specification and everything in it, each with the text that selects it."""
     yield where, spec
     if isinstance(spec, TupleSpec):
         for index, item in enumerate(spec.items):
@@ -416,7 +416,7 @@ def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
 
 
 def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
-    """How many parts a specification has, those that are shared counted wherever they stand."""
+    """Return the number of a specification's parts, counting shared ones at each occurrence."""
     extents: dict[int, int] = {} if known is None else known
     if id(spec) not in extents:
         parts: list[Spec] = []
@@ -433,29 +433,29 @@ def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
 
 
 def arrays_of(spec: Spec) -> Iterator[ArraySpec]:
-    """The arrays in a specification."""
+    """Yield the arrays in a specification."""
     return (part for _, part in walk_paths(spec, "") if isinstance(part, ArraySpec))
 
 
 def trees_of(spec: Spec) -> Iterator[TreeSpec]:
-    """The type variables in a specification."""
+    """Yield the type variables in a specification."""
     return (part for _, part in walk_paths(spec, "") if isinstance(part, TreeSpec))
 
 
 def declared_dims(part: Spec) -> tuple[DimSpec, ...]:
-    """The dimensions that an array or a batch of trees is declared with; none for others."""
+    """Return the declared dimensions of an array or a batch of trees; none for others."""
     if isinstance(part, TreeSpec):
         return part.batch
     return part.dims if isinstance(part, ArraySpec) else ()
 
 
 def group_name(dim: Variadic) -> str:
-    """The name of a group of dimensions; `...` is one group per signature."""
+    """Return the name of a group of dimensions; `...` is one group per signature."""
     return dim.name if dim.name is not None else "..."
 
 
 def group_dims(group: str, rank: int) -> tuple[Size, ...]:
-    """The sizes that a group of dimensions stands for."""
+    """Return the sizes of a group of dimensions."""
     stem = "rest" if group == "..." else group
     return tuple(name(f"{stem}_{index}") for index in range(rank))
 
@@ -469,12 +469,11 @@ MAX_INSTANCES = 256
 
 @dataclass(frozen=True)
 class Choice:
-    """What is fixed of a signature besides sizes.
+    """The choices for a signature besides sizes.
 
-    Dtypes of classes, ranks of groups and trees of type variables by their names; by the path of
-    the part in question (`xs`, `p.layers[0]`) lengths, map keys, static values, and whether what
-    may be None is given.
-    Where a choice is for every item of a tuple, its path has `[…]`.
+    They are dtypes of classes, ranks of groups and trees of type variables, by their names; and by
+    the path of the part (`xs`, `p.layers[0]`) lengths, map keys, static values, and whether an
+    optional part is given. If a choice is for every item of a tuple, its path has `[…]`.
     """
 
     dtypes: tuple[tuple[str, DType], ...] = ()
@@ -506,7 +505,7 @@ class Choice:
         return replace(self, statics=tuple(statics))
 
     def at(self, sizes: Mapping[str, int]) -> str:
-        """Its text with that of sizes."""
+        """Return the text of the choice with that of sizes."""
         parts = [str(self)] if str(self) else []
         return ", ".join([*parts, *[f"{name}={size}" for name, size in sizes.items()]])
 
@@ -550,14 +549,14 @@ class Signature:
         return f"({inner})" + (f" -> {own}" if own else "") + f" writes {', '.join(self.writes)}"
 
     def specs(self) -> Iterator[tuple[str, Spec]]:
-        """Every specification with the name under which it is spoken of."""
+        """Yield every specification with the name under which messages mention it."""
         for parameter in self.parameters:
             yield parameter.name, parameter.spec
         if self.result is not None:
             yield "return", self.result
 
     def size_names(self) -> tuple[str, ...]:
-        """The names of sizes in the parameters, in order of appearance."""
+        """Return the names of sizes in the parameters, in order of appearance."""
         found: dict[str, None] = {}
         for parameter in self.parameters:
             for _, part in walk_paths(parameter.spec, ""):
@@ -567,7 +566,7 @@ class Signature:
         return tuple(found)
 
     def axis_names(self) -> frozenset[str]:
-        """The names of sizes in the parameters and in the result."""
+        """Return the names of sizes in the parameters and in the result."""
         return frozenset(
             name
             for _, spec in self.specs()
@@ -578,16 +577,16 @@ class Signature:
         )
 
     def unbound(self) -> tuple[str, ...]:
-        """The type variables that the result has, and no parameter."""
+        """Return the type variables that the result has, and no parameter."""
         given = {tree.name for p in self.parameters for tree in trees_of(p.spec)}
         result = () if self.result is None else trees_of(self.result)
         return tuple(dict.fromkeys(tree.name for tree in result if tree.name not in given))
 
     def choices(self) -> list[Choice] | None:
-        """The choices that are tried when the signature is checked alone.
+        """Return the choices that are tried when the signature is checked without a call.
 
-        All of them, or MAX_INSTANCES spread evenly where there are more (see `combinations`).
-        None if a parameter can only be checked at its call sites.
+        These are all choices, or MAX_INSTANCES spread evenly if there are more (see
+        `combinations`). Return None if a parameter can only be checked at its call sites.
         """
         columns = self._columns()
         if columns is None:
@@ -597,11 +596,11 @@ class Signature:
         return [_choice(columns, index * total // tried) for index in range(tried)]
 
     def combinations(self) -> int:
-        """How many choices there are to try."""
+        """Return the number of choices to try."""
         return prod(len(values) for _, _, values in self._columns() or ())
 
     def _columns(self) -> list[Column] | None:
-        """What is open, with what is tried for it; None if it cannot be enumerated."""
+        """Return the open parts with the values to try; None if they cannot be enumerated."""
         columns: dict[str, Column] = {}
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):
@@ -631,16 +630,17 @@ class Signature:
         return list(columns.values())
 
     def result_type(self, choice: Choice, like: Type | None = None) -> Type:
-        """The declared result under a choice; `like` as in `Instantiation.type_of`."""
+        """Return the declared result under a choice; `like` as in `Instantiation.type_of`."""
         types = Instantiation(choice)
         for parameter in self.parameters:  # their anonymous sizes come first
             types.type_of(parameter.spec, parameter.name)
         return types.type_of(self.result if self.result is not None else NoneSpec(), "return", like)
 
     def with_sizes(self, sizes: frozenset[str] = frozenset()) -> Signature | None:
-        """Static integers that are tried by examples as sizes; None if there are none.
+        """Return the signature with sampled static integers as sizes; None if there are none.
 
-        One that is no axis of a parameter or of the result, nor one of `sizes`, is tried as 0, too.
+        One that is neither an axis of a parameter or of the result, nor one of `sizes`, is tried as
+        0, too.
         """
         axes = self.axis_names() | sizes
         changed = [
@@ -661,7 +661,7 @@ class Signature:
         return replace(self, parameters=tuple(changed))
 
     def open_parts(self) -> dict[str, str]:
-        """What parameters leave open besides sizes: its name, and which kind of thing it is."""
+        """Return the open parts of parameters besides sizes: the name and kind of each."""
         kinds: dict[str, str] = {}
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):
@@ -682,12 +682,12 @@ class Signature:
         return kinds
 
     def enumerated(self) -> tuple[str, ...]:
-        """What was tried one by one, in words."""
-        return tuple(dict.fromkeys(text for _, text, _ in self._enumerated()))
+        """Return the enumerated parts in words."""
+        return tuple(dict.fromkeys(text for _, text, _ in self._enumerate()))
 
     def examples(self) -> tuple[str, ...]:
-        """What was tried by examples alone, in words: there are more that could be given."""
-        enumerated = self._enumerated()
+        """Return the parts that were only tried by examples, in words: there are other values."""
+        enumerated = self._enumerate()
         return tuple(dict.fromkeys(text for _, text, complete in enumerated if not complete))
 
     def unrolled_examples(self) -> tuple[str, ...]:
@@ -695,14 +695,14 @@ class Signature:
         return tuple(
             dict.fromkeys(
                 text
-                for part, text, complete in self._enumerated()
+                for part, text, complete in self._enumerate()
                 if isinstance(part, RepeatedSpec | StaticSpec | TreeSpec) and not complete
             )
         )
 
     def rank_examples(self) -> tuple[str, ...]:
-        """The groups of axes whose number was tried by examples, in words."""
-        enumerated = self._enumerated()
+        """Return the groups of axes whose number was tried by examples, in words."""
+        enumerated = self._enumerate()
         return tuple(
             dict.fromkeys(
                 text
@@ -711,8 +711,8 @@ class Signature:
             )
         )
 
-    def _enumerated(self) -> Iterator[tuple[Spec, str, bool]]:
-        """What was tried: the part, in words, and whether that is all there is."""
+    def _enumerate(self) -> Iterator[tuple[Spec, str, bool]]:
+        """Yield the parts that were tried, in words, and whether their values are complete."""
         for parameter in self.parameters:
             for where, part in walk_paths(parameter.spec, parameter.name):
                 if isinstance(part, ArraySpec | TreeSpec) and isinstance(part.dtype, DTypeClass):
@@ -745,7 +745,7 @@ Column: TypeAlias = tuple[str, str, tuple[Any, ...]]
 
 
 def _choice(columns: Sequence[Column], index: int) -> Choice:
-    """The choice with a number; the last column changes fastest."""
+    """Return the choice with a number; the last column changes fastest."""
     fields: dict[str, list[Any]] = {kind: [] for kind, _, _ in columns}
     for kind, key, values in reversed(columns):
         index, position = divmod(index, len(values))
@@ -758,7 +758,7 @@ def _choice(columns: Sequence[Column], index: int) -> Choice:
 
 
 def chosen(choices: Mapping[str, T], path: str, otherwise: U) -> T | U:
-    """What is chosen for a part: by its own path, or for every item of the tuple it is in."""
+    """Return the choice for a part: by its own path, or for every item of its tuple."""
     if path in choices or "[" not in path:
         return choices.get(path, otherwise)
     of_items = _ITEM.sub(lambda step: step[0] if step[0].startswith('["') else "[…]", path)
@@ -768,7 +768,7 @@ def chosen(choices: Mapping[str, T], path: str, otherwise: U) -> T | U:
 
 
 _ITEM = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[^]]*\]')
-"""What selects an item: of a dict by its key, or of something that has many alike."""
+"""An index in a path: the key of a dict's item, or the index of an item like others."""
 
 
 def static_sizes(statics: Mapping[str, StaticType]) -> dict[str, Size]:
@@ -781,7 +781,7 @@ def static_sizes(statics: Mapping[str, StaticType]) -> dict[str, Size]:
 
 
 class Instantiation:
-    """Turns specifications into types under one choice; each `_` gets a name of its own."""
+    """Turns specifications into types under one choice; each `_` gets a new name."""
 
     def __init__(self, choice: Choice) -> None:
         self.dtypes: Mapping[str, DType] = dict(choice.dtypes)
@@ -795,10 +795,10 @@ class Instantiation:
         self._anonymous = count(1)
 
     def type_of(self, spec: Spec, where: str, like: Type | None = None) -> Type:
-        """The exact type of the specification found at `where` (a parameter's name, a path).
+        """Return the exact type of the specification at `where` (a parameter's name, a path).
 
-        What the choice does not decide (in a result) is taken from `like`, the type that was
-        found there; it is then up to the caller to compare the two.
+        Parts that the choice does not decide (in a result) are taken from `like`, the type found
+        there; the caller then has to compare the two.
         """
         parts = tuple(tree for _, tree in children(like)) if like is not None else ()
 
@@ -843,7 +843,7 @@ class Instantiation:
         return NONE
 
     def _dict(self, spec: DictSpec | MapSpec, where: str, like: Type | None) -> DictType:
-        """The exact type of a dict: its keys, or their order, are those of the argument."""
+        """Return the exact type of a dict, with the keys, or their order, of the argument."""
         there = dict(like.items) if isinstance(like, DictType) else {}
         found = like.order if isinstance(like, DictType) else ()
         if isinstance(spec, DictSpec):
@@ -859,7 +859,7 @@ class Instantiation:
         return DictType(tuple(sorted(items, key=lambda item: item[0])), order)
 
     def array(self, spec: ArraySpec, like: ArrayType | None = None) -> ArrayType:
-        """The exact type of an array."""
+        """Return the exact type of an array."""
         if isinstance(spec.dtype, DType):
             dtype = spec.dtype
         elif spec.dtype.name in self.dtypes:
@@ -890,11 +890,10 @@ class Instantiation:
 
 
 def exclusion(failing: Sequence[Choice], right: Sequence[Choice]) -> str:
-    """A lower bound of a length or static number that keeps choices in which all is right.
+    """Return a lower bound of a length or static number that excludes all failing choices.
 
-    None of those that fail stays, and one that is right must be: else the bound excludes nothing.
-
-    In the words of the kernel: `len(xs) >= 1`; empty if there is none.
+    It must admit one of the `right` choices; otherwise the bound is useless. It is in the words of
+    the kernel: `len(xs) >= 1`; empty if there is none.
     """
     out = [dict(_numbers(choice)) for choice in failing]
     numbers = [dict(_numbers(choice)) for choice in right]
@@ -907,9 +906,9 @@ def exclusion(failing: Sequence[Choice], right: Sequence[Choice]) -> str:
 
 
 def bound_by(failing: Sequence[Choice], claims: Sequence[tuple[Fact, ...]]) -> str:
-    """A condition that says of every value of a static number what is claimed for those tried.
+    """Return a condition that extends the claims for some values of a static number to all values.
 
-    `n >= 2` for `k=1` and `n >= 3` for `k=2` are `n >= k+1`; empty if there is no such number.
+    `n >= 2` for `k=1` and `n >= 3` for `k=2` become `n >= k+1`; empty if there is no such number.
     """
     facts = [each[0] for each in claims if len(each) == 1]
     if len(facts) != len(failing) or any(each.relation != "<=" for each in facts):
@@ -930,12 +929,12 @@ def bound_by(failing: Sequence[Choice], claims: Sequence[tuple[Fact, ...]]) -> s
 
 
 def is_sampled_integer(spec: Spec) -> bool:
-    """Return whether this is a static integer, of which some values are tried."""
+    """Return whether this is a static integer with values to try."""
     return isinstance(spec, StaticSpec) and spec.form == Instance(int) and bool(spec.samples)
 
 
 def _numbers(choice: Choice) -> Iterator[tuple[str, int]]:
-    """What a choice fixes that `assert` can bound."""
+    """Yield the numbers in a choice that `assert` can bound."""
     for path, length in choice.lengths:
         yield f"len({path})", length
     for parameter, static in choice.statics:

@@ -1,4 +1,4 @@
-"""Values known while checking: when two are the same, and which types they are of."""
+"""Values known while checking: their identity, and the types they belong to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Final, TypeAlias, cast
 
 from pscdsl.typing.dims import Dim
 
-# When two values that are known while checking are the same to every program.
+# The identity of values known while checking: two are the same if no program tells them apart.
 #
-# Python's own equality does not tell: `1 == 1.0 == True`, and `0.0 == -0.0`, also inside of tuples.
+# Python's own equality does not decide this: `1 == 1.0 == True`, and `0.0 == -0.0`, also in tuples.
 
 
 def exact(value: object) -> Hashable:
-    """A key for a value; equal keys are of values that no program tells apart.
+    """Return a key for a value; equal keys belong to values that no program tells apart.
 
-    Raises a TypeError for a value that cannot be hashed, as one that may change cannot be.
-    NaN has the key of each NaN of the same bits.  An object of a class that says itself what is
-    equal is as it says, and a data class also by its fields.
+    Raise TypeError for a value that cannot be hashed, such as one that may change. NaN has one key
+    for each bit pattern. An object of a class that defines equality is compared by it, and a data
+    class also by its fields.
     """
     hash(value)
     kind = value.__class__
@@ -36,7 +36,7 @@ def exact(value: object) -> Hashable:
 
 
 def equality_tells(value: object) -> bool:
-    """Whether all values of its class that Python calls equal to a value have its key."""
+    """Return whether all values of its class that equal a value in Python have its key."""
     if isinstance(value, float):
         return value != 0.0
     if isinstance(value, complex):
@@ -51,7 +51,7 @@ def _holds_numbers(key: Hashable) -> bool:
 
 
 def _parts(value: object) -> Hashable:
-    """The keys of what a value holds; None if it holds nothing that we know of."""
+    """Return the keys of a value's parts; None if it has no known parts."""
     known: Any = value
     if isinstance(value, Mapping):
         return frozenset([(exact(key), exact(each)) for key, each in known.items()])
@@ -77,7 +77,7 @@ def _is_of_dataclass(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """The instances of a class of Python's own, and what counts as one (PEP 484)."""
+    """The instances of a Python class, and of others that count as its subclasses (PEP 484)."""
 
     cls: type
 
@@ -105,13 +105,13 @@ class Either:
 
 
 StaticForm: TypeAlias = "Instance | OneOf | Items | Either | None"
-"""None is a type of which we know nothing."""
+"""A form of static values; None is an unknown type."""
 
 _ALSO: Final[dict[type, tuple[type, ...]]] = {float: (int,), complex: (int, float)}
 
 
 def admits(form: StaticForm, value: Any) -> bool:
-    """Whether a value is of the type; a size that is a symbol is an integer."""
+    """Return whether a value is of the type; a symbolic size is an integer."""
     if form is None:
         return True
     if isinstance(form, Instance):

@@ -67,7 +67,7 @@ from pscdsl.typing.static_values import admits
 
 @dataclass(frozen=True)
 class Match:
-    """How a signature was made to fit."""
+    """The choice and the sizes that make a signature fit."""
 
     choice: Choice
     sizes: Mapping[str, Size]
@@ -87,7 +87,7 @@ def match(signature: Signature, arguments: Mapping[str, Type], facts: Assumption
     try:
         return _match(signature, arguments, facts)
     except Failure as failure:
-        raise _swapped(signature, arguments, facts, failure) from None
+        raise _name_swapped(signature, arguments, facts, failure) from None
 
 
 def _match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptions) -> Match:
@@ -97,10 +97,10 @@ def _match(signature: Signature, arguments: Mapping[str, Type], facts: Assumptio
     return matching.finish()
 
 
-def _swapped(
+def _name_swapped(
     signature: Signature, arguments: Mapping[str, Type], facts: Assumptions, failure: Failure
 ) -> Failure:
-    """The failure, with the one argument that stands in the place of another, if there is one."""
+    """Return the failure, naming an argument in the place of another if there is exactly one."""
     (finding, *others) = failure.diagnostics
     if others or not isinstance(finding, ArgumentShape | ArgumentDtype):
         return failure
@@ -120,9 +120,9 @@ def _swapped(
 
 
 class _OwnSizes:
-    """Static values that consist of sizes, in the names of sizes that the function has itself.
+    """Static values that consist of sizes, in the function's own names of sizes.
 
-    A size of the caller is what it is called here, or gets a name that nothing else has.
+    A size of the caller gets its name here, or a new name.
     """
 
     def __init__(self, signature: Signature, sizes: dict[str, Size]) -> None:
@@ -161,7 +161,7 @@ class _OwnSizes:
 
 
 def undetermined(signature: Signature) -> tuple[str, ...]:
-    """The sizes that no arguments determine, because they occur in products or quotients only."""
+    """Return the sizes that arguments leave open, as they occur only in products or quotients."""
     known = {p.name for p in signature.parameters if isinstance(p.spec, StaticSpec)}
     dims = [
         dim
@@ -228,7 +228,7 @@ class _Matching:
             self.visit(inner, item, path)
 
     def pair(self, spec: Spec, given: Type, where: str) -> Iterator[tuple[Spec, Type, str]]:
-        """The parts of a container with their specifications."""
+        """Yield the parts of a container with their specifications."""
         if isinstance(spec, NoneSpec) and isinstance(given, NoneType):
             return
         if isinstance(spec, OptionalSpec):
@@ -274,7 +274,7 @@ class _Matching:
         self.statics[where] = given
 
     def tree(self, spec: TreeSpec, given: Type, where: str) -> None:
-        """Bind a type variable, or compare with what it is bound to."""
+        """Bind a type variable, or compare with its binding."""
         found = list(paths(given))
         for path, leaf in found:
             self.dtype(_leaf(spec), leaf, where + path, spec)
@@ -328,7 +328,7 @@ class _Matching:
                 raise self.wrong_shape(where, spec, given, why)
 
     def aligned(self, spec: ArraySpec, given: ArrayType, where: str) -> Iterator[tuple[Size, Size]]:
-        """The declared dimensions beside the given sizes, groups spread out."""
+        """Yield pairs of declared dimensions and given sizes, with groups spread out."""
         dims = spec.dims
         groups = [index for index, dim in enumerate(dims) if isinstance(dim, Variadic)]
         least = len(dims) - len(groups)
@@ -356,7 +356,7 @@ class _Matching:
             axis += 1
 
     def finish(self) -> Match:
-        """Solve for the sizes: names first, then what is linear in one unknown name."""
+        """Solve for the sizes: names first, then dimensions linear in one unknown name."""
         self.sizes.update(static_sizes(self.statics))
         self.sizes.update(
             (where, each.value)
@@ -439,7 +439,7 @@ class _Matching:
         )
 
     def declared(self, spec: ArraySpec, tree: TreeSpec | None = None) -> str:
-        """A specification, with the dtype that its class stands for by now."""
+        """Return a specification, with the dtype that its class has been bound to."""
         if tree is not None:
             known = (
                 ""
@@ -453,7 +453,7 @@ class _Matching:
 
 
 def _other_keys(spec: Spec, given: Type) -> str:
-    """Which keys a dict has too few or too many; empty if it is none that has others."""
+    """Describe the missing and extra keys of a dict; empty if there are none."""
     if not isinstance(spec, DictSpec) or not isinstance(given, DictType):
         return ""
     keys, wanted = [key for key, _ in given.items], spec.keys()
@@ -463,17 +463,17 @@ def _other_keys(spec: Spec, given: Type) -> str:
 
 
 ANY_INEXACT: Final = DTypeClass("Inexact", CLASSES["Inexact"])
-"""The dtype of an array in a tree whose arrays have each their own."""
+"""The dtype of an array in a tree whose arrays may differ in dtype."""
 
 
 def _leaf(spec: TreeSpec) -> ArraySpec:
-    """What is asked of each array of a tree."""
+    """Return the specification of each array of a tree."""
     dims: tuple[DimSpec, ...] = (*spec.batch, Variadic(None))
     return ArraySpec(spec.dtype or ANY_INEXACT, dims)
 
 
 def _linear(declared: Dim, name: str) -> int | None:
-    """The coefficient of a name in a dimension that is linear in it; None if it is not."""
+    """Return the coefficient of a name in a dimension that is linear in it; None if it is not."""
     for monomial, factor in as_terms(declared):
         if len(monomial) == 1 and monomial[0] == name:
             rest = declared - factor * variable(name)
@@ -482,7 +482,7 @@ def _linear(declared: Dim, name: str) -> int | None:
 
 
 def _solve(declared: Dim, name: str, given: Size, known: Mapping[str, Size]) -> Size | None:
-    """The size of `name` that makes a dimension linear in it equal to the given size."""
+    """Return the size of `name` that makes a dimension linear in it equal to the given size."""
     coefficient = _linear(declared, name)
     if coefficient is None:
         return None
@@ -490,7 +490,7 @@ def _solve(declared: Dim, name: str, given: Size, known: Mapping[str, Size]) -> 
     return remainder if coefficient == 1 else remainder // coefficient
 
 
-# Where two trees of arrays differ, why, and what would make one the other.
+# Differences of two trees of arrays, their reasons, and remedies.
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,7 +505,7 @@ class Difference:
 
 
 def structure_differences(found: Type, wanted: Type, path: str = "") -> Iterator[Difference]:
-    """The outermost places where the structures differ, whatever the arrays are."""
+    """Yield the outermost places where the structures differ, ignoring arrays."""
     if isinstance(found, ArrayType) and isinstance(wanted, ArrayType):
         return
     why = _structure(found, wanted)
@@ -539,7 +539,7 @@ def _structure(found: Type, wanted: Type) -> str | None:
 
 
 def kind(tree: Type) -> str:
-    """What a node is, in words."""
+    """Return the kind of a node in words."""
     match tree:
         case ArrayType():
             return "an array"
@@ -562,7 +562,7 @@ def kind(tree: Type) -> str:
 
 
 def _as_python_has_it(found: Type, wanted: Type, path: str = "") -> Iterator[Difference]:
-    """Where one of two trees of a structure has a list or another order of keys, as code sees."""
+    """Yield the differences of trees of equal structure that code can see: lists, key order."""
     if isinstance(found, TupleType) and type(found) is not type(wanted):
         yield Difference(path, found, wanted, f"{kind(found)}, not {kind(wanted)}")
         return
@@ -575,7 +575,7 @@ def _as_python_has_it(found: Type, wanted: Type, path: str = "") -> Iterator[Dif
 
 
 def array_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str | None:
-    """Why two types differ, in words; None if they are the same for all sizes."""
+    """Return the difference of two types in words; None if they are equal for all sizes."""
     if found.rank != wanted.rank:
         return f"{found.rank} {'axis' if found.rank == 1 else 'axes'}, not {wanted.rank}"
     for mine, other in zip(found.shape, wanted.shape, strict=True):
@@ -587,18 +587,18 @@ def array_difference(facts: Assumptions, found: ArrayType, wanted: ArrayType) ->
 
 
 def conversion(facts: Assumptions, found: ArrayType, wanted: ArrayType) -> str:
-    """What is written behind an array to make it the other; empty if nothing does for all sizes.
+    """Return code to append to an array to make it the other; empty if none fits all sizes.
 
-    A dtype is cast; a shape is brought about by what moves elements and leaves them as they are.
+    A dtype is cast; a shape is changed by operations that move elements and keep their values.
     """
     cast = "" if found.dtype is wanted.dtype else f".astype(psc.{wanted.dtype})"
     if _equal(facts, found.shape, wanted.shape):
         return cast
-    moved = _moved(facts, found.shape, wanted.shape)
+    moved = _moves_text(facts, found.shape, wanted.shape)
     return moved + cast if moved else ""
 
 
-def _moved(facts: Assumptions, found: Shape, wanted: Shape) -> str:
+def _moves_text(facts: Assumptions, found: Shape, wanted: Shape) -> str:
     if len(found) >= 2 and _equal(facts, found[::-1], wanted):
         return ".T"
     order = _order(facts, found, wanted)
@@ -617,9 +617,9 @@ def _moved(facts: Assumptions, found: Shape, wanted: Shape) -> str:
 
 
 def _order(facts: Assumptions, found: Shape, wanted: Shape) -> list[int]:
-    """The axes that have the wanted sizes; none if the shapes differ by more than their order.
+    """Return the axes that have the wanted sizes; none if not only their order differs.
 
-    An axis stands there twice if several have its size: which is meant is not known.
+    An axis occurs twice if several have its size: the intended one is unknown.
     """
     order = [[facts.equal(a, b) for a in found].count(True) for b in wanted]
     back = [[facts.equal(a, b) for a in wanted].count(True) for b in found]
@@ -629,7 +629,7 @@ def _order(facts: Assumptions, found: Shape, wanted: Shape) -> list[int]:
 
 
 def _surplus_ones(facts: Assumptions, longer: Shape, shorter: Shape) -> list[int]:
-    """The axes of size one without which the longer shape is the shorter; none if it is not."""
+    """Return the axes of size one that only the longer shape has; none if it differs otherwise."""
     ones: list[int] = []
     rest = list(shorter)
     for axis, size in enumerate(longer):
@@ -643,7 +643,7 @@ def _surplus_ones(facts: Assumptions, longer: Shape, shorter: Shape) -> list[int
 
 
 def surplus_axis(facts: Assumptions, found: Shape, wanted: Shape) -> int | None:
-    """The one axis without which the shape that was found is the other."""
+    """Return the one axis without which the shape that was found is the other."""
     if len(found) != len(wanted) + 1:
         return None
     for axis in range(len(found)):
@@ -653,7 +653,7 @@ def surplus_axis(facts: Assumptions, found: Shape, wanted: Shape) -> int | None:
 
 
 def may_be_equal(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None:
-    """The one equation between sizes under which the shapes are the same, if it can hold."""
+    """Return the one equation between sizes that makes the shapes equal, if it can hold."""
     if len(found) != len(wanted):
         return None
     pairs = zip(found, wanted, strict=True)
@@ -674,7 +674,7 @@ def may_be_equal(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None
 
 
 def enough_for(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None:
-    """The least size from which on two shapes are the same, if there is one."""
+    """Return the least size from which on two shapes are equal, if there is one."""
     if len(found) != len(wanted):
         return None
     pairs = zip(found, wanted, strict=True)
@@ -682,7 +682,7 @@ def enough_for(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None:
 
 
 def repair(facts: Assumptions, found: ArrayType, wanted: ArrayType, subject: str) -> str:
-    """How to make one array the other, as a sentence about `subject`; empty if none is known."""
+    """Return a sentence on how to make `subject` the other array; empty if there is no way."""
     written = conversion(facts, found, wanted)
     if written:
         return f"{subject} with `{written}`"
@@ -697,18 +697,18 @@ def repair(facts: Assumptions, found: ArrayType, wanted: ArrayType, subject: str
         return f"if they are one size, give it one name in the signature, or `assert {claim}`"
     is_repeated = found.rank in (0, wanted.rank)  # rows of no other array are meant
     if is_repeated and broadcasts(facts, found.shape, wanted.shape):
-        return f"{subject} through `np.broadcast_to(…, {_written(wanted.shape)})`"
+        return f"{subject} through `np.broadcast_to(…, {_write_shape(wanted.shape)})`"
     return ""
 
 
-def _written(shape: Shape) -> str:
-    """A shape as Python writes it."""
+def _write_shape(shape: Shape) -> str:
+    """Return a shape as Python writes it."""
     sizes = ", ".join(map(str, shape))
     return f"({sizes},)" if len(shape) == 1 else f"({sizes})"
 
 
 def broadcasts(facts: Assumptions, found: Shape, wanted: Shape) -> bool:
-    """Whether an array can be repeated to a shape."""
+    """Return whether an array can be repeated to a shape."""
     return len(found) <= len(wanted) and all(
         facts.equal(a, 1) or facts.equal(a, b)
         for a, b in zip(found[::-1], wanted[::-1], strict=False)
@@ -721,24 +721,24 @@ def _equal(facts: Assumptions, left: tuple[Size, ...], right: tuple[Size, ...]) 
     )
 
 
-# Type variables: what one is bound to by its first argument, and how others differ from that.
+# Type variables: the binding by the first argument, and the differences of others.
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a type variable stands for in one call."""
+    """The binding of a type variable in one call."""
 
     where: str
     """The argument that says so."""
     tree: Type
     general: Type
-    """The same with a name in place of each size."""
+    """The tree with a name in place of each size."""
 
 
 def differing(
     function: str, spec: TreeSpec, bound: Bound, given: Type, where: str, facts: Assumptions
 ) -> list[TreeArgumentsDiffer]:
-    """Where an argument is not the tree that its type variable stands for."""
+    """Return the differences between an argument and the binding of its type variable."""
 
     def problem(path: str, found: object, wanted: object, why: str) -> TreeArgumentsDiffer:
         return TreeArgumentsDiffer(

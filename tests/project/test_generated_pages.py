@@ -59,7 +59,11 @@ def codes() -> str:
 
 def primitives() -> str:
     """Every primitive with what it does and which rules it has."""
-    classes = [each for each in subclasses(Primitive) if each.name and each not in NOT_RUN]
+    classes = [
+        each
+        for each in subclasses(Primitive)
+        if each.name and each not in NOT_RUN and getattr(each.__base__, "name", "") != each.name
+    ]
     named = {each.name: each for each in classes if each.__module__.startswith(OWN_PRIMITIVES)}
     rows: list[tuple[str, str, str]] = []
     for name in sorted(named.keys() | TABLE.keys()):

@@ -1,4 +1,4 @@
-"""What is known of typed programs: costs, ranges of numbers, uses of keys, warnings."""
+"""Analyses of typed programs: costs, ranges of numbers, uses of keys, warnings."""
 
 from pscdsl._src.ir.program import Function
 

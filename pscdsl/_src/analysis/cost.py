@@ -1,9 +1,9 @@
-"""What a program costs, as polynomials in its sizes: operations, and bytes of memory.
+"""The cost of a program, as polynomials in its sizes: operations, and bytes of memory.
 
 Operations are floating-point operations as textbooks count them: 2*m*n*k for a product of matrices,
-one for each element of a sum.  A `while_loop` counts with all the steps that it may take, if it
-has `max_steps`.  Memory is counted as if every equation wrote its result: XLA fuses many and needs
-less, so it is at most this much, beside what its own library calls take.
+one for each element of a sum. A `while_loop` counts with all the steps that it may take, if it has
+`max_steps`. Memory is counted as if every equation wrote its result: XLA fuses many and needs less,
+so this is an upper bound, except for the memory of its library calls.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size, maximum, substitute
 from pscdsl.typing.facts import Fact
 
-# How many bytes a program reads and writes, as a polynomial in its sizes.
+# The bytes that a program reads and writes, as a polynomial in its sizes.
 #
-# Counted as if every equation read its operands from memory and wrote its results to it.  XLA fuses
-# many, and moves less.  What only looks at a part of an array moves that part.
+# They are counted as if every equation read its operands from memory and wrote its results to it.
+# XLA fuses many, and moves less. An equation that only reads a part of an array moves that part.
 
 
 def bytes_of(array: ArrayType) -> Size:
-    """What the elements of an array take."""
+    """Return the bytes of an array's elements."""
     return size_of(array.shape) * max(1, array.dtype.bits // 8)
 
 
 def total_bytes(types: Iterable[ArrayType]) -> Size:
-    """What several arrays take."""
+    """Return the bytes of several arrays."""
     total: Size = 0
     for type_ in types:
         total = total + bytes_of(type_)
@@ -45,12 +45,12 @@ def total_bytes(types: Iterable[ArrayType]) -> Size:
 
 @lru_cache(maxsize=1024)
 def function_traffic(function: Function) -> Size:
-    """The bytes that one run of a function moves, in its own sizes."""
+    """Return the bytes that one run of a function moves, in its own sizes."""
     return block_traffic(function.body)
 
 
 def block_traffic(block: Block) -> Size:
-    """The bytes that one run of a block moves."""
+    """Return the bytes that one run of a block moves."""
     total: Size = 0
     for equation in block.equations:
         total = total + traffic(equation)
@@ -58,17 +58,17 @@ def block_traffic(block: Block) -> Size:
 
 
 def traffic(equation: Equation) -> Size:
-    """The bytes that an equation moves; of a loop whose steps are not known, those of one."""
+    """Return the bytes that an equation moves; for a loop with unknown steps, those of one step."""
     primitive = equation.primitive
     if isinstance(primitive, Call):
         return substitute(function_traffic(primitive.function), dict(primitive.sizes))
     if isinstance(primitive, Control):
         return primitive.layout.total(block_traffic)
-    return _moved(equation)
+    return _bytes_moved(equation)
 
 
-def _moved(equation: Equation) -> Size:
-    """The elements and bytes that an equation without blocks moves."""
+def _bytes_moved(equation: Equation) -> Size:
+    """Return the elements and bytes that an equation without blocks moves."""
     primitive = equation.primitive
     given = [atom.type for atom in equation.inputs if not isinstance(atom, Literal)]
     made = [var.type for var in equation.outputs]
@@ -88,7 +88,7 @@ def _moved(equation: Equation) -> Size:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one call of a program costs."""
+    """The cost of one call of a program."""
 
     flops: Size
     """Floating-point operations; of loops without a bound those of one step."""
@@ -99,12 +99,12 @@ class Cost:
     results: Size
     """Bytes."""
     peak: Size
-    """The most bytes that are in memory at once, arguments and results among them."""
+    """The most bytes in memory at any time, including arguments and results."""
     loops: tuple[Span, ...]
-    """The loops whose number of steps is not known, nor how many there are at most."""
+    """The loops without a known number or bound of steps."""
 
     def at(self, sizes: Mapping[str, Size]) -> Cost:
-        """The same with numbers in place of sizes."""
+        """Return the cost with numbers in place of sizes."""
         numbers = {
             field.name: substitute(getattr(self, field.name), sizes)
             for field in fields(self)
@@ -114,7 +114,7 @@ class Cost:
 
 
 def cost(function: Function) -> Cost:
-    """What one call of a program costs; a Failure if a primitive has no cost."""
+    """Return the cost of one call of a program; raise a Failure if a primitive has no cost."""
     facts, body = function.facts, function.body
     return Cost(
         facts.simplify(function_cost(function)),
@@ -127,7 +127,7 @@ def cost(function: Function) -> Cost:
 
 
 def moments(facts: Assumptions, block: Block) -> Iterator[Size]:
-    """How much is alive while each equation is computed: what is needed later, and its results."""
+    """Yield the bytes alive during each equation: values needed later, and its results."""
     last: dict[Atom, int] = {}
     for place, equation in enumerate(block.equations):
         last.update(dict.fromkeys(equation.inputs, place))
@@ -142,23 +142,23 @@ def moments(facts: Assumptions, block: Block) -> Iterator[Size]:
     for place, equation in enumerate(block.equations):
         made = [var.type for var in equation.outputs]
         alive = alive + total_bytes(made)
-        yield alive + _inside(facts, equation)
+        yield alive + _inner_bytes(facts, equation)
         unused = [var.type for var in equation.outputs if var not in last]
         alive = alive - total_bytes((*unused, *dying.get(place, ())))
 
 
-def _inside(facts: Assumptions, equation: Equation) -> Size:
-    """What an equation needs beside its operands and results."""
+def _inner_bytes(facts: Assumptions, equation: Equation) -> Size:
+    """Return the bytes that an equation needs besides its operands and results."""
     primitive = equation.primitive
     if isinstance(primitive, Call):
         function = primitive.function
         inner = substitute(_peak(function), dict(primitive.sizes))
         return inner - total_bytes([atom.type for atom in (*equation.inputs, *equation.outputs)])
-    return _largest(facts, [_beside(facts, equation, block) for block in primitive.blocks()])
+    return _largest(facts, [_extra_bytes(facts, equation, block) for block in primitive.blocks()])
 
 
-def _beside(facts: Assumptions, equation: Equation, block: Block) -> Size:
-    """What a block needs beside what it is given: a loop's slices and what is computed in it."""
+def _extra_bytes(facts: Assumptions, equation: Equation, block: Block) -> Size:
+    """Return the bytes that a block needs besides its operands: slices and intermediate values."""
     there = Counter(atom.type for atom in equation.inputs)
     given: Size = 0
     for type_ in block.in_types:
@@ -174,7 +174,7 @@ def _peak(function: Function) -> Size:
 
 
 def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
-    """The largest of sizes; those are left out that another one never falls short of."""
+    """Return the largest of sizes, without those that are provably not above another one."""
     kept: list[Size] = []
     for size in dict.fromkeys(sizes):
         if any(facts.proves(Fact("<=", size, each)) for each in kept):

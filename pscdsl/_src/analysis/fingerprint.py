@@ -1,10 +1,9 @@
-"""What a typed program is, in few bytes: equal for equal programs, in any process.
+"""Fingerprints of typed programs: few bytes, equal for equal programs, in any process.
 
-The fingerprint stands for all that the translation to StableHLO depends on, sizes as numbers apart:
-primitives with their fields, how they are connected, types, constants, functions that are called
-with their names.  Spans and the names of variables are for people and do not count.  A program
-that holds what cannot be written down by its content, a user's translation for instance, has no
-fingerprint.
+The fingerprint represents all that the translation to StableHLO depends on, except the numbers of
+sizes: primitives with their fields, their connections, types, constants, and called functions with
+their names. Spans and the names of variables are for people and do not count. A program with a part
+that cannot be written down by its content, such as a user's translation, has no fingerprint.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ SIZE: Final = 32
 
 
 class NoFingerprint(Exception):
-    """Something whose content cannot be written down; says what."""
+    """A part of a program whose content cannot be written down; the message names it."""
 
 
 def fingerprint(function: Function) -> bytes:
-    """The fingerprint of a program; `NoFingerprint` says what it holds that has none."""
+    """Return the fingerprint of a program; raise `NoFingerprint` for a part that has none."""
     try:
         text = _Writer().program(function)
     except RecursionError:
@@ -43,7 +42,7 @@ def fingerprint(function: Function) -> bytes:
 
 
 class _Writer:
-    """Writes a program as text without ambiguity; what was met is numbered."""
+    """Writes a program as unambiguous text; repeated parts are numbered."""
 
     def __init__(self) -> None:
         self._functions: dict[Function, int] = {}
@@ -51,7 +50,7 @@ class _Writer:
         self._types: dict[int, tuple[ArrayType, str]] = {}
 
     def program(self, function: Function) -> str:
-        """A function and all that it calls."""
+        """Return a function and all that it calls."""
         parts = [f"fast {function.fast_math}", ",".join(function.dims), self._block(function.body)]
         while self._due:
             callee = self._due.pop()
@@ -105,7 +104,7 @@ class _Writer:
         raise NoFingerprint(f"`{primitive.label}`, a primitive of the user's own")
 
     def value(self, value: object) -> str:
-        """A static parameter, with its class: True is not 1, and 0.0 not -0.0."""
+        """Return a static parameter, with its class: True is not 1, and 0.0 not -0.0."""
         kind = type(value)
         if kind is int or value is None or kind is bool:
             return repr(value)
@@ -144,7 +143,7 @@ _found: dict[int, str] = {}
 
 
 def own_functions(*, again: bool = False) -> Mapping[int, str]:
-    """The elementwise functions that modules of this package define, which live for ever."""
+    """Return the elementwise functions that modules of this package define, which live for ever."""
     if again or not _found:
         for module in [m for n, m in list(sys.modules.items()) if n.startswith(OWN_PRIMITIVES)]:
             for value in vars(module).values():

@@ -54,19 +54,18 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import DimTooLarge, Size
 from pscdsl.typing.dtypes import BOOL, I64, DType
 
-# Interval analysis: the range of every integer variable of a function, for all sizes at once.
+# Interval analysis: the range of every integer variable of a function, for all sizes together.
 #
-# One pass over the program; the body of a loop is run a few times over, until its carry is inside
-# the range that was assumed for it.  The ranges of a loop's body are those of its last run, and
-# hold for every step.
+# It is one pass over the program; it repeats the body of a loop until the carry is inside the range
+# assumed for it. The ranges of a loop's body are those of its last run, and hold for every step.
 
 
-# What is carried by loops: ranges that hold in every step, found by running bodies on ranges.
+# Carries of loops: ranges that hold in every step, found by running bodies on ranges.
 #
-# A carry to which each step adds something bounded is bounded by the number of steps.  Any other is
-# assumed to be in some range, at first where it starts; what a step makes of it is joined to that
-# until nothing is added.  A bound that goes on moving is given up (*widening*), and then taken from
-# what a step makes of the rest, which is inside (*narrowing*).
+# A carry to which each step adds something bounded is bounded by the number of steps. Any other is
+# assumed to be in some range, at first that of its start; the result of a step is joined to the
+# range until it stops growing. A bound that keeps moving is given up (*widening*), and then taken
+# from the result of a step on the rest, which is inside (*narrowing*).
 
 
 Ranges: TypeAlias = list[Range | None]
@@ -76,9 +75,9 @@ Run: TypeAlias = Callable[[Block, Order, Ranges], Ranges]
 _ATTEMPTS = 6
 """A body is run so often at most; from the second time on, bounds that still move are dropped."""
 _MOST_STEPS = 100
-"""So many steps of a loop are gone through one by one, as long as it is known that it goes on."""
+"""The most steps of a loop that are run one by one, as long as the loop certainly continues."""
 _MOST_WORK = 50_000
-"""How many equations are gone through again, at most, for the sake of better bounds."""
+"""The most equations that are run again for the sake of better bounds."""
 
 
 class Loops:
@@ -90,7 +89,7 @@ class Loops:
         self._work = 0
 
     def scan(self, at: Equation, primitive: Scan, order: Order, operands: Ranges) -> Ranges:
-        """The results of a loop over a known number of steps, or of so many at most."""
+        """Return the ranges of a loop's results, over `length` steps or at most as many."""
         captured, init, arrays = primitive.roles(operands)
         captured = unreached(captured) if primitive.counted else captured
         body, count, length = primitive.body, primitive.carried, primitive.length
@@ -100,13 +99,13 @@ class Loops:
         rows = [row_of(array, at) for array in arrays]
         dtypes = [var.type.dtype for var in at.outputs]
         bounded: dict[int, tuple[Range, Range]] = {}
-        # What is added may depend on a counter.
+        # The summands may depend on a counter.
         while any(interval is not None for interval in init):
             start = [each and unknown(d) for each, d in zip(init, dtypes, strict=False)]
             for position, (during, _) in bounded.items():
                 start[position] = during
             self.run(body, inside, [*captured, *start, *rows])
-            accumulated = self._accumulated(at, primitive, inside, init)
+            accumulated = self._accumulate(at, primitive, inside, init)
             if primitive.counted:  # which of the steps is the last one, nobody knows
                 accumulated = {
                     k: (during.unreached(), order.join([during, after], dtypes[k]).unreached())
@@ -123,7 +122,7 @@ class Loops:
         carry, results = self.settled(inside, body, init, fixed, dtypes, step)
         ended = unreached(carry)  # what was reached need not be so in the last step
         final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
-        stacks = [_stacked(result, at) for result in results[count:]]
+        stacks = [_stack_range(result, at) for result in results[count:]]
         if primitive.counted:  # the rows of steps that are not taken are zero
             stacks = [
                 each and order.join([each, Range(0, 0)], dtype).unreached()
@@ -134,9 +133,9 @@ class Loops:
                 [each and each.varying(each.along | steps) for each in part]
                 for part in (final, stacks)
             )
-        return [*(interval and _left(interval, at) for interval in final), *stacks]
+        return [*(interval and _range_after(interval, at) for interval in final), *stacks]
 
-    def _accumulated(
+    def _accumulate(
         self, at: Equation, primitive: Scan, order: Order, init: Ranges
     ) -> dict[int, tuple[Range, Range]]:
         """By position, carries to which something bounded is added: during the loop, and after."""
@@ -150,7 +149,7 @@ class Loops:
             if result is param:
                 accumulated[position] = start, start
                 continue
-            added = self._added(param, result)
+            added = self._summand(param, result)
             if added is None:
                 continue
             low = scaled(order, added.low, length - 1, largest=False)
@@ -181,8 +180,8 @@ class Loops:
             accumulated[position] = during, after
         return accumulated
 
-    def _added(self, param: Var, result: object) -> Range | None:
-        """What a step adds to a carry, if it does nothing else to it."""
+    def _summand(self, param: Var, result: object) -> Range | None:
+        """Return the range of a step's summand to a carry; None if the step does anything else."""
         at = self._refinement.definitions.get(result) if isinstance(result, Var) else None
         if at is None or param not in at.inputs:
             return None
@@ -206,12 +205,12 @@ class Loops:
         return added
 
     def repeat(self, at: Equation, primitive: While, order: Order, operands: Ranges) -> Ranges:
-        """The results of a loop that ends when its condition fails."""
+        """Return the results of a loop that ends when its condition fails."""
         by_cond, by_body, init = primitive.roles(operands)
         by_cond, by_body, init = (unreached(part) for part in (by_cond, by_body, init))
         cond, body = primitive.cond, primitive.body
         dtypes = [var.type.dtype for var in at.outputs]
-        followed = self._followed(primitive, order, by_cond, by_body, init)
+        followed = self._follow(primitive, order, by_cond, by_body, init)
         if followed is not None:
             return followed
         tested = cond.params[primitive.cond_captured :]
@@ -227,10 +226,10 @@ class Loops:
         carry, _ = self.settled(order, body, init, {}, dtypes, step)
         return where(carry, False)
 
-    def _followed(
+    def _follow(
         self, primitive: While, order: Order, by_cond: Ranges, by_body: Ranges, init: Ranges
     ) -> Ranges | None:
-        """The results of a loop of numbers that are known, as those of Euclid's algorithm."""
+        """Return the results of a loop of known numbers, such as Euclid's algorithm."""
         cond, body, carry, visited = primitive.cond, primitive.body, init, [init]
         dtypes = [var.type.dtype for var in body.params[primitive.body_captured :]]
         if not all(interval is not None and interval.is_single for interval in init):
@@ -265,7 +264,7 @@ class Loops:
         dtypes: Sequence[DType],
         step: Callable[[Ranges], Ranges],
     ) -> tuple[Ranges, Ranges]:
-        """Ranges of the carry that every step keeps, and the results of a step from there."""
+        """Return ranges of the carry that every step keeps, and the results of one more step."""
         carry = [fixed.get(k, start) for k, start in enumerate(init)]
         results: Ranges = []
         following: Ranges = []
@@ -284,7 +283,7 @@ class Loops:
             results = step(carry)
             self._work += len(body.equations)
             following = joined(results)
-            moved = [k for k in moving if not _inside(order, following[k], carry[k])]
+            moved = [k for k in moving if not _is_inside(order, following[k], carry[k])]
             if not moved:
                 break
             if attempt == _ATTEMPTS - 1 or self._work > _MOST_WORK:
@@ -296,7 +295,7 @@ class Loops:
                 assert old is not None
                 assert new is not None
                 if attempt:
-                    carry[k] = _widened(order, old, new, dtypes[k])
+                    carry[k] = _widen(order, old, new, dtypes[k])
                     widened = True
                 else:
                     carry[k] = order.join([old, new], dtypes[k]).unreached()
@@ -306,23 +305,23 @@ class Loops:
         return carry, results
 
 
-def _widened(order: Order, old: Range, new: Range, dtype: DType) -> Range:
-    """A range without the bounds that have moved."""
+def _widen(order: Order, old: Range, new: Range, dtype: DType) -> Range:
+    """Return a range without the bounds that have moved."""
     least, most = limits(dtype)
     low = old.low if order.at_most(old.low, new.low) else least
     high = old.high if order.at_most(new.high, old.high) else most
     return Range(low, high, along=old.along | new.along)
 
 
-def _inside(order: Order, inner: Range | None, outer: Range | None) -> bool:
-    """Whether one range lies in another."""
+def _is_inside(order: Order, inner: Range | None, outer: Range | None) -> bool:
+    """Return whether one range is inside another."""
     if inner is None or outer is None:
         return inner is outer
     return order.at_most(outer.low, inner.low) and order.at_most(inner.high, outer.high)
 
 
 def scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | None:
-    """The extreme of what is added in 0 to `steps` steps; None if the sign is not known."""
+    """Return the extreme of a sum over 0 to `steps` steps; None if the sign is unknown."""
     if order.at_most(0, bound):
         return bound * steps if largest else 0
     if order.at_most(bound, 0):
@@ -331,35 +330,35 @@ def scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | None
 
 
 def unreached(ranges: Ranges) -> Ranges:
-    """The same bounds, as what may never be reached."""
+    """Return the same bounds as possibly unreached ones."""
     return [interval and interval.unreached() for interval in ranges]
 
 
 def row_of(given: Range | None, loop: Equation) -> Range | None:
-    """The range of an array's slice in every step."""
+    """Return the range of an array's slice in every step."""
     if given is None or not any(isinstance(x, int) for x in given.along):
         return given
     moved = [x - 1 if isinstance(x, int) and x else loop if x == 0 else x for x in given.along]
     return replace(given, along=frozenset(moved))
 
 
-def _stacked(given: Range | None, loop: Equation) -> Range | None:
-    """The range of what the steps give, along a new leading axis."""
+def _stack_range(given: Range | None, loop: Equation) -> Range | None:
+    """Return the range of the stacked results of steps, along a new leading axis."""
     if given is None:
         return None
     moved = [x + 1 if isinstance(x, int) else 0 if x is loop else x for x in given.along]
     return replace(given, along=frozenset(moved))
 
 
-def _left(given: Range, loop: Equation) -> Range:
-    """The range of a carry after the loop."""
+def _range_after(given: Range, loop: Equation) -> Range:
+    """Return the range of a carry after the loop."""
     return replace(given, along=given.along - {loop})
 
 
-# What rows are combined to: ranges that hold whatever the grouping.
+# Combinations of rows: ranges that hold for every grouping.
 #
-# What the combination makes of two things in a range has to be in it again, as in a loop; but sums
-# of rows are bounded by how many rows there are.
+# As in a loop, the combination of two values in a range has to be in the range again; but sums of
+# rows are bounded by the number of rows.
 
 
 class Combinations:
@@ -371,21 +370,21 @@ class Combinations:
     def prefixes(
         self, at: Equation, primitive: AssociativeScan, order: Order, operands: Ranges
     ) -> Ranges:
-        """The rows up to each one combined."""
+        """Return the rows up to each one combined."""
         captured, arrays = primitive.roles(operands)
-        inside = _of_some(order, primitive.length)
+        inside = _assume_row(order, primitive.length)
         rows = [row_of(array, at) for array in arrays]
-        found, _ = self._combined(inside, primitive.combine, captured, rows, primitive.length)
+        found, _ = self._combine(inside, primitive.combine, captured, rows, primitive.length)
         return _results(at, found)
 
     def total(self, at: Equation, primitive: MapReduce, order: Order, operands: Ranges) -> Ranges:
-        """What is made of rows, combined."""
+        """Return the ranges of combined results of rows."""
         by_body, by_combine, initial, arrays = primitive.roles(operands)
-        inside, length = _of_some(order, primitive.length), primitive.length
+        inside, length = _assume_row(order, primitive.length), primitive.length
         rows = [row_of(array, at) for array in arrays]
         values = self._loops.run(primitive.body, inside, [*by_body, *rows])
         starts: Ranges = initial or [None] * len(values)
-        totals, sums = self._combined(inside, primitive.combine, by_combine, values, length, starts)
+        totals, sums = self._combine(inside, primitive.combine, by_combine, values, length, starts)
         for place in sums:
             start, value = starts[place] or single(0), values[place]
             if value is not None:
@@ -395,7 +394,7 @@ class Combinations:
                 totals[place] = order.fitted(at.outputs[place].type.dtype, low, high, *reached)
         return _results(at, totals)
 
-    def _combined(
+    def _combine(
         self,
         order: Order,
         combine: Block,
@@ -404,7 +403,7 @@ class Combinations:
         length: Size,
         starts: Ranges | None = None,
     ) -> tuple[Ranges, list[int]]:
-        """Ranges of all that is combined of rows, and the places of sums that are bounded."""
+        """Return ranges of all combinations of rows, and the places of sums that are bounded."""
         dtypes = [result.type.dtype for result in combine.results]
         first = starts or [None] * len(rows)
         sums: dict[int, Range] = {}
@@ -436,15 +435,15 @@ class Combinations:
         return state, list(sums)
 
 
-def _of_some(order: Order, length: Size) -> Order:
-    """What is known where there is a row."""
+def _assume_row(order: Order, length: Size) -> Order:
+    """Return the order under the assumption that there is a row."""
     if order.at_most(1, length):
         return order
     return Order(order.facts.assume(Fact("<=", 1, length)))
 
 
 def _is_sum(combine: Block, captured: int, place: int) -> bool:
-    """Whether a part is the sum of those of both rows."""
+    """Return whether a part is the sum of the corresponding parts of both rows."""
     first = combine.params[captured + place]
     second = combine.params[captured + len(combine.results) + place]
     return any(
@@ -456,7 +455,7 @@ def _is_sum(combine: Block, captured: int, place: int) -> bool:
 
 
 def _results(at: Equation, found: Sequence[Range | None]) -> Ranges:
-    """Ranges of results, which may vary along all axes."""
+    """Return ranges of results, which may vary along all axes."""
     results: Ranges = []
     for var, interval in zip(at.outputs, found, strict=True):
         along = frozenset[object]((at, *range(var.type.rank)))
@@ -466,17 +465,17 @@ def _results(at: Equation, found: Sequence[Range | None]) -> Ranges:
 
 _SPECIAL = (Control, e.Select, Sort)
 _DEPTH = 4
-"""How far back a value is worked out again under a condition."""
+"""The number of definitions that are evaluated again under a condition."""
 
 
 @lru_cache(maxsize=256)
 def intervals(function: Function) -> Intervals:
-    """The ranges of a function whose parameters can be anything."""
+    """Return the ranges of a function for arbitrary parameters."""
     return Intervals(function)
 
 
 def counts(given: ArrayType) -> bool:
-    """Whether elements of this type have a range."""
+    """Return whether elements of this type have a range."""
     return given.dtype.is_integer or given.dtype is BOOL
 
 
@@ -488,12 +487,12 @@ class Intervals:
         """Ranges that do not follow from those of the operands."""
         self.ranges: dict[Var, Range] = {}
         self.orders: dict[Block, Order] = {}
-        """By block, what is known of sizes where it runs."""
+        """Facts about sizes where a block runs, by block."""
         self.definitions: dict[Var, Equation] = {}
         """The equation that each variable is a result of; parameters of blocks have none."""
         self._counting: dict[Block, list[Equation]] = {}
         self._last: dict[Block, tuple[Assumptions, Ranges]] = {}
-        """What each block was given when it was run last."""
+        """The facts and operands of each block's last run."""
         self.refinement = Refinement(self.definitions, self.ranges)
         self._loops = Loops(self.block, self.refinement)
         self._combinations = Combinations(self._loops)
@@ -501,7 +500,7 @@ class Intervals:
         self.results = self.block(function.body, Order(function.facts), params)
 
     def of(self, atom: Atom) -> Range | None:
-        """The range of an atom, None if it is no integer."""
+        """Return the range of an atom, None if it is no integer."""
         if isinstance(atom, Literal):
             return single(int(atom.value)) if isinstance(atom.value, int) else None
         return self.ranges.get(atom)
@@ -521,7 +520,7 @@ class Intervals:
             self._bind(equation.outputs, self._equation(equation, order))
 
     def _relevant(self, block: Block) -> list[Equation]:
-        """The equations of a block that give integers, or hold blocks."""
+        """Return the equations of a block that give integers, or hold blocks."""
         cached = self._counting.get(block)
         if cached is None:
             cached = self._counting[block] = []
@@ -572,7 +571,7 @@ class Intervals:
             return self._unknown(at, order)
 
     def _unknown(self, at: Equation, order: Order) -> Ranges:
-        """Nothing of the results, nor of what the blocks of an equation are given."""
+        """Run the blocks of an equation on unknown operands, and return unknown ranges."""
         for block in at.primitive.blocks():
             self.block(block, order, _unknown_of(block.params))
         return _unknown_of(at.outputs)
@@ -581,7 +580,7 @@ class Intervals:
         return [self.of(atom) for atom in at.inputs]
 
     def _rule(self, at: Equation, order: Order, operands: Ranges) -> Range:
-        """The range of the one result of an equation without blocks."""
+        """Return the range of the one result of an equation without blocks."""
         primitive, dtype = at.primitive, at.outputs[0].type.dtype
         known = [operand for operand in operands if operand is not None]
         if len(known) < len(operands) and not isinstance(primitive, ArgReduce):
@@ -610,7 +609,7 @@ class Intervals:
         return result.varying(result.along | along | frozenset(range(at.outputs[0].type.rank)))
 
     def _under(self, atom: Atom, known: Constraints, order: Order, depth: int) -> Range | None:
-        """The range of an atom where something is known of others, element by element."""
+        """Return the range of an atom where something is known of others, element by element."""
         if not isinstance(atom, Var) or atom in known:
             return known.get(atom) if isinstance(atom, Var) else self.of(atom)
         old, at = self.of(atom), self.definitions.get(atom)
@@ -643,7 +642,7 @@ class Intervals:
         return joined
 
     def _call(self, at: Equation, primitive: Call, order: Order) -> Ranges:
-        """What the function gives whatever it is called with."""
+        """Return the ranges of the function's results for arbitrary arguments."""
         sizes = dict(primitive.sizes)
         results: Ranges = []
         for var, result in zip(at.outputs, intervals(primitive.function).results, strict=True):
@@ -660,16 +659,16 @@ def _unknown_of(variables: Sequence[Var]) -> Ranges:
     return [unknown(var.type.dtype) if counts(var.type) else None for var in variables]
 
 
-# Integers made of sizes, counts and literals alone: they must fit once the sizes are numbers.
+# Integers made only of sizes, counts and literals: they must fit once the sizes are numbers.
 #
-# Python's integers have no end, and NumPy counts in 64 bits; a program computes them in the dtype
+# Python's integers are unbounded, and NumPy counts in 64 bits; a program computes them in the dtype
 # of the array that they meet. So where the sizes are numbers, every such integer has to be provably
-# inside its dtype: otherwise it would wrap around in silence. What depends on the elements of
-# arrays is computed in their dtype by NumPy, too, and 64 bits are what NumPy itself has.
+# inside its dtype: otherwise it would wrap around silently. NumPy also computes values that depend
+# on the elements of arrays in their dtype, and itself has only 64 bits.
 
 
 def require_fitting(function: Function, sizes: Mapping[str, int]) -> None:
-    """A Failure if an integer that is made of sizes may not fit its dtype at these sizes."""
+    """Raise a Failure if an integer made of sizes may not fit its dtype at these sizes."""
     body = substitute_block(function.body, sizes)
     made = MadeOfSizes(body)
     suspects = [equation for equation in made.equations if not _is_wide(equation)]
@@ -686,7 +685,7 @@ def require_fitting(function: Function, sizes: Mapping[str, int]) -> None:
 
 
 def _combines(layout: Layout) -> bool:
-    """Whether rows are combined: in which order is not known, nor what each step gives."""
+    """Return whether rows are combined in unknown order, so that single steps are unknown."""
     return any(group.role is Role.PARTIAL for group in layout.groups)
 
 
@@ -703,7 +702,7 @@ def _holds(primitive: SizeValue) -> bool:
 
 
 def _is_bounded(given: ArrayType, known: Range | None) -> bool:
-    """Whether a range says more than the dtype does; of no elements nothing has to be said."""
+    """Return whether a range is narrower than the dtype's; True for an array without elements."""
     if 0 in given.shape:
         return True
     if known is None:
@@ -733,17 +732,17 @@ class MadeOfSizes:
         self.equations: list[Equation] = []
         """Those that compute such integers, without blocks, and that something depends on."""
         self.ranges: dict[Var, Range] = {}
-        """Integers that are cast from numbers that are known, such as roots of sizes."""
+        """Ranges of integers that are cast from known numbers, such as roots of sizes."""
         self._numbers: dict[Atom, NDArray] = {}
         """The scalars that are known where they are computed, now that sizes are numbers."""
         self._block(body, [False] * len(body.params))
-        self._needed(body)
+        self._mark_needed(body)
 
     def _is_made(self, atom: Atom) -> bool:
         return isinstance(atom, Literal) or atom in self.variables
 
     def _block(self, block: Block, params: Sequence[bool]) -> list[bool]:
-        """Flags of a block's results: whether each is made of sizes, if these parameters are."""
+        """Return which of a block's results are made of sizes, if these parameters are."""
         self._mark(block.params, params)
         for equation in block.equations:
             self._mark(equation.outputs, self._results(equation))
@@ -802,10 +801,10 @@ class MadeOfSizes:
                 return [reads and all(given)] * len(at.outputs)
 
     def _others(self, block: Block, params: Sequence[bool]) -> list[bool]:
-        """Which of a block's results depend on arrays, if these parameters do."""
+        """Return which of a block's results depend on arrays if these parameters do."""
         return [not made for made in self._block(block, [not flag for flag in params])]
 
-    def _needed(self, block: Block) -> None:
+    def _mark_needed(self, block: Block) -> None:
         needed = {atom for atom in block.results if not isinstance(atom, Literal)}
         for equation in reversed(block.equations):
             if needed.isdisjoint(equation.outputs):
@@ -813,7 +812,7 @@ class MadeOfSizes:
             needed.update(atom for atom in equation.inputs if not isinstance(atom, Literal))
             if equation.primitive.blocks():
                 for inner in equation.primitive.blocks():
-                    self._needed(inner)
+                    self._mark_needed(inner)
             elif any(
                 var in self.variables and var.type.dtype.is_integer for var in equation.outputs
             ):

@@ -1,4 +1,4 @@
-"""Ranges of integers with symbolic bounds, and what each operation does to them."""
+"""Ranges of integers with symbolic bounds, and the effect of each operation on them."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import DimTooLarge, Size
 from pscdsl.typing.dtypes import ALL, BOOL, DType
 
-# Ranges of integers with symbolic bounds, and their order under what is known of the sizes.
+# Ranges of integers with symbolic bounds, and their order under known facts about the sizes.
 #
-# Bounds are sizes, within the range of the dtype.  Arithmetic on them is exact, so a result that
-# may not fit its dtype, and would wrap around, is one of which nothing is known.  Of sizes it is
-# taken for granted that what an `i32` or `i64` program counts with them fits.
+# Bounds are sizes, within the range of the dtype. Arithmetic on them is exact, so a result that may
+# not fit its dtype, and would wrap around, is unknown. Sizes are assumed to be such that `i32` and
+# `i64` counts of a program fit.
 
 
 _HEAVIEST = 16
@@ -46,10 +46,10 @@ _NOTHING: frozenset[object] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The integers that the elements of a variable can be, all steps of loops taken together.
+    """The integers that the elements of a variable can be, in all steps of loops together.
 
-    A bound is *reached* if some element in some step is known to have that value.  `along` says
-    what the elements vary with: axes of the variable, loops, parameters.
+    A bound is *reached* if some element in some step certainly has that value. `along` lists the
+    things that the elements vary with: axes of the variable, loops, parameters.
     """
 
     low: Size
@@ -60,27 +60,27 @@ class Range:
 
     @property
     def is_single(self) -> bool:
-        """Whether all elements are one number."""
+        """Return whether all elements are one number."""
         return self.low == self.high
 
     def unreached(self) -> Range:
-        """The same bounds, as what may never be reached; a single number is."""
+        """Return the bounds as possibly unreached ones; a single number stays reached."""
         if self.is_single or not (self.low_reached or self.high_reached):
             return self
         return replace(self, low_reached=False, high_reached=False)
 
     def varying(self, along: frozenset[object]) -> Range:
-        """The same bounds, varying with other things."""
+        """Return the bounds, varying with other things."""
         return self if along == self.along else replace(self, along=along)
 
 
 def single(value: Size) -> Range:
-    """The range of one number."""
+    """Return the range of one number."""
     return Range(value, value, True, True)
 
 
 def limits(dtype: DType) -> tuple[int, int]:
-    """The smallest and the largest value of an integer type, or of a truth value."""
+    """Return the smallest and the largest value of an integer type, or of a truth value."""
     return _LIMITS[dtype]
 
 
@@ -94,7 +94,7 @@ def unknown(dtype: DType) -> Range:
 
 
 def free(dtype: DType, source: object) -> Range:
-    """Any value of the dtype can occur: a parameter."""
+    """Return the range of a parameter: any value of the dtype can occur."""
     return Range(*limits(dtype), True, True, frozenset((source,)))
 
 
@@ -105,15 +105,15 @@ class Order:
         self.facts = facts
 
     def at_most(self, a: Size, b: Size) -> bool:
-        """Whether a bound is provably not above another."""
+        """Return whether a bound is provably not above another."""
         if isinstance(a, int) and isinstance(b, int):
             return a <= b
         if a == b:
             return True
-        return _proven(self.facts, a, b)
+        return _prove(self.facts, a, b)
 
     def join(self, ranges: Sequence[Range], dtype: DType) -> Range:
-        """The smallest range around some."""
+        """Return the smallest range around some."""
         first = ranges[0]
         if all(interval == first for interval in ranges):
             return first
@@ -135,7 +135,7 @@ class Order:
         return Range(low, high, low_reached, high_reached, along)
 
     def meet(self, a: Range, b: Range, dtype: DType) -> Range:
-        """What is in both; nothing is known to be reached."""
+        """Return the intersection of two ranges, with bounds that may be unreached."""
         low = self.closer(a.low, b.low, dtype, largest=True)
         high = self.closer(a.high, b.high, dtype, largest=False)
         return Range(low, high, along=a.along)
@@ -149,7 +149,7 @@ class Order:
         high_reached: bool = False,
         along: frozenset[object] = _NOTHING,
     ) -> Range:
-        """A range as computed, or the whole dtype if it may not fit."""
+        """Return a range as computed, or the whole dtype if it may not fit."""
         least, most = limits(dtype)
         if isinstance(low, int) and isinstance(high, int):
             if least <= low and high <= most:
@@ -173,7 +173,7 @@ class Order:
         )
 
     def smaller(self, a: Size, b: Size, dtype: DType) -> Size:
-        """The smaller of two bounds, or one below both."""
+        """Return the smaller of two bounds, or one below both."""
         least, most = limits(dtype)
         if least in (a, b):
             return least
@@ -187,7 +187,7 @@ class Order:
         return found if _weight(found) <= _HEAVIEST else least
 
     def larger(self, a: Size, b: Size, dtype: DType) -> Size:
-        """The larger of two bounds, or one above both."""
+        """Return the larger of two bounds, or one above both."""
         least, most = limits(dtype)
         if most in (a, b):
             return most
@@ -201,12 +201,12 @@ class Order:
         return found if _weight(found) <= _HEAVIEST else most
 
     def within(self, a: Size, b: Size, dtype: DType) -> bool:
-        """Whether a bound is not above another, both being within the dtype."""
+        """Return whether a bound is not above another, if both are within the dtype."""
         least, most = limits(dtype)
         return a == least or b == most or self.at_most(a, b)
 
     def closer(self, a: Size, b: Size, dtype: DType, largest: bool) -> Size:
-        """The tighter of two bounds of one side; each holds, so either will do."""
+        """Return the tighter of two bounds of one side, or either, as both hold."""
         loosest = limits(dtype)[0 if largest else 1]
         if a == loosest or b == loosest:
             return b if a == loosest else a
@@ -222,7 +222,7 @@ class Order:
 
 
 @lru_cache(maxsize=4096)
-def _proven(facts: Assumptions, a: Size, b: Size) -> bool:
+def _prove(facts: Assumptions, a: Size, b: Size) -> bool:
     try:
         if not facts.facts and dims.evaluate(b - a, _EVERYTHING_IS_ONE) < 0:
             return False
@@ -242,7 +242,7 @@ _EVERYTHING_IS_ONE = _Ones()
 
 
 def _weight(size: Size) -> int:
-    """How many factors a size is made of."""
+    """Return the number of factors in a size."""
     total = 0
     for monomial, _ in dims.as_terms(size):
         total += 1
@@ -251,7 +251,7 @@ def _weight(size: Size) -> int:
     return total
 
 
-# What a condition says of the integers that it compares.
+# The conclusions from a condition about the integers that it compares.
 
 
 Constraints: TypeAlias = dict[Var, Range]
@@ -275,7 +275,7 @@ class Refinement:
         self.ranges = ranges
 
     def constraints(self, order: Order, condition: Atom, holds: bool) -> Constraints:
-        """What is known where a condition holds, or does not."""
+        """Return the ranges of variables where a condition holds, or does not."""
         found: Constraints = {}
         self._read(order, condition, holds, found, 6)
         return found
@@ -333,24 +333,24 @@ class Refinement:
             found[atom] = replace(order.meet(old, bound, atom.type.dtype), along=old.along)
 
 
-# Transfer functions: what each operation does to ranges of integers.
+# Transfer functions: the effect of each operation on ranges of integers.
 
 
-# What integer arithmetic does to ranges, element by element.
+# The effect of integer arithmetic on ranges, element by element.
 
 
 ArithmeticRule: TypeAlias = Callable[[Order, DType, Sequence[Range]], Range]
 """The range of the result, of a dtype, from those of the operands."""
 
 
-def _apart(a: Range, b: Range) -> bool:
-    """Whether two operands vary independently, so that any two of their values meet."""
+def _vary_apart(a: Range, b: Range) -> bool:
+    """Return whether two operands vary independently, so that all pairs of values occur."""
     return a.along.isdisjoint(b.along)
 
 
 def _add(order: Order, dtype: DType, operands: Sequence[Range]) -> Range:
     a, b = operands
-    apart = _apart(a, b)
+    apart = _vary_apart(a, b)
     return order.fitted(
         dtype,
         a.low + b.low,
@@ -376,7 +376,7 @@ def _multiply(order: Order, dtype: DType, operands: Sequence[Range]) -> Range:
     a, b = operands
     if a.is_single:
         a, b = b, a
-    along, apart = a.along | b.along, _apart(a, b)
+    along, apart = a.along | b.along, _vary_apart(a, b)
     if order.at_most(0, b.low):
         if b.is_single or order.at_most(0, a.low):
             low_reached = apart and a.low_reached and b.low_reached
@@ -411,7 +411,7 @@ def _floor_divide(order: Order, dtype: DType, operands: Sequence[Range]) -> Rang
 
 
 def _is_free(a: Range, dtype: DType) -> bool:
-    """Whether every value of the dtype can occur."""
+    """Return whether every value of the dtype can occur."""
     return a.low_reached and a.high_reached and (a.low, a.high) == limits(dtype)
 
 
@@ -600,7 +600,7 @@ ELEMENTWISE: dict[e.Elementwise, ArithmeticRule] = {
 }
 
 
-# What creating, moving, picking and combining elements does to ranges.
+# The effect of creating, moving, picking and combining elements on ranges.
 
 
 Rule: TypeAlias = Callable[[Order, Any, Equation, Sequence[Range]], Range]
@@ -608,19 +608,19 @@ Rule: TypeAlias = Callable[[Order, Any, Equation, Sequence[Range]], Range]
 
 
 def _axes(given: Range, moved: dict[int, int]) -> frozenset[object]:
-    """What a range varies along after its axes have moved."""
+    """Return the axes that a range varies along after they have moved."""
     return frozenset(moved[x] if isinstance(x, int) else x for x in given.along)
 
 
 def _everywhere(given: Range, rank: int) -> frozenset[object]:
-    """A range that varies along every axis, where the axes are not known."""
+    """Return a range that varies along every axis, where the axes are not known."""
     if not any(isinstance(x, int) for x in given.along):
         return given.along
     return _all_axes(given.along, rank)
 
 
 def _all_axes(along: frozenset[object], rank: int) -> frozenset[object]:
-    """Every axis of a result, and what else its operand varies with."""
+    """Return every axis of a result, and the other things that its operand varies with."""
     return frozenset(x for x in along if not isinstance(x, int)) | frozenset(range(rank))
 
 
@@ -647,7 +647,7 @@ def _iota(order: Order, primitive: Iota, at: Equation, operands: Sequence[Range]
 
 
 def converted(order: Order, given: DType, wanted: DType, x: Range) -> Range:
-    """A range in another dtype."""
+    """Return a range in another dtype."""
     if wanted is BOOL:
         nonzero = order.at_most(1, x.low) or order.at_most(x.high, -1)
         zero = x.is_single and x.low == 0
@@ -701,7 +701,7 @@ def _slice(order: Order, primitive: Slice, at: Equation, operands: Sequence[Rang
     return x.unreached() if cut & x.along else x
 
 
-def _joined(
+def _join(
     order: Order, primitive: Concatenate | Pad, at: Equation, operands: Sequence[Range]
 ) -> Range:
     parts = [
@@ -713,11 +713,11 @@ def _joined(
 
 
 def _some(order: Order, atom: Any) -> bool:
-    """Whether there may be an element."""
+    """Return whether there may be an element."""
     return not any(size == 0 for size in atom.type.shape)
 
 
-def _picked(order: Order, primitive: object, at: Equation, operands: Sequence[Range]) -> Range:
+def _pick(order: Order, primitive: object, at: Equation, operands: Sequence[Range]) -> Range:
     (x, *_) = operands
     return x.unreached().varying(_all_axes(x.along, at.outputs[0].type.rank))
 
@@ -809,7 +809,7 @@ def sorted_ranges(at: Equation, operands: Sequence[Range | None]) -> list[Range 
 
 
 def top_places(order: Order, primitive: TopK, at: Equation) -> Range:
-    """Where the largest elements are."""
+    """Return the range of the places of the largest elements."""
     size = at.inputs[0].type.shape[-1]
     output = at.outputs[1].type
     if not order.at_most(1, size):
@@ -828,15 +828,15 @@ STRUCTURE: dict[type, Rule] = {
     Transpose: _transpose,
     Reverse: _same,
     Slice: _slice,
-    Concatenate: _joined,
-    Pad: _joined,
-    Diagonal: _picked,
-    Gather: _picked,
-    DynamicSlice: _picked,
+    Concatenate: _join,
+    Pad: _join,
+    Diagonal: _pick,
+    Gather: _pick,
+    DynamicSlice: _pick,
     Scatter: _put,
     DynamicUpdate: _put,
     Reduce: _reduce,
     Cumulative: _cumulative,
     ArgReduce: _place,
 }
-"""Rules by primitive; `Gather`, `Scatter` and the like need the range of what is picked alone."""
+"""Rules by primitive; those like `Gather` and `Scatter` need only the range of the picked array."""

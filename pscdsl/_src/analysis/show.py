@@ -1,7 +1,7 @@
 """The text form of the typed program, for people to read.
 
-Every value has one name in a function: the user's where there is one, else a letter.  A nested
-block names what it captures as it is named outside.  Functions that are called follow once each.
+Every value has one name in a function: the user's if there is one, else a letter. A nested block
+uses the outer names of its captures. Called functions follow, once each.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTH = 100
 
 
 def show(function: Function) -> str:
-    """A function and all that it calls."""
+    """Return a function and all that it calls."""
     names = FunctionNames()
     shown: list[str] = []
     names.of(function)
@@ -36,7 +36,7 @@ def show(function: Function) -> str:
 
 
 def show_equation(equation: Equation) -> str:
-    """One equation on one line, without the blocks in it."""
+    """Return one equation on one line, without the blocks in it."""
     names = _Names(())
     outputs = ", ".join(f"{names.define(var)}: {var.type}" for var in equation.outputs)
     operands = " ".join(_atom(atom, names.define) for atom in equation.inputs)
@@ -53,7 +53,7 @@ class FunctionNames:
         self._counts: Counter[str] = Counter()
 
     def of(self, function: Function) -> str:
-        """The name of a function, noting that it is called."""
+        """Return the name of a function, noting that it is called."""
         name = self._names.get(function)
         if name is None:
             self.found.append(function)
@@ -75,7 +75,7 @@ class _Names:
         self._numbered: dict[str, Iterator[str]] = {}
 
     def define(self, var: Atom, wanted: str = "") -> str:
-        """The name of a variable, chosen now if it has none."""
+        """Return the name of a variable, chosen now if it has none."""
         cached = self._names.get(var)
         if cached is None:
             wanted = wanted or (var.hint if isinstance(var, Var) else "")
@@ -84,7 +84,7 @@ class _Names:
         return cached
 
     def alias(self, var: Var, name: str) -> None:
-        """Give a variable the name of what it stands for."""
+        """Give a variable the name of the value that it represents."""
         self._names[var] = name
 
     def _fresh(self, wanted: str) -> str:
@@ -114,7 +114,7 @@ def _atom(atom: Atom, name: Callable[[Atom], str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A block inside an equation: what it is called, and the operands its first params are."""
+    """A block inside an equation, with its name and the operands of its first parameters."""
 
     label: str
     block: Block
@@ -123,7 +123,7 @@ class Nested:
 
 @singledispatch
 def heading(primitive: Primitive, names: FunctionNames) -> str:
-    """What the primitive is: its name and its fields, those apart that are as by default."""
+    """Return the primitive's name and its fields, except those with default values."""
     if not is_dataclass(primitive):
         return primitive.label
     counts: Collection[str] = ()
@@ -161,7 +161,7 @@ def _(primitive: Call, names: FunctionNames) -> str:
 
 
 def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
-    """The operands that stand after the heading, by what they are for; regions show the others."""
+    """Return the operands after the heading, by purpose; regions show the others."""
     if not isinstance(primitive, Control) or isinstance(primitive, Call):
         return [("", inputs)]
     layout = primitive.layout
@@ -171,7 +171,7 @@ def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequ
 
 
 def nested(primitive: Primitive, inputs: Sequence[Atom]) -> Iterator[Nested]:
-    """The blocks that stand below an equation."""
+    """Yield the blocks below an equation."""
     if isinstance(primitive, Control):
         layout = primitive.layout
         operands = layout.operands(inputs)
@@ -203,10 +203,10 @@ class _Text:
         self.function = function
         self.functions = functions
         self.names = _Names(function.dims)
-        self.used = _used(function.body)
+        self.used = _used_atoms(function.body)
 
     def lines(self) -> Iterator[str]:
-        """The signature, then the body."""
+        """Yield the signature, then the body."""
         function = self.function
         leaves = [path for name, tree in function.parameters for path, _ in paths(tree, name)]
         if len(leaves) != len(function.body.params):
@@ -230,18 +230,18 @@ class _Text:
         yield from self.block(function.body, "  ")
 
     def block(self, block: Block, indent: str) -> Iterator[str]:
-        """The equations of a block and its results."""
+        """Yield the equations of a block and its results."""
         for equation in block.equations:
             yield from self.equation(equation, indent)
         results = ", ".join(self.atom(atom) for atom in block.results)
         yield f"{indent}-> {results}".rstrip()
 
     def atom(self, atom: Atom) -> str:
-        """How an operand is written."""
+        """Return the text of an operand."""
         return _atom(atom, self.names.define)
 
     def equation(self, equation: Equation, indent: str) -> Iterator[str]:
-        """An equation, then the blocks in it."""
+        """Yield an equation, then the blocks in it."""
         primitive, inputs = equation.primitive, equation.inputs
         operands: list[str] = []
         for label, atoms in groups(primitive, inputs):
@@ -256,11 +256,11 @@ class _Text:
             yield from self.nested(each, indent + "  ")
 
     def output(self, var: Var) -> str:
-        """A new variable with its type; one that nobody uses has no name."""
+        """Return a new variable with its type; an unused one has no name."""
         return f"{self.names.define(var) if var in self.used else '_'}: {var.type}"
 
     def nested(self, inner: Nested, indent: str) -> Iterator[str]:
-        """A block with its parameters: its own by type, those captured by their names outside."""
+        """Yield a block with its own parameters by type, and captured ones by their outer names."""
         captured: list[str] = []
         for var, atom in zip(inner.block.params, inner.captured, strict=False):
             outside = self.atom(atom)
@@ -280,12 +280,12 @@ class _Text:
         yield from self.block(inner.block, indent + "  ")
 
 
-def _used(block: Block) -> set[Atom]:
+def _used_atoms(block: Block) -> set[Atom]:
     used = set(block.results)
     for equation in block.equations:
         used.update(equation.inputs)
         for inner in equation.primitive.blocks():
-            used |= _used(inner)
+            used |= _used_atoms(inner)
     return used
 
 

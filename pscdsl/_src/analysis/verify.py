@@ -1,7 +1,7 @@
-"""Checks that a typed program is well formed: what every transformation must keep.
+"""Checks that a typed program is well formed, as every transformation must keep it.
 
-Each value is defined once, in the block that uses it, and has the type that its primitive gives
-it; sizes are those that the function declares; results are what the signature says.
+Each value is defined once, in the block that uses it, and has the type that its primitive gives it;
+sizes are declared by the function; results have the types of the signature.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def verify(function: Function) -> None:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """A primitive's fields, tuples taken apart."""
+    """Yield a primitive's fields, tuples taken apart."""
     if isinstance(value, tuple):
         for item in cast("tuple[object, ...]", value):
             yield from _parts(item)
@@ -178,7 +178,7 @@ class _Verifier:
 
 
 def fits(literal: Literal) -> bool:
-    """Whether the value of a literal is one that its dtype can hold."""
+    """Return whether the dtype of a literal can hold its value."""
     value, dtype = literal.value, literal.type.dtype
     if dtype.kind is Kind.BOOL:
         return type(value) is bool

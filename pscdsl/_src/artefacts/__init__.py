@@ -1,1 +1,1 @@
-"""Compiled-ahead kernels as files: what is in them, and how it is written down and read."""
+"""Compiled-ahead kernels as files: their contents, and the forms of reading and writing."""

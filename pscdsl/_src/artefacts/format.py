@@ -1,4 +1,4 @@
-"""Artefacts as files: what an exported kernel is, who signed it, how it is read and written."""
+"""Artefacts as files: the parts of an exported kernel, its signature, reading and writing."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from pscdsl.typing.array_types import ArrayType, Type, leaves
 from pscdsl.typing.assumptions import Assumptions, parse_fact
 from pscdsl.typing.signatures import Choice, Instantiation, Signature
 
-# What an exported kernel is.
+# The parts of an exported kernel.
 #
-# Three functions are between this and everything else: `writing.written` makes bytes of an
-# artefact, `reading.read` an artefact of bytes, and `exporting.artefact` of `kernels` an artefact
-# of a kernel.
+# Three functions connect this with everything else: `writing.written` makes bytes of an artefact,
+# `reading.read` an artefact of bytes, and `exporting.artefact` of `kernels` an artefact of a
+# kernel.
 
 
 Target: TypeAlias = Literal["any", "cpu"]
-"""Where modules are to run: wherever XLA does, or on CPUs by what was measured to be fast there."""
+"""Where modules may run: everywhere, or only on CPUs, compiled by forms that are fast there."""
 TARGETS: Final[tuple[Target, ...]] = ("any", "cpu")
 
 
@@ -58,25 +58,25 @@ class Module:
     code: bytes
     """StableHLO as a portable artefact: one public function `main`, from arrays to arrays."""
     calls: tuple[str, ...] = ()
-    """The custom calls in it, by their targets: what runs it has to know these."""
+    """The targets of its custom calls, which the program that runs it must know."""
     donate: tuple[int, ...] = ()
     """The arrays, by their place, that give their memory to results."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel with all fixed that its signature leaves open, but for sizes."""
+    """A kernel with choices for everything that its signature leaves open, except sizes."""
 
     choice: Choice
     dims: tuple[str, ...]
     facts: Assumptions
-    """What sizes have to meet."""
+    """The facts that sizes must satisfy."""
     inputs: tuple[ArrayType, ...]
     """The arrays that `main` takes, in order, with names for sizes."""
     result: Type
-    """The tree of the results, whose arrays `main` gives in order."""
+    """The tree of the results; `main` gives its arrays in order."""
     fingerprint: str
-    """Equal for equal programs; empty if it holds what has none."""
+    """A text that is equal for equal programs; empty if the program has no fingerprint."""
     modules: tuple[Module, ...]
 
 
@@ -85,13 +85,13 @@ class Artefact:
     """An exported kernel."""
 
     version: str
-    """Of the pscdsl that wrote it."""
+    """The version of pscdsl that wrote it."""
     stablehlo: str
     """The version of StableHLO that the modules are written in."""
     target: Target
     signature: Signature
     defaults: Mapping[str, object]
-    """Of parameters that have one that can be written down."""
+    """The defaults of parameters that can be written down."""
     donate: tuple[str, ...]
     """The parameters that give their memory to results."""
     source_hash: str
@@ -99,23 +99,23 @@ class Artefact:
     programs: tuple[Program, ...]
 
 
-# Whom an artefact is taken from: keys, and the one that is the user's own.
+# Trust in artefacts: keys, and the user's own key.
 #
-# What is in an artefact goes through XLA's reader and compiler, which trust it, and becomes machine
-# code. No check of ours makes that safe. So it is signed with a key, and read only if the signature
-# is right: without the key nobody can make one.
+# XLA's reader and compiler trust the contents of an artefact, and make machine code of them. No
+# check of ours makes that safe. So an artefact is signed with a key, and read only if the signature
+# is correct: without the key, no one can make one.
 #
-# The user's key is made by the first export, and lies where no artefact, cache or checkout can
-# have put it: PSCDSL_KEY names the file, otherwise it is `key` in the user's folder for settings.
+# The first export makes the user's key, in a place where no artefact, cache or checkout can have
+# put it: PSCDSL_KEY names the file, otherwise it is `key` in the user's folder for settings.
 
 
 Trust: TypeAlias = bytes | Literal["user", "anyone"]
-"""Whose artefacts are loaded: those signed with a key, with the user's own, or anybody's."""
+"""The accepted signatures: those of a given key, of the user's own, or any."""
 VARIABLE: Final = "PSCDSL_KEY"
 _BYTES: Final = 32
-"""Of a key that is made here."""
+"""The length of a key made here."""
 _LEAST: Final = 16
-"""Bytes of a key that somebody gives: a shorter one could be guessed."""
+"""The least bytes of a given key: a shorter one could be guessed."""
 _MOST: Final = 1 << 12
 _HELP: Final = (
     "What is loaded becomes machine code, so trust whom you would let run programs: "
@@ -128,9 +128,9 @@ class NoKey(ArtefactError):
 
 
 def signing_key(given: object) -> bytes:
-    """The key that an export signs with: the one that is given, or the user's if that is None."""
+    """Return the key that an export signs with: the given one, or the user's for None."""
     if given is not None:
-        return _checked(given, "key")
+        return _check_key(given, "key")
     try:
         return user_key(make=True)
     except NoKey as problem:
@@ -142,7 +142,7 @@ def signing_key(given: object) -> bytes:
 
 
 def trusted_key(trust: object) -> bytes | None:
-    """The key with which an artefact has to be signed; None if it may be anybody's."""
+    """Return the key with which an artefact has to be signed; None if any key will do."""
     if isinstance(trust, str):
         if trust == "anyone":
             return None
@@ -151,17 +151,17 @@ def trusted_key(trust: object) -> bytes | None:
                 return user_key()
             except NoKey as problem:
                 raise ArtefactError(f"it is not known to be yours: {problem}. {_HELP}") from None
-    return _checked(trust, "trust")
+    return _check_key(trust, "trust")
 
 
 def other_key(trust: object) -> str:
-    """What to say of an artefact that is whole, but not signed with the key that is trusted."""
+    """Return the message about an intact artefact that is signed with another key."""
     if isinstance(trust, str):
         return f"it is not signed with your key, {_file()}, but with another one. {_HELP}"
     return "it is not signed with the key that `trust` gives, but with another one"
 
 
-def _checked(key: object, name: str) -> bytes:
+def _check_key(key: object, name: str) -> bytes:
     if not isinstance(key, bytes):
         words = ', "user" or "anyone"' if name == "trust" else ""
         raise ArtefactError(f"`{name}` is a key, as bytes{words}; it is {type(key).__name__}")
@@ -171,7 +171,7 @@ def _checked(key: object, name: str) -> bytes:
 
 
 def user_key(*, make: bool = False) -> bytes:
-    """The user's key, made if there is none and that is wanted; `NoKey` if there is no safe one."""
+    """Return the user's key, made if missing and wanted; raise `NoKey` if none is safe."""
     file = _file()
     place = real(str(file))
     if place is None:
@@ -203,7 +203,7 @@ def _key(folder: Folder, name: str, place: str, make: bool) -> bytes:
 
 
 def _file() -> Path:
-    """Where the user's key is."""
+    """Return the path of the user's key."""
     try:
         given = os.environ.get(VARIABLE, "").strip()
         return Path(given).expanduser() if given else _settings() / "pscdsl" / "key"
@@ -212,7 +212,7 @@ def _file() -> Path:
 
 
 def _settings() -> Path:
-    """The user's folder for settings, as is customary on this system."""
+    """Return the user's folder for settings, as is customary on this system."""
     if sys.platform == "win32":
         roaming = os.environ.get("APPDATA")
         return Path(roaming) if roaming else Path.home() / "AppData" / "Roaming"
@@ -222,7 +222,7 @@ def _settings() -> Path:
     return Path(named) if os.path.isabs(named) else Path.home() / ".config"
 
 
-# Artefacts as files: how one lies there, and how it is read and written.
+# Artefacts as files: their layout, reading and writing.
 #
 #     8 bytes      \x89PSC\r\n\x1a\n: no text, and damaged by whatever changes the ends of lines
 #     4 bytes      the version of this form, 2
@@ -236,7 +236,7 @@ def _settings() -> Path:
 
 
 SUFFIX: Final = ".psca"
-"""What names of files end with, if nobody says otherwise."""
+"""The default suffix of file names."""
 MAGIC: Final = b"\x89PSC\r\n\x1a\n"
 VERSION: Final = 2
 _NUMBERS: Final = struct.Struct("<IQ")
@@ -251,7 +251,7 @@ LARGEST_HEAD: Final = 1 << 26
 
 
 def packed(head: Any, modules: Sequence[bytes], key: bytes) -> bytes:
-    """The bytes of a file with this head and these modules, signed with a key."""
+    """Return the bytes of a file with this head and these modules, signed with a key."""
     text = json.dumps(head, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     first = text.encode()
     rest = b"".join([first, *modules])
@@ -263,7 +263,7 @@ def packed(head: Any, modules: Sequence[bytes], key: bytes) -> bytes:
 
 
 def unpacked(data: bytes, trust: Trust) -> tuple[Any, bytes]:
-    """The head and the bytes of the modules; an ArtefactError if this is not whole, or not trusted.
+    """Return the head and the bytes of the modules; raise ArtefactError if damaged or untrusted.
 
     Nothing of it is read before its signature was found to be right, or was not asked for.
     """
@@ -307,11 +307,11 @@ def _signature(key: bytes, before: bytes, rest: bytes | memoryview) -> bytes:
     return made.digest()
 
 
-# The artefact in a file, read as data: whatever is wrong with it is an ArtefactError.
+# Reading an artefact from a file as data: every defect raises an ArtefactError.
 
 
 def read(data: bytes, trust: Trust = "user") -> Artefact:
-    """The artefact that `written` wrote, if its signature is to be trusted."""
+    """Return the artefact that `written` wrote, if its signature is to be trusted."""
     if len(data) > LARGEST:
         raise ArtefactError(f"it is larger than {LARGEST} bytes")
     head, codes = unpacked(data, trust)
@@ -353,7 +353,7 @@ def _artefact(head: Any, codes: bytes) -> Artefact:
 
 
 def _program_of(form: Any, codes: bytes) -> tuple[Program, bytes]:
-    """A program, its modules taken from the front of `codes`; and what is left of these."""
+    """Return a program with its modules from the front of `codes`, and the rest of `codes`."""
     dims = tuple([str(each) for each in form["dims"]])
     facts = tuple([fact for text in form["preconditions"] for fact in parse_fact(text)])
     inputs = tuple([array_of(each) for each in form["inputs"]])
@@ -382,7 +382,7 @@ def _program_of(form: Any, codes: bytes) -> tuple[Program, bytes]:
 def _require_consistent(program: Program, signature: Signature, donated: Sequence[str]) -> None:
     """Refuse a program that takes or gives away other arrays than its signature says.
 
-    So is one whose arrays have unknown sizes.
+    Refuse also a program with arrays of unknown sizes.
     """
     types = Instantiation(program.choice)
     owners: list[str] = []
@@ -404,7 +404,7 @@ def _require_consistent(program: Program, signature: Signature, donated: Sequenc
         raise ValueError("a size is not known")
 
 
-# An artefact as bytes: what the head of a file says.
+# An artefact as bytes: the head of a file.
 #
 # version, stablehlo, target, source   as in `Artefact`
 # name, signature                      for people; `types` has the signature as data
@@ -417,9 +417,9 @@ def _require_consistent(program: Program, signature: Signature, donated: Sequenc
 
 
 def written(artefact: Artefact, key: bytes) -> bytes:
-    """The bytes of a file, signed with a key.
+    """Return the bytes of a file, signed with a key.
 
-    `NotWritable` says of a static value that it is none for files.
+    Raise `NotWritable` for a static value that cannot be stored.
     """
     head = {
         "version": artefact.version,

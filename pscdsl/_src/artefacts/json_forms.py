@@ -52,11 +52,11 @@ from pscdsl.typing.signatures import (
 
 
 class NotWritable(Exception):
-    """A value that has no form as data; says what it is."""
+    """A value that has no form as data; the message describes it."""
 
 
 def encoded(value: object) -> Any:
-    """A value as JSON; `NotWritable` if it is none that can be written down."""
+    """Return a value as JSON; raise `NotWritable` if it cannot be stored."""
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float:
@@ -77,7 +77,7 @@ def _class_of(value: object) -> type[Any]:
 
 
 def decoded(form: Any) -> object:
-    """The value that `encoded` wrote; a ValueError, KeyError or TypeError if it is none."""
+    """Return the value that `encoded` wrote; raise ValueError, KeyError or TypeError for others."""
     if form is None or isinstance(form, bool | int | str):
         return form
     ((kind, content),) = cast("dict[str, Any]", form).items()
@@ -104,7 +104,7 @@ Json = Any
 
 
 def signature_form(signature: Signature) -> Json:
-    """A signature as JSON."""
+    """Return a signature as JSON."""
     return {
         "name": signature.name,
         "parameters": [
@@ -121,7 +121,7 @@ def signature_form(signature: Signature) -> Json:
 
 
 def signature_of(form: Json) -> Signature:
-    """The signature that `signature_form` wrote."""
+    """Return the signature that `signature_form` wrote."""
     parameters = [
         Parameter(
             _text(each["name"]),
@@ -136,7 +136,7 @@ def signature_of(form: Json) -> Signature:
 
 
 def spec_form(spec: Spec) -> Json:
-    """A specification as JSON."""
+    """Return a specification as JSON."""
     if isinstance(spec, ArraySpec):
         return {
             "kind": "array",
@@ -186,7 +186,7 @@ def spec_form(spec: Spec) -> Json:
 
 
 def spec_of(form: Json) -> Spec:
-    """The specification that `spec_form` wrote."""
+    """Return the specification that `spec_form` wrote."""
     return _SPECS[form["kind"]](form)
 
 
@@ -251,7 +251,7 @@ _SPECS: dict[str, Callable[[Json], Spec]] = {
 
 
 def type_form(tree: Type) -> Json:
-    """A type as JSON; `NotWritable` if a static value in it is none that can be written."""
+    """Return a type as JSON; raise `NotWritable` if a static value in it cannot be stored."""
     if isinstance(tree, ArrayType):
         return array_form(tree)
     if isinstance(tree, TupleType | VectorType):
@@ -272,17 +272,17 @@ def type_form(tree: Type) -> Json:
 
 
 def type_of(form: Json) -> Type:
-    """The type that `type_form` wrote."""
+    """Return the type that `type_form` wrote."""
     return _TYPES[form["kind"]](form)
 
 
 def array_form(given: ArrayType) -> Json:
-    """The type of an array as JSON."""
+    """Return the type of an array as JSON."""
     return {"kind": "array", "dtype": given.dtype.name, "shape": [str(s) for s in given.shape]}
 
 
 def array_of(form: Json) -> ArrayType:
-    """The type that `array_form` wrote."""
+    """Return the type that `array_form` wrote."""
     return ArrayType(dtype(form["dtype"]), tuple([parse(each) for each in form["shape"]]))
 
 
@@ -304,7 +304,7 @@ _TYPES: dict[str, Callable[[Json], Type]] = {
 
 
 def _dict_of(form: Json) -> DictType:
-    """The type of a dict; a ValueError if the order is not one of its keys."""
+    """Return the type of a dict; raise ValueError if the order is not one of its keys."""
     items = tuple([(_text(key), type_of(each)) for key, each in form["items"]])
     keys, order = [key for key, _ in items], tuple([_text(key) for key in form["order"]])
     if keys != sorted({*keys}) or (order and sorted(order) != keys):
@@ -313,7 +313,7 @@ def _dict_of(form: Json) -> DictType:
 
 
 def choice_form(choice: Choice) -> Json:
-    """A choice as JSON; `NotWritable` if a static value is none that can be written."""
+    """Return a choice as JSON; raise `NotWritable` if a static value cannot be stored."""
     return {
         "dtypes": [[name, each.name] for name, each in choice.dtypes],
         "ranks": [list(each) for each in choice.ranks],
@@ -326,7 +326,7 @@ def choice_form(choice: Choice) -> Json:
 
 
 def choice_of(form: Json) -> Choice:
-    """The choice that `choice_form` wrote."""
+    """Return the choice that `choice_form` wrote."""
     read: dict[str, Callable[[Json], Any]] = {
         "dtypes": dtype,
         "ranks": number,
@@ -358,7 +358,7 @@ def _text(form: Json) -> str:
 
 
 def number(form: Json) -> int:
-    """An integer that is not negative, and no larger than a size can be."""
+    """Return an integer that is not negative, and no larger than a size can be."""
     if type(form) is not int or not 0 <= form < 1 << 62:
         raise TypeError(f"{form!r} is no size")
     return form

@@ -1,8 +1,8 @@
-"""Files that are kept between processes: where they lie, the user's key, and a bounded store.
+"""Files that are kept between processes: their folders, the user's key, and a bounded store.
 
 PSCDSL_CACHE=off              nothing is stored
 PSCDSL_CACHE=/path            in this folder; otherwise in the user's folder for caches
-PSCDSL_CACHE_LIMIT=500M       at most so many bytes: a number, or one with K, M, G or T
+PSCDSL_CACHE_LIMIT=500M       at most this many bytes: a number, or one with K, M, G or T
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Final
 
 from pscdsl._src.support.paths import Folder, inside_any, is_secret, real, resolved
 
-# Where compiled programs are stored, and how much of them: what the environment says.
+# The environment's settings of where compiled programs are stored, and how many.
 
 
 FOLDER_VARIABLE: Final = "PSCDSL_CACHE"
@@ -38,7 +38,7 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 def cache_folder() -> Path | None:
-    """The folder for compiled programs; None if nothing is to be stored."""
+    """Return the folder for compiled programs; None if storing is switched off."""
     given = os.environ.get(FOLDER_VARIABLE, "").strip()
     if given.lower() in OFF or cache_limit() == 0:
         return None
@@ -49,7 +49,7 @@ def cache_folder() -> Path | None:
 
 
 def user_folder() -> Path:
-    """The user's folder: what is customary on this system; a RuntimeError without a home."""
+    """Return the user's folder for caches, as usual on this system; RuntimeError without a home."""
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
         base = Path(local) if local else Path.home() / "AppData" / "Local"
@@ -61,7 +61,7 @@ def user_folder() -> Path:
 
 
 def cache_limit() -> int:
-    """The most bytes that are stored."""
+    """Return the most bytes that are stored."""
     given = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not given:
         return DEFAULT_LIMIT
@@ -77,9 +77,9 @@ def cache_limit() -> int:
     return int(min(float(found[1]) * (1 << _UNITS[found[2]]), _MOST))
 
 
-# The user's key: what is stored for this user is sealed with it, so that nobody else's is trusted.
+# The user's key: it seals the files stored for this user, so that no one else's are trusted.
 #
-# It lies in the user's folder for caches, where no repository can have put it.
+# It is in the user's folder for caches, where no repository can have put it.
 
 
 _KEY_NAME = "key"
@@ -87,10 +87,10 @@ _KEY_BYTES = 32
 
 
 def user_key(strangers: Iterable[str]) -> bytes | None:
-    """The key, made when it is first asked for; None if there is no safe place for it.
+    """Return the key, made at the first request; None if there is no safe place for it.
 
-    A place below one of the folders (resolved ones) that hold what is not trusted is not safe, nor
-    is one in which others can write.
+    A place below one of the folders (resolved ones) with untrusted contents is not safe, nor is one
+    in which others can write.
     """
     try:
         place = real(str(user_folder()))
@@ -111,7 +111,7 @@ def _key(folder: Folder) -> bytes | None:
 
 
 def _is_good(folder: Folder) -> bool:
-    """Whether the file can only be this user's."""
+    """Return whether the file can only be this user's."""
     state = folder.state(_KEY_NAME)
     return state is not None and state.st_size == _KEY_BYTES and is_secret(state)
 
@@ -119,24 +119,24 @@ def _is_good(folder: Folder) -> bool:
 # Entries in a folder, bounded in bytes, shared by any number of processes.
 #
 # An entry is one file: a seal, then the content. The seal depends on the entry's name too, so that
-# what is damaged, cut off or put in another's place is no entry. A file is read whole or not at
-# all, because it is written beside its place and then moved there. Where nothing can be read or
-# written the store is empty; nothing here raises.
+# a file that is damaged, truncated or moved to another name is no entry. A file is read completely
+# or not at all, because it is written next to its place and then moved there. If nothing can be
+# read or written the store is empty; nothing here raises.
 #
-# Entries are run. The seal is no secret, so that a folder in which others can write is not
-# used, of the entries only regular files count which nobody else could have written, and nothing is
-# removed but what has the name of an entry.
+# Entries are executed. The seal is no secret, so a folder in which others can write is not used,
+# only regular files count that no one else could have written, and only files with the name of an
+# entry are removed.
 
 
 SUFFIX: Final = ".pscx"
 _OWN: Final = re.compile(rf"(?P<entry>[0-9a-f]{{64}}){re.escape(SUFFIX)}|[0-9a-f]{{16}}\.part")
-"""The names of what is written here."""
+"""The names of files written here."""
 _UNFINISHED = 3600.0
 """Seconds after which a file that was never finished is removed."""
 _BLOCK: Final = 4096
-"""What a file takes of a disk is a multiple of this."""
+"""The unit of disk space that a file takes."""
 _ROOM: Final = 0.9
-"""How much of the limit stays when entries have to go, so that they need not go each time."""
+"""The part of the limit that remains after entries are removed, so that this happens rarely."""
 _SEAL: Final = 32
 _LARGEST: Final = 1 << 30
 """Bytes of the largest entry that is written or read."""
@@ -157,7 +157,7 @@ class Store:
         return resolved(str(self.folder))
 
     def _opened(self, *, make: bool = False) -> Folder:
-        """The folder, which has to be closed; an OSError or a ValueError if it cannot be used."""
+        """Open the folder, which must be closed; raise OSError or ValueError if it is unusable."""
         found = Folder(self._place, make=make)
         if not found.is_private():
             found.close()
@@ -166,7 +166,7 @@ class Store:
         return found
 
     def get(self, name: str) -> bytes | None:
-        """The content of an entry; a damaged one is removed."""
+        """Return the content of an entry, or remove it if it is damaged."""
         try:
             with self._opened() as folder:
                 file = _file(name)
@@ -182,7 +182,7 @@ class Store:
             return None
 
     def put(self, name: str, content: bytes) -> bool:
-        """Keep an entry, unless it is too large or there is no place; whether it is stored."""
+        """Store an entry, unless it is too large or has no place; return whether it is stored."""
         if _SEAL + len(content) > _LARGEST or _on_disk(_SEAL + len(content)) > self.limit:
             return False
         try:
@@ -201,14 +201,14 @@ class Store:
             folder.remove(_file(name))
 
     def names(self) -> list[str]:
-        """The entries that are there."""
+        """Return the existing entries."""
         with contextlib.suppress(OSError, ValueError), self._opened() as folder:
             found = map(_OWN.fullmatch, folder.names())
             return sorted(each["entry"] for each in found if each is not None and each["entry"])
         return []
 
     def _trim(self, folder: Folder) -> None:
-        """Remove what is too much, and what another process has never finished."""
+        """Remove entries beyond the limit, and files that another process never finished."""
         entries = list(_entries(folder))
         total = sum(size for _, size, _ in entries)
         if total <= self.limit:
@@ -235,7 +235,7 @@ def _entries(folder: Folder) -> Iterator[tuple[float, int, str]]:
 
 
 def _file(name: str) -> str:
-    """The file of an entry; a ValueError if nothing can have this name."""
+    """Return the file of an entry; raise ValueError for an impossible name."""
     file = f"{name}{SUFFIX}"
     if _OWN.fullmatch(file) is None:
         raise ValueError(f"not the name of an entry: {name!r}")

@@ -1,8 +1,8 @@
-"""The command line: one file a command, each loaded only when it is the one called.
+"""The command line: one file for each command, loaded only when the command is called.
 
 A command's module has `run(arguments)`, which returns the exit code: 0 for success, 1 for findings,
-2 when it could not run.  Its arguments are declared in `parsers`, and its one-line description
-stands here, so that help loads none of them.
+2 if it could not run. Its arguments are declared in `parsers`, and its one-line description is
+here, so that help loads none of them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Unusable(Exception):
 
 
 def say(text: object, *, error: bool = False) -> None:
-    """Print lines that may hold what a stranger has written; to standard error if `error`."""
+    """Print lines that may contain a stranger's text; to standard error if `error`."""
     print(_printable(str(text)), file=sys.stderr if error else sys.stdout)
 
 
@@ -58,7 +58,7 @@ def _printable(text: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """What a mistyped word was probably meant to be, as the end of a message about it."""
+    """Return the end of a message that suggests the known word nearest to a mistyped one."""
     from difflib import get_close_matches  # only mistakes need it
 
     near = get_close_matches(word.lower(), list(known), 1)
@@ -72,11 +72,11 @@ class Parser(argparse.ArgumentParser):
     """The arguments that are parsed."""
 
     def actions(self) -> list[argparse.Action]:
-        """What it takes: options and places."""
+        """Return its options and positional arguments."""
         return self._actions
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and end; an option that does not exist before what follows from it."""
+        """Report the error and exit; name a nonexistent option before its consequences."""
         known = self._option_string_actions
         for argument in self.given:
             name = argument.partition("=")[0]
@@ -92,10 +92,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def command() -> NoReturn:
-    """Run the command line as a process of its own.
+    """Run the command line as the whole process.
 
-    Python would look for garbage and free each object at the end of a check, which takes as long as
-    half of it.
+    At the end of a check Python would collect garbage and free each object, which takes half as
+    long as the check itself.
     """
     checks = sys.argv[1:2] in (["check"], ["discover"])
     if checks:
@@ -196,7 +196,7 @@ def _top(arguments: list[str]) -> int:
 
 
 def version() -> str:
-    """The version that is installed."""
+    """Return the version that is installed."""
     from importlib import metadata  # which is large
 
     try:
@@ -206,7 +206,7 @@ def version() -> str:
 
 
 def wants_colour(arguments: argparse.Namespace, stream: TextIO | None = None) -> bool:
-    """Whether the output is to be coloured; `NO_COLOR` and a dumb terminal are respected."""
+    """Return whether to colour the output; `NO_COLOR` and a dumb terminal are respected."""
     if arguments.colour != "auto":
         return bool(arguments.colour == "always")
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"

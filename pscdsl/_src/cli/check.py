@@ -54,33 +54,33 @@ if TYPE_CHECKING:
     from pscdsl._src.checker.fixing import Fixed, Wanted
     from pscdsl._src.cli.watching import Watched
 
-# What is checked: files and folders, or a text from standard input in the place of a file.
+# The input of a check: files and folders, or a text from standard input as a file.
 
 
 INPUT = "-"
-"""The path that stands for standard input."""
+"""The path that means standard input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be checked, by which settings, and what is reported of it."""
+    """The files to check, the settings, and the selection of findings to report."""
 
     settings: Settings
     selection: Selection
     typed: list[str]
     paths: list[str]
-    """The ends of what was typed, or of what the settings name."""
+    """The resolved paths of the arguments, or of the settings' paths."""
     excluded: Callable[[str], bool]
     text: bytes | None = None
-    """What was read from standard input, in the place of the only path."""
+    """The text from standard input, in place of the only path."""
 
     def files(self) -> Files:
-        """The files, each read when it is needed."""
+        """Return the files, each read when it is needed."""
         files = files_below(self.paths, self.excluded, settled=True)
         return files if self.text is None else files.changed({self.paths[0]: self.text})
 
     def texts(self) -> dict[str, str]:
-        """What is not to be read from disk, by path as shown."""
+        """Return the texts that are not read from disk, by displayed path."""
         if self.text is None:
             return {}
         shown = shown_path(self.paths[0])
@@ -91,14 +91,14 @@ class Target:
         return {}
 
     def may_change(self) -> Iterator[str]:
-        """The files that may be changed."""
+        """Yield the files that may be changed."""
         if self.text is None:
             return may_change(self.typed, self.paths, self.excluded)
         return iter(self.paths)
 
 
 def standard_input(path: str) -> bytes:
-    """All of standard input, as the content of a file of this name."""
+    """Return all of standard input, as the content of a file of this name."""
     most = limit(path)
     try:
         if sys.stdin is None:
@@ -118,20 +118,20 @@ def standard_input(path: str) -> bytes:
 
 @dataclass(frozen=True)
 class FixOutcome:
-    """What became of a check with fixes."""
+    """The outcome of a check with fixes."""
 
     result: CheckResult
-    """What is found afterwards."""
+    """The findings after the fixes."""
     diffs: dict[str, str]
-    """What was changed in each file, or would be."""
+    """The actual or possible changes of each file."""
     summary: str
-    """How many findings were fixed."""
+    """A sentence about the number of fixed findings."""
     contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """The files that changed, or would, by real path."""
 
 
 def fix(target: Target, wanted: Wanted, *, unsafe: bool, write: bool) -> FixOutcome:
-    """Fix what is wanted; files that cannot be written stay as they are, and are named."""
+    """Fix the wanted findings; files that cannot be written stay as they are, and are named."""
     from pscdsl._src.checker.check import check_paths
     from pscdsl._src.checker.fixing import fix_all
 
@@ -145,7 +145,7 @@ def fix(target: Target, wanted: Wanted, *, unsafe: bool, write: bool) -> FixOutc
         for path, new in fixed.contents.items()
         if write and not save(path, files.data(path), new)
     ]
-    # Files that are left are as they were, and so is what is found in them.
+    # Unwritten files and their findings stay as they are.
     result = check_paths(target.paths, target.excluded) if left else fixed.result
     if not fixed.complete:
         _say("there is more to fix: run it again")
@@ -164,7 +164,7 @@ def _sentence(fixed: Fixed, left: Sequence[str]) -> str:
 
 
 def caveats(fixed: Fixed, left: Sequence[str] = ()) -> Iterator[str]:
-    """What means something else after the fixes, once for each file."""
+    """Yield notes about changes of meaning by the fixes, once for each file."""
     made = [each for each in fixed.made if each.path not in left and each.fix.caveat]
     yield from dict.fromkeys(
         f"{shown_path(each.path)}: {each.fix.message}: {each.fix.caveat}" for each in made
@@ -176,9 +176,9 @@ def _say(message: str) -> None:
 
 
 def show(path: str, diff: str) -> None:
-    """Print the changes of a file; to a terminal, without what could steer it.
+    """Print the changes of a file; to a terminal, without text that could steer it.
 
-    Elsewhere a patch must be exact.  One that a workflow's runner would take commands from is left
+    Elsewhere a patch must be exact. A patch that contains commands for a workflow's runner is left
     out: a context line begins with a blank, which runners skip.
     """
     if sys.stdout.isatty():
@@ -190,7 +190,7 @@ def show(path: str, diff: str) -> None:
 
 
 def write_text(data: bytes) -> None:
-    """Write a program to standard output: exactly, but for what could steer a terminal."""
+    """Write a program to standard output: exactly, except that it must not steer a terminal."""
     if sys.stdout.isatty():
         sys.stdout.write(printable(decode(data)))
     else:
@@ -201,7 +201,7 @@ def write_text(data: bytes) -> None:
 def may_change(
     typed: Sequence[str], paths: Sequence[str], excluded: Callable[[str], bool] | None = None
 ) -> Iterator[str]:
-    """The files that may be changed: not those that a link leads to from elsewhere."""
+    """Yield the files that may be changed: not the targets of links from elsewhere."""
     excluded = excluded or (lambda path: False)
     direct = [end for given, end in zip(typed, paths, strict=True) if not _is_led_to(given)]
     for file in python_files(direct, excluded, settled=True):
@@ -210,7 +210,7 @@ def may_change(
 
 
 def _is_led_to(given: str) -> bool:
-    """Whether a file is a link out of its folder; said so."""
+    """Return whether a file is a link out of its folder, and report it."""
     end, folder = resolved(given), resolved(os.path.dirname(os.path.abspath(given)))
     if not os.path.islink(given) or os.path.isdir(end) or inside(end, folder):
         return False
@@ -219,7 +219,7 @@ def _is_led_to(given: str) -> bool:
 
 
 def _diff(path: str, old: bytes, new: bytes) -> str:
-    """The changes as a unified diff."""
+    """Return the changes as a unified diff."""
     name = shown_path(path)
     before, after = (_lines(decode(data)) for data in (old, new))
     rows = difflib.unified_diff(before, after, name, name, lineterm="")
@@ -227,14 +227,14 @@ def _diff(path: str, old: bytes, new: bytes) -> str:
 
 
 def _row(row: str) -> str:
-    """A line of a diff; one without an end in the file says so."""
+    """Return a line of a diff, with a note if the file's last line has no end."""
     if row.startswith(("---", "+++", "@@")) or row.endswith("\n"):
         return row.rstrip("\n") + "\n"
     return f"{row}\n\\ No newline at end of file\n"
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their ends; only newline characters count, as they do for `patch`."""
+    """Return the lines with their ends; only newline characters count, as they do for `patch`."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
@@ -258,11 +258,11 @@ def save(path: str, old: bytes, new: bytes) -> bool:
 
 
 def checked(arguments: argparse.Namespace, target: Target) -> CheckResult:
-    """What is found in the files.
+    """Return the findings in the files.
 
-    Results are stored in the user's folder for caches, or where it is said, but not behind a link
-    that leads out of the settings' folder or the current one.  Those of a text from standard input
-    are not: it stands in the place of a file only once.
+    Results are stored in the user's folder for caches, or in the given one, but not behind a link
+    that leads out of the settings' folder or the current one. Those of a text from standard input
+    are not stored: it replaces a file only once.
     """
     stored = not arguments.no_cache and target.text is None
     cache = _cache(arguments.cache_dir, target.settings.root) if stored else None
@@ -285,7 +285,7 @@ def _cache(given: str | None, root: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A check, what became of its findings, and the exit code."""
+    """A check, the treatment of its findings, and the exit code."""
 
     result: CheckResult
     triage: Triage
@@ -294,9 +294,9 @@ class Outcome:
     has_baseline: bool
     exit_code: int
     fixed: str = ""
-    """How many findings were fixed, in words."""
+    """A sentence about the number of fixed findings."""
     strict: bool = False
-    """Whether the summary names what is held when kernels run."""
+    """Whether the summary names the obligations that are checked when kernels run."""
 
 
 def render(
@@ -308,7 +308,7 @@ def render(
     hide_suppressed: bool = False,
     statistics: bool = False,
 ) -> str:
-    """The report in the format of this name."""
+    """Return the report in the format of this name."""
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
     rows = _types(result) if types else ""
@@ -327,7 +327,7 @@ def render(
         return machine_readable.render_github(found) + rows + last
     if name == "json":
         return machine_readable.render_json(*facts, result.captured, counted=statistics)
-    results = [machine_readable.Result(*each) for each in _numbered(outcome, hide_suppressed)]
+    results = [machine_readable.Result(*each) for each in _number(outcome, hide_suppressed)]
     return machine_readable.render_sarif(
         results,
         outcome.sources,
@@ -337,10 +337,8 @@ def render(
     )
 
 
-def _numbered(
-    outcome: Outcome, hide_suppressed: bool
-) -> Iterator[tuple[Diagnostic, str, str, str]]:
-    """All findings with fingerprints, how they are suppressed, and whether they are new.
+def _number(outcome: Outcome, hide_suppressed: bool) -> Iterator[tuple[Diagnostic, str, str, str]]:
+    """Yield all findings with fingerprints, their suppression, and whether they are new.
 
     They are in one order, so that those of equal fingerprints keep their numbers.
     """
@@ -376,12 +374,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.watch:
         from pscdsl._src.cli.watching import watch  # which most checks do without
 
-        return watch(lambda: once(arguments), lambda: _watched(arguments))
+        return watch(lambda: once(arguments), lambda: _find_watched(arguments))
     return once(arguments)
 
 
 def once(arguments: argparse.Namespace) -> int:
-    """One check with its report."""
+    """Run one check, and return it with its report."""
     target = _target(arguments)
     settings, selection = target.settings, target.selection
     writing = arguments.write_baseline is not None
@@ -454,7 +452,7 @@ _APART = {
     "--watch": ("--fix", "--diff", "--write-baseline", "`-`", "--format json", "--format sarif"),
     "--statistics": ("--diff", "--write-baseline", "--format sarif", "--format github"),
 }
-"""Options, and what has no meaning with them."""
+"""Options, and others that have no meaning with them."""
 
 
 def _require_together(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -479,7 +477,7 @@ def _require_together(arguments: argparse.Namespace, settings: Settings) -> None
 
 
 def _target(arguments: argparse.Namespace) -> Target:
-    """What is to be checked; the text of standard input is not read yet."""
+    """Return the files to check; standard input has not been read yet."""
     settings = _settings(arguments)
     _require_together(arguments, settings)
     select, extend, ignore = map(
@@ -487,11 +485,11 @@ def _target(arguments: argparse.Namespace) -> Target:
     )
     selection = settings.selection(Layer(select or None, extend, ignore))
     typed, paths = _paths(arguments, settings)
-    return Target(settings, selection, typed, paths, _excluded(arguments, settings, paths))
+    return Target(settings, selection, typed, paths, _exclusion(arguments, settings, paths))
 
 
-def _watched(arguments: argparse.Namespace) -> Watched:
-    """What a check depends on."""
+def _find_watched(arguments: argparse.Namespace) -> Watched:
+    """Return the files that a check depends on."""
     from pscdsl._src.cli.watching import Watched  # loaded by now
 
     target = _target(arguments)
@@ -503,7 +501,7 @@ def _watched(arguments: argparse.Namespace) -> Watched:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    """The settings of the project, with what the command line says instead."""
+    """Return the settings of the project, overridden by the command line."""
     try:
         if arguments.config:
             found = read_settings(admitted(arguments.config, [os.getcwd()]))
@@ -525,9 +523,9 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str], list[str]]:
-    """The files and folders to check, as they were named and where that leads.
+    """Return the files and folders to check, as they were named and as resolved.
 
-    What is typed may lie anywhere; what the settings name does not lead out of their folder.
+    A typed path may lead anywhere; a path in the settings must not lead out of their folder.
     """
     if arguments.paths == [INPUT]:
         name = STANDARD_INPUT if arguments.stdin_filename is None else arguments.stdin_filename
@@ -544,10 +542,10 @@ def _paths(arguments: argparse.Namespace, settings: Settings) -> tuple[list[str]
     return paths, [admitted(path, [settings.root, os.getcwd()]) for path in paths]
 
 
-def _excluded(
+def _exclusion(
     arguments: argparse.Namespace, settings: Settings, paths: list[str]
 ) -> Callable[[str], bool]:
-    """A test for files to leave out; files given by name are left out only if that is forced."""
+    """Return a test for files to leave out; files given by name stay unless that is forced."""
     named = {resolved(path) for path in paths if not os.path.isdir(path)}
     kept = frozenset[str]() if arguments.force_exclude else frozenset(named)
     return lambda path: settings.excludes(path) and resolved(path) not in kept

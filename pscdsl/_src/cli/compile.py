@@ -23,7 +23,7 @@ from pscdsl.typing.codes.limits import NoRule
 
 @dataclass
 class _Done:
-    """What became of the kernels, to be counted."""
+    """The counts of kernels by outcome."""
 
     compiled: int = 0
     found: int = 0
@@ -38,7 +38,7 @@ class _Done:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile, and say of each kernel what became of it."""
+    """Compile kernels, and report the outcome of each."""
     if arguments.gpu:
         from pscdsl._src.cli import compile_for_gpu  # whose plugin may not be installed
 
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> None:
-    """The program that takes all numbers, and if some have defaults, the one without these."""
+    """Compile the program that takes all numbers, and the one without those with defaults."""
     general = kernel.lower(**sizes).specialisation
     wanted = [general]
     trees, names = dict(general.program.parameters), tuple(kernel.number_defaults)
@@ -99,7 +99,7 @@ def _told(wanted: Specialisation) -> str:
 
 
 def alternatives(options: Iterable[str]) -> dict[str, list[int]]:
-    """All numbers that are given for each size."""
+    """Return all numbers that are given for each size."""
     found: dict[str, list[int]] = {}
     for item in (item for option in options for item in option.split(",")):
         for name, size in dims([item]).items():
@@ -109,7 +109,7 @@ def alternatives(options: Iterable[str]) -> dict[str, list[int]]:
 
 
 def variants(kernel: Kernel[..., Any], sizes: dict[str, list[int]]) -> Iterator[dict[str, int]]:
-    """The combinations of sizes that a kernel has."""
+    """Yield the combinations of sizes that a kernel has."""
     program = kernel.ir()
     open_parts = kernel.signature.open_parts()
     missing = [name for name in program.dims if name not in sizes]

@@ -19,7 +19,7 @@ from pscdsl._src.xla.runtime.executable import Refused
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile each kernel at the sizes that are given, and print what came of it.
+    """Compile each kernel at the given sizes, and print the outcome.
 
     With --output, the optimised program and the code of its functions are written to files.
     """

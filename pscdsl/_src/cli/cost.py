@@ -1,4 +1,4 @@
-"""`pscdsl cost`: what kernels cost, as text or JSON."""
+"""`pscdsl cost`: the cost of kernels, as text or JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _programs(kernel: Kernel[..., Any], sizes: Mapping[str, int]) -> Iterator[tuple[str, Function]]:
-    """The programs of what the signature leaves open, with the choice in words."""
+    """Yield the programs of the choices that a signature admits, with each choice in words."""
     kernel.check()
     open_parts = kernel.signature.open_parts()
     given = {name: size for name, size in sizes.items() if name in open_parts}

@@ -1,4 +1,4 @@
-"""`pscdsl discover`: what is found of every function, printed."""
+"""`pscdsl discover`: prints a verdict about every function."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(files: Files, may_change: Set[str], found: Mapping[str, Discovery]) -> None:
-    """Write what is found into the files."""
+    """Write the discovered definitions into the files."""
     verdicts = {path: each.verdicts for path, each in found.items() if path in may_change}
     fixed = fix(files, verdicts)
     for left in fixed.left:

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find(text: str, kinds: tuple[type[Diagnostic], ...]) -> type[Diagnostic]:
-    """The kind with this code, number or slug."""
+    """Return the kind with this code, number or slug."""
     code = f"PSC{text}" if re.fullmatch(r"\d{3}", text) else text
     if (kind := find(code)) is not None:
         return kind

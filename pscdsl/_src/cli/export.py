@@ -15,7 +15,7 @@ from pscdsl._src.support.paths import admitted
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the file, and say what is in it."""
+    """Write the file, and describe its contents."""
     return reporting(lambda: _export(arguments))
 
 

@@ -1,4 +1,4 @@
-"""What `ir`, `hlo`, `cost`, `compile`, `export` and `run` work on: kernels and derivatives."""
+"""The arguments of `ir`, `hlo`, `cost`, `compile`, `export`, `run`: kernels and derivatives."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pscdsl._src.kernels.kernel import Kernel, load_kernel
 from pscdsl._src.support.paths import admitted
 from pscdsl.typing.array_types import leaves
 
-# What `ir`, `hlo` and `run` work on: `FILE:KERNEL`, or `FILE` for all of its kernels.
+# The first argument of `ir`, `hlo` and `run`: `FILE:KERNEL`, or `FILE` for all its kernels.
 
 
 _MOST_DIGITS = 18
-"""Of a size: larger numbers have more than 64 bits."""
+"""The most digits of a size: larger numbers have more than 64 bits."""
 
 
 def dims(options: Iterable[str]) -> dict[str, int]:
-    """The sizes that the options give."""
+    """Return the sizes that the options give."""
     sizes: dict[str, int] = {}
     given = [item.strip() for option in options for item in option.split(",")]
     for item in filter(None, given):
@@ -40,7 +40,7 @@ def dims(options: Iterable[str]) -> dict[str, int]:
 
 
 def kernels(target: str) -> Iterator[Kernel[..., Any]]:
-    """The kernels that are meant, built from the source without importing it."""
+    """Yield the kernels that are meant, built from the source without importing it."""
     path, name = _split(target)
     if name:
         try:
@@ -87,7 +87,7 @@ MOST = 8
 
 
 def chosen(arguments: argparse.Namespace) -> Iterator[Kernel[..., Any]]:
-    """The kernels that are meant, or the derivative that is asked for."""
+    """Yield the selected kernels, or the requested derivative."""
     found = kernels(arguments.target)
     mode = next((name for name in ("grad", "jvp", "vjp") if getattr(arguments, name)), "")
     for option in ("argnums", "order"):
@@ -134,7 +134,7 @@ def _is_real_number(result: object) -> bool:
 
 
 def _places(text: str | None) -> int | tuple[int, ...]:
-    """What `--argnums` says: one place, or several."""
+    """Return the value of `--argnums`: one index, or several."""
     try:
         places = tuple([int(part) for part in (text or "0").split(",") if part])
     except ValueError:

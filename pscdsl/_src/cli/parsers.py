@@ -1,6 +1,6 @@
-"""What the command line takes: the arguments of each command, declared apart from its work.
+"""The arguments of each command, declared apart from its work.
 
-The docstring of a command's function is what `pscdsl COMMAND --help` says of it.  Nothing is
+The docstring of a command's function is the description in `pscdsl COMMAND --help`. Nothing is
 imported here that only the work needs.
 """
 
@@ -177,12 +177,12 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 
 def _discover(parser: argparse.ArgumentParser) -> None:
-    """Find the functions of plain NumPy code that are PSC already, and what stops the others.
+    """Find the functions of plain NumPy code that are PSC already, and the obstacles in others.
 
-    A function that is PSC is shown as the definition of a kernel, to be put in place of its own; of
-    the others the first obstacle is shown, with its rewrite.  With `--fix`, definitions are written
-    into the files, as far as the check of these bears them out.  Nothing is imported or run.  Exit
-    code 0: the files were looked at, whatever was found; 2: could not run.
+    A function that is PSC is shown as the definition of a kernel, to replace it; for the others the
+    first obstacle is shown, with its rewrite. With `--fix`, definitions are written into the files
+    if a check of the files with them succeeds. Nothing is imported or run. Exit code 0: the files
+    were examined; 2: could not run.
     """
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
     parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -199,7 +199,7 @@ def _discover(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
-    """Say what a diagnostic code means, with a failing example and its fix.
+    """Explain a diagnostic code, with a failing example and its fix.
 
     Without a code, list them all.
     """
@@ -208,11 +208,12 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _ir(parser: argparse.ArgumentParser) -> None:
-    """Print the typed program of a kernel: what the checker made of the Python.
+    """Print the typed program of a kernel, as the checker made it from the Python source.
 
         pscdsl ir model.py:loss --grad --argnums 0,2
 
-    With --grad, --jvp or --vjp the program of a derivative; --simplified shows what is compiled.
+    With --grad, --jvp or --vjp, print the program of a derivative; with --simplified, print the
+    program that is compiled.
     """
     _add_target(parser)
     parser.add_argument(
@@ -239,15 +240,15 @@ def _add_gpu(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _cost(parser: argparse.ArgumentParser) -> None:
-    """Say what kernels cost: operations and memory, as polynomials in their sizes.
+    """Print the cost of kernels: operations and memory, as polynomials in their sizes.
 
         pscdsl cost model.py:loss --grad --dims n=128
 
-    It is counted in the checked program: nothing is run.  Sizes that --dims names become numbers.
-    Where the cost depends on a static value or a length, it is printed for all that were tried, or
-    for the one that --dims names; of dtypes and ranks that are open, the first is taken.  Bytes
-    moved, and memory, are upper bounds, which XLA stays below by fusing; of a `while_loop` without
-    `max_steps` one step is counted.
+    The cost is counted in the checked program: nothing is run. Sizes that --dims names become
+    numbers. If the cost depends on a static value or a length, it is printed for all values that
+    were tried, or for the one that --dims names; for open dtypes and ranks, the first one is taken.
+    Bytes moved, and memory, are upper bounds, as XLA fuses operations; a `while_loop` without
+    `max_steps` counts one step.
     """
     _add_target(parser)
     _add_dims(parser)
@@ -258,18 +259,18 @@ def _cost(parser: argparse.ArgumentParser) -> None:
 
 
 def _compile(parser: argparse.ArgumentParser) -> None:
-    """Compile kernels ahead and keep them, so that a program that calls them need not.
+    """Compile kernels ahead and keep them, so that a program that calls them need not compile.
 
         pscdsl compile model.py --dims n=1,d=64 --dims n=32
 
-    Sizes that are given several times are combined with all others.  Kernels with a size that is
-    not given are left out, and so are those with primitives that users' Python translates, which is
-    not run (`psc.compile_all` compiles them where it is).  What a signature leaves open besides is
-    the first that it admits, unless --dims names it.  A kernel with numbers for defaults is
-    compiled twice: with these as constants, and for all other calls.
+    Sizes that are given several times are combined with all others. Kernels with a size that is not
+    given are left out, and so are those with primitives that users' Python translates, which is not
+    run (`psc.compile_all` compiles them in a program that runs it). For everything else that a
+    signature leaves open, the first admitted choice is taken, unless --dims names one. A kernel
+    with numbers for defaults is compiled twice: with these as constants, and for all other calls.
 
-    A program finds what is stored if it runs with the same versions on the same kind of machine,
-    and with PSCDSL_CACHE as here.  Exit code 1: a kernel has errors; 2: could not run, or nothing
+    A program finds the stored code if it runs with the same versions on the same kind of machine,
+    and with the same PSCDSL_CACHE. Exit code 1: a kernel has errors; 2: could not run, or nothing
     stored.
     """
     _add_target(parser)
@@ -292,8 +293,9 @@ def _export(parser: argparse.ArgumentParser) -> None:
 
         pscdsl export model.py:predict --dims n=1,d=64 --dims n=32 --output predict.psca
 
-    Sizes that are given several times are combined with all others; all are in the one file.  What
-    a signature leaves open besides is the first that it admits, unless --dims names it.
+    Sizes that are given several times are combined with all others; all are in the one file. For
+    everything else that a signature leaves open, the first admitted choice is taken, unless --dims
+    names one.
 
     It is signed with your key, the file that $PSCDSL_KEY names, or one among your settings:
     `psc.load` accepts it from users who have that key.
@@ -362,9 +364,9 @@ PARSERS: Final = {
     "run": _run,
     "completion": _completion,
 }
-"""What declares the arguments of each command."""
+"""The functions that declare the arguments of each command."""
 
 
 def description(name: str) -> str:
-    """What `--help` says of a command before its arguments."""
+    """Return the description of a command that `--help` shows before its arguments."""
     return inspect.cleandoc(PARSERS[name].__doc__ or "")

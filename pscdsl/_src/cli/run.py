@@ -26,7 +26,7 @@ Leaf: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def parse(options: Iterable[str], parameters: Sequence[tuple[str, Type]]) -> dict[str, Leaf]:
-    """The arrays that options of the form `NAME=VALUE` give, by name: `x`, `p.w`, `p.layers[0]`."""
+    """Parse options `NAME=VALUE` into arrays by name: `x`, `p.w`, `p.layers[0]`."""
     types = leaf_types(parameters)
     given: dict[str, Leaf] = {}
     for option in options:
@@ -40,14 +40,14 @@ def parse(options: Iterable[str], parameters: Sequence[tuple[str, Type]]) -> dic
 
 
 def leaf_types(parameters: Iterable[tuple[str, Type]]) -> dict[str, ArrayType]:
-    """The arrays of the parameters by name, in order."""
+    """Return the arrays of the parameters by name, in order."""
     return dict(path for name, tree in parameters for path in paths(tree, name))
 
 
 def sizes_of(
     types: Mapping[str, ArrayType], given: Mapping[str, Leaf], sizes: Mapping[str, int]
 ) -> dict[str, int]:
-    """The sizes that are given, and those that can be read off the given arrays."""
+    """Return the given sizes, and those that follow from the given arrays."""
     found = dict(sizes)
     for name, leaf in given.items():
         for size, length in zip(types[name].shape, leaf.shape, strict=False):
@@ -59,7 +59,7 @@ def sizes_of(
 def complete(
     types: Mapping[str, ArrayType], given: Mapping[str, Leaf], sizes: Mapping[str, int], seed: int
 ) -> list[Leaf]:
-    """Every array in order: as given, if its shape is right, or else drawn at random."""
+    """Return every array in order: as given, if its shape is right, or else drawn at random."""
     generator = np.random.default_rng(seed)
     leaves: list[Leaf] = []
     for name, type_ in types.items():
@@ -150,7 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _places(function: Function) -> list[str]:
-    """What each array of the result is: where it is found, and its type."""
+    """Return each array of the result with its path and type."""
     if function.result is None:
         return [str(type_) for type_ in function.body.out_types]
     return [f"{name}: {type_}" if name else str(type_) for name, type_ in paths(function.result)]

@@ -30,23 +30,23 @@ _MOST_NAMES = 3
 _CACHED: Final[type[Any]] = type(functools.lru_cache(abs))
 
 State = dict[str, tuple[int, int] | None]
-"""The files with what tells that one has changed; None where only its presence matters."""
+"""The files with a state that changes with them; None if only a file's presence matters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a check depends on."""
+    """The files that a check depends on."""
 
     paths: tuple[str, ...]
-    """The files and folders that are checked, in which files may appear."""
+    """The files and folders that are checked; files may appear in the folders."""
     excluded: Callable[[str], bool]
     others: frozenset[str]
     """Imported files, those of settings, and the baseline; each may be missing."""
     folders: frozenset[str]
-    """Where modules are looked up: one that appears there may be imported."""
+    """Folders in which modules are looked up: one that appears there may be imported."""
 
     def state(self) -> State:
-        """The files as they are now."""
+        """Return the files as they are now."""
         found: State = dict.fromkeys(self._modules())
         given = map(resolved, python_files(self.paths, self.excluded))
         for path in {*itertools.filterfalse(self.excluded, given), *self.others}:
@@ -64,10 +64,10 @@ class Watched:
 
 
 def watch(check: Callable[[], int], look: Callable[[], Watched]) -> int:
-    """Check now and after each change, until Ctrl-C; the exit code of the last check.
+    """Check now and after each change, until Ctrl-C; return the exit code of the last check.
 
-    `look` says what the next check depends on.  What cannot be checked ends the first check, but no
-    later one: a file may be missing, or the settings wrong, while they are edited.
+    `look` returns the dependencies of the next check. An error that prevents a check ends only the
+    first one: a file may be missing, or the settings wrong, while they are edited.
     """
     code: int | None = None
     watched = look()

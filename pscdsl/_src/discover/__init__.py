@@ -1,1 +1,1 @@
-"""Discovery: which functions of plain NumPy code are PSC already, and what stops the others."""
+"""Discovery: functions of plain NumPy code that are PSC already, and obstacles in the others."""

@@ -1,9 +1,9 @@
-"""Calls of plain functions: their arguments, as far as these follow from the text of a project.
+"""Calls of plain functions: their arguments, as far as the text of a project determines them.
 
 The code around a function is followed statement by statement with Python's and NumPy's own values,
-but nothing of the project is imported and none of its functions runs in Python: an operation is one
-of an allow-list of pure functions, on values that are small.  What is not known is `UNKNOWN`, and
-so is all that depends on it.
+but nothing of the project is imported and none of its functions runs in Python: only an allow-list
+of pure functions runs, on small values. An unknown value is `UNKNOWN`, and so is every value that
+depends on it.
 """
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -36,9 +36,9 @@ MAX_STEPS = 20_000
 """Statements and expressions that are followed for one module."""
 MAX_SECONDS = 2.0
 MAX_DEPTH = 8
-"""How deep calls are followed in each other."""
+"""The deepest nesting of calls that are followed."""
 MAX_TURNS = 200
-"""Steps of a loop; what comes after them is not seen."""
+"""The most steps of a loop that are followed."""
 MAX_ITEMS = 1_000_000
 """Elements of an array, and operations for one."""
 MAX_EXAMPLES = 40
@@ -48,7 +48,7 @@ MAX_CASES = 4
 
 
 class Unknown:
-    """A value of which nothing is known."""
+    """An unknown value."""
 
     def __repr__(self) -> str:
         return "?"
@@ -61,7 +61,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function of the project, and what its free names stand for."""
+    """A function of the project, with the values of its free names."""
 
     node: FunctionStatement
     module: StaticModule
@@ -70,7 +70,7 @@ class Function:
 
     @property
     def key(self) -> Key:
-        """What tells it from others."""
+        """Return a key that tells the function from others."""
         return self.module.source.path, self.node.lineno
 
 
@@ -82,7 +82,7 @@ class Class:
     module: StaticModule
 
     def function(self, name: str) -> FunctionStatement | None:
-        """A method by its name."""
+        """Return a method by its name."""
         named = (n for n in self.node.body if isinstance(n, FunctionStatement) and n.name == name)
         return next(named, None)
 
@@ -105,16 +105,16 @@ class Call:
 
     @property
     def known(self) -> bool:
-        """Whether all of its arguments are known."""
+        """Return whether all of its arguments are known."""
         return self.arguments is not None and not any(map(is_unknown, self.arguments.values()))
 
     def without_unknown(self) -> Call:
-        """The call with arguments that are known or not known as a whole."""
+        """Return the call with arguments that are known or not known as a whole."""
         arguments = {n: UNKNOWN if is_unknown(v) else v for n, v in (self.arguments or {}).items()}
         return replace(self, arguments=arguments)
 
     def with_arrays(self) -> Call:
-        """The call with arrays in place of lists of numbers."""
+        """Return the call with arrays in place of lists of numbers."""
         if self.arguments is None:
             return self
         return replace(self, arguments={n: as_array(v) for n, v in self.arguments.items()})
@@ -144,7 +144,7 @@ def _function(
     outer: MutableMapping[str, Any],
     bound: tuple[Any, ...] = (),
 ) -> Any:
-    """A function as it is called; nothing is known of what other decorators make of it."""
+    """Return a function, or UNKNOWN if it has decorators with unknown effect."""
     plain = all(
         ast.unparse(each).startswith(("staticmethod", "pytest.mark"))
         for each in node.decorator_list
@@ -163,9 +163,9 @@ class Calls:
         self._deadline = time.thread_time() + MAX_SECONDS
         self._unsure = 0
         self.whole = True
-        """Whether all that may be called in the modules was followed."""
+        """Whether every possible call in the modules was followed."""
         self.forks = 0
-        """In how many branches this is of which others may be taken."""
+        """The number of enclosing branches with alternatives that may be taken instead."""
         self._running: set[Key] = set()
 
     def follow(self, module: StaticModule) -> None:
@@ -203,13 +203,13 @@ class Calls:
             return
 
     def followed(self, function: Key) -> frozenset[tuple[str, int]]:
-        """Where a function is called, and all arguments of every call there are known."""
+        """Return the places of a function's calls whose arguments are known every time."""
         calls = self.calls[function] if self.whole else []
         known = {(each.path, each.line) for each in calls if each.known}
         return frozenset(known - {(each.path, each.line) for each in calls if not each.known})
 
     def environment(self, module: StaticModule) -> dict[str, Any]:
-        """What the names of a module stand for once its statements have run."""
+        """Return the values of a module's names after its statements have run."""
         path = module.source.path
         if path not in self._environments:
             names = self._environments[path] = {}
@@ -229,7 +229,7 @@ class Calls:
                 self.enter(function, (), kwargs)
 
     def _cases(self, function: Function, node: FunctionStatement) -> Iterator[dict[str, Any]]:
-        """The arguments that pytest gives to a test."""
+        """Yield the arguments that pytest gives to a test."""
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(
                 "mark.parametrize"
@@ -281,7 +281,7 @@ class Calls:
             pass
         if place is not None and key in self.calls:
             unsure = spread or self._unsure or given is None
-            passed = _passed(node, args, kwargs, len(function.bound)) if not unsure else None
+            passed = _bind_passed(node, args, kwargs, len(function.bound)) if not unsure else None
             self.calls[key].append(Call(*place, passed))
         if given is None or self._depth >= MAX_DEPTH or key in self._running:
             self.whole = self.whole and given is None
@@ -307,7 +307,7 @@ class Calls:
         self.whole = self.whole and not self.forks
 
     def unsure(self, count: int) -> None:
-        """Begin or end a part of which not all steps are seen."""
+        """Begin or end a part in which some steps are unknown."""
         self._unsure += count
 
 
@@ -321,16 +321,16 @@ def _defaults(node: FunctionStatement) -> dict[str, ast.expr]:
     return found
 
 
-def _passed(
+def _bind_passed(
     node: FunctionStatement, args: Sequence[Any], kwargs: Mapping[str, Any], bound: int
 ) -> dict[str, Any]:
-    """The arguments of a call by parameter, without what is left to defaults."""
+    """Return the arguments of a call by parameter, without defaults."""
     positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     return {**dict(zip(positional[bound:], args, strict=False)), **kwargs}
 
 
 def as_array(value: Any) -> Any:
-    """An argument; a list of numbers as the array that NumPy makes of it."""
+    """Return an argument, with a list of numbers converted to NumPy's array."""
     if isinstance(value, list):
         try:
             array = np.asarray(value)
@@ -341,7 +341,7 @@ def as_array(value: Any) -> Any:
 
 
 def is_unknown(value: Any, depth: int = 0) -> bool:
-    """Whether something of a value is not known; so is what lists hold that hold themselves."""
+    """Return whether a part of a value is unknown, or it is nested too deeply."""
     if isinstance(value, list | tuple):
         return depth > MAX_DEPTH or any(is_unknown(each, depth + 1) for each in value)
     return value is UNKNOWN
@@ -576,7 +576,7 @@ class _Walk:
         return True
 
     def again(self, node: ast.For | ast.While, target: ast.expr | None = None) -> None:
-        """Follow the body of a loop for a step of which nothing is known."""
+        """Follow the body of a loop for an unknown step."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                 self.names[inner.id] = UNKNOWN
@@ -615,7 +615,7 @@ class _Walk:
             return UNKNOWN
 
     def known(self, value: Any) -> Any:
-        """A value of the front end as one of ours."""
+        """Return a value of the front end as one of ours."""
         if isinstance(value, (KnownModule, ModuleValue, *_PLAIN)):
             return value
         if isinstance(value, External) and value.name == "numpy.random":
@@ -627,7 +627,7 @@ class _Walk:
         name = getattr(value, "name", None)
         if isinstance(name, str) and name.startswith("numpy."):
             head, _, tail = name.rpartition(".")
-            return _of_numpy(head, tail)
+            return _numpy_value(head, tail)
         return UNKNOWN
 
     def assign(self, target: ast.expr, value: Any) -> None:
@@ -667,7 +667,7 @@ class _Walk:
         return _Pure(_BUILTINS[name]) if name in _BUILTINS else UNKNOWN
 
     def value(self, node: ast.expr) -> Any:
-        """The value of an expression."""
+        """Return the value of an expression."""
         self.calls.step()
         if isinstance(node, ast.Constant):
             return node.value
@@ -781,7 +781,7 @@ class _Walk:
             if owner.name == "math":
                 real = UNKNOWN if name in _COSTLY else getattr(math, name, UNKNOWN)
                 return _Pure(real) if callable(real) else real
-            return _of_numpy(owner.name, name)
+            return _numpy_value(owner.name, name)
         if isinstance(owner, ModuleValue):
             try:
                 return self.known(member(owner.scope, name))
@@ -870,7 +870,7 @@ _MOVING: Final = frozenset({zip, enumerate, list, tuple, len})
 
 
 def _generator(*_: Any) -> np.random.Generator:
-    """A generator with a seed of its own, so that what is found does not change."""
+    """Return a generator with a fixed seed, so that results are reproducible."""
     return np.random.default_rng(0)
 
 
@@ -878,8 +878,8 @@ def _random_state(*_: Any) -> np.random.RandomState:
     return np.random.RandomState(0)
 
 
-def _of_numpy(module: str, name: str) -> Any:
-    """A name of NumPy: a function that is pure, a constant, a dtype."""
+def _numpy_value(module: str, name: str) -> Any:
+    """Return a name of NumPy: a function that is pure, a constant, a dtype."""
     if module == "numpy" and name == "random":
         return KnownModule("numpy.random")
     if module == "numpy.random":
@@ -899,7 +899,7 @@ def _of_numpy(module: str, name: str) -> Any:
 
 
 def _affordable(values: Sequence[Any], elementwise: bool = False) -> bool:
-    """Whether an operation on some values certainly makes no large ones."""
+    """Return whether an operation on some values certainly makes no large ones."""
     sizes = [size for each in values if (size := _weight(each)) > 1]
     if any(size > MAX_ITEMS for size in sizes):
         return False
@@ -915,7 +915,7 @@ def _affordable(values: Sequence[Any], elementwise: bool = False) -> bool:
 
 
 def _weight(value: Any) -> int:
-    """How large what is made of a value may be."""
+    """Return a bound of the size of results that an operation makes of a value."""
     if isinstance(value, bool | type(None) | str):
         return len(value) if isinstance(value, str) else 1
     if isinstance(value, int | float | np.integer | np.floating):

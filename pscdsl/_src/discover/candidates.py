@@ -1,4 +1,4 @@
-"""Candidates: a type for each parameter of a function, and the order in which these are tried."""
+"""Candidates: a type for each parameter of a function, in the order of the trials."""
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
@@ -41,8 +41,8 @@ from pscdsl.typing.signatures import (
 
 # Candidates: a type for each parameter of a function, and facts about the sizes in them.
 #
-# A search begins with a fresh size for each axis.  What an elaboration then demands makes sizes
-# equal, or becomes a precondition: a candidate says no more than was asked for.
+# A search begins with a fresh size for each axis. The demands of an elaboration then make sizes
+# equal, or become preconditions: a candidate has no further restrictions.
 
 
 FLOAT, INT, BOOL, COMPLEX = "Float", "Int", "Bool", "Complex"
@@ -50,23 +50,23 @@ _MARK = "__"
 
 
 def array(name: str, *dims: DimSpec) -> ArraySpec:
-    """An array type with a dtype or a class of dtypes."""
+    """Return an array type with a dtype or a class of dtypes."""
     found = dtype(name) if is_dtype_name(name) else DTypeClass(name, CLASSES[name])
     return ArraySpec(found, dims)
 
 
 def fresh(parameter: str, axis: int | str) -> Size:
-    """A size that belongs to one axis of one parameter."""
+    """Return a size that belongs to one axis of one parameter."""
     return variable(f"{parameter}{_MARK}{axis}")
 
 
 def owner(size: str) -> str:
-    """The parameter that a fresh size belongs to; empty for other names."""
+    """Return the parameter that a fresh size belongs to; empty for other names."""
     return size.rpartition(_MARK)[0]
 
 
 def map_arrays(spec: Spec, change: Callable[[ArraySpec], ArraySpec]) -> Spec:
-    """The same type with other arrays; records are left as they are declared."""
+    """Return a type with its arrays replaced; declared records stay as they are."""
     if isinstance(spec, ArraySpec):
         return change(spec)
     if isinstance(spec, TupleSpec):
@@ -83,9 +83,9 @@ class Candidate:
     specs: tuple[tuple[str, Spec], ...]
     facts: tuple[Fact, ...] = ()
     positions: tuple[int, ...] = ()
-    """Which of its alternatives each parameter has."""
+    """The index of the alternative for each parameter."""
     cost: int = field(default=0, compare=False)
-    """How much more it asks for than the first guess, and how far it is from the evidence."""
+    """A measure of the demands beyond the first guess, and of the distance from the evidence."""
     stored: frozenset[str] = frozenset()
     """The parameters that are stored into."""
 
@@ -99,7 +99,7 @@ class Candidate:
     def signature(
         self, name: str, keyword_only: frozenset[str] = frozenset(), result: Spec | None = None
     ) -> Signature:
-        """The candidate as a signature, with the arrays that it writes after the result."""
+        """Return the candidate as a signature, with the arrays that it writes after the result."""
         parameters = (Parameter(each, spec, each in keyword_only) for each, spec in self.specs)
         return functional(Signature(name, tuple(parameters), result), self.writes)
 
@@ -111,7 +111,7 @@ class Candidate:
         return replace(self, specs=specs, positions=positions, cost=self.cost + cost)
 
     def renamed(self, sizes: Mapping[str, Size]) -> Candidate:
-        """Sizes in place of names, everywhere."""
+        """Replace names by sizes everywhere."""
         env = dict(sizes)
         one_each = {name: (size,) for name, size in env.items()}
         specs = tuple((name, renamed(spec, one_each)) for name, spec in self.specs)
@@ -120,9 +120,9 @@ class Candidate:
         return replace(self, specs=specs, facts=kept)
 
     def requiring(self, fact: Fact) -> Candidate | None:
-        """The candidate that also meets a demand; None if nothing can be done about it.
+        """Return the candidate that also meets a demand; None if that is impossible.
 
-        To make two names one costs nothing: with these ranks there is no other way.
+        Identifying two names costs nothing: with these ranks there is no other way.
         """
         if not fact.names():
             return None
@@ -142,7 +142,7 @@ class Candidate:
         return replace(self, facts=(*kept, fact), cost=self.cost + cost)
 
     def known(self) -> Assumptions:
-        """The facts, with the numbers that static parameters are at first."""
+        """Return the facts, with the numbers that static parameters are at first."""
         env: dict[str, Size] = {}
         for name, spec in self.specs:
             value = spec.samples[0] if isinstance(spec, StaticSpec) and spec.samples else None
@@ -151,15 +151,15 @@ class Candidate:
         return Assumptions(tuple(fact.substitute(env) for fact in self.facts))
 
     def statics(self) -> frozenset[str]:
-        """The static parameters: they are no sizes to be replaced."""
+        """Return the static parameters: they are no sizes to be replaced."""
         return frozenset(name for name, spec in self.specs if isinstance(spec, StaticSpec))
 
     def named(self) -> frozenset[str]:
-        """The sizes and the static parameters."""
+        """Return the sizes and the static parameters."""
         return self.statics().union(self.sizes())
 
     def sizes(self) -> Iterator[str]:
-        """The names of sizes in order of appearance."""
+        """Yield the names of sizes in order of appearance."""
         found: dict[str, None] = {}
         for _, spec in self.specs:
             for each in arrays_of(spec):
@@ -170,14 +170,14 @@ class Candidate:
 
 
 def _is_weaker(fact: Fact, bound: tuple[str, int] | None) -> bool:
-    """Whether a fact is a lower bound of the same name that is not above another."""
+    """Return whether a fact is a lower bound of the bounded name that is not above the bound."""
     own = fact.explicit_lower_bound()
     return own is not None and bound is not None and own[0] == bound[0] and own[1] <= bound[1]
 
 
 def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]]:
-    """The names that an equation defines, each by the others; later names by earlier ones."""
-    gap = _cancelled(fact.left - fact.right)
+    """Yield the names that an equation defines, each by the others; later names by earlier ones."""
+    gap = _cancel(fact.left - fact.right)
     if isinstance(gap, int):
         return
     for monomial, coefficient in reversed(as_terms(gap)):
@@ -188,8 +188,8 @@ def _solutions(fact: Fact, statics: frozenset[str]) -> Iterator[tuple[str, Size]
                 yield name, -rest if coefficient == 1 else rest
 
 
-def _cancelled(gap: Size) -> Size:
-    """A difference without a name that all of its terms are multiples of: no size is 0."""
+def _cancel(gap: Size) -> Size:
+    """Return a difference without a name that all of its terms are multiples of: no size is 0."""
     if isinstance(gap, int):
         return gap
     terms = as_terms(gap)
@@ -204,7 +204,7 @@ def _cancelled(gap: Size) -> Size:
                 for each in rest:
                     product = product * _factor(each)
                 total = total + product
-            return _cancelled(total)
+            return _cancel(total)
     return gap
 
 
@@ -215,7 +215,7 @@ def _factor(factor: Factor) -> Size:
 
 
 def _plain(size: Size) -> bool:
-    """Whether a size may stand in an annotation: not negative, sums and products of names."""
+    """Return whether an annotation may have a size: not negative, sums and products of names."""
     if isinstance(size, int):
         return size >= 1
     terms = as_terms(size)
@@ -224,7 +224,7 @@ def _plain(size: Size) -> bool:
 
 
 def generalised(size: Size, value: int, name: str) -> Size:
-    """A size with a name in place of a number: the size itself, or what it is divided by."""
+    """Return a size with a name in place of a number: of the size itself, or of its divisor."""
     if isinstance(size, int):
         return variable(name) if size == value else size
     total: Size = 0
@@ -241,7 +241,7 @@ def generalised(size: Size, value: int, name: str) -> Size:
 
 
 def with_coefficient(size: Size, value: int, name: Size) -> Size:
-    """A size with another one in place of a number that multiplies in it; itself without one."""
+    """Return a size with a factor replaced by another size; itself without the factor."""
     if isinstance(size, int):
         return name if size == value else size
     terms = as_terms(size)
@@ -256,10 +256,10 @@ def with_coefficient(size: Size, value: int, name: Size) -> Size:
     return total
 
 
-# What a parameter may be, in the order in which it is tried: all evidence taken together.
+# The possible types of a parameter in the order of trials, from all evidence together.
 
 
-# What annotations and docstrings say of parameters, in the ways that are usual for NumPy code.
+# Annotations and docstrings of parameters, in the usual forms of NumPy code.
 
 
 HintKind: TypeAlias = Literal[
@@ -272,7 +272,7 @@ MAX_TEXT = 20_000
 
 @dataclass(frozen=True)
 class Hint:
-    """What a text says of one parameter."""
+    """The evidence from a text about one parameter."""
 
     kind: HintKind = ""
     dims: tuple[str, ...] | None = None
@@ -322,7 +322,7 @@ def docstring_hints(text: str) -> dict[str, Hint]:
 
 
 def hint(text: str) -> Hint:
-    """What a description of a type says."""
+    """Return the evidence from a description of a type."""
     choices = _CHOICES.search(text)
     strings = tuple(_STRING.findall(choices[1])) if choices else ()
     lowered = text.lower()
@@ -345,7 +345,7 @@ def _kind(text: str) -> HintKind:
 
 
 def _dims(text: str) -> tuple[str, ...] | None:
-    """The names of sizes in `n, d`; None if it is no shape."""
+    """Return the names of sizes in `n, d`; None if it is no shape."""
     words = [word.strip() for word in text.strip().rstrip(",").split(",")]
     if words == [""] or not all(re.fullmatch(r"\w+", word) for word in words) or len(words) > 4:
         return None
@@ -372,7 +372,7 @@ _ANNOTATIONS: dict[str, HintKind] = {
 
 
 def annotation_hint(node: ast.expr | None) -> Hint:
-    """What an annotation that is none of ours says."""
+    """Return the evidence from an annotation that is none of ours."""
     kinds = list(_kinds(node))
     named: list[HintKind] = [kind for kind in kinds if kind != "none"]
     if not named:
@@ -432,12 +432,12 @@ class Alternative:
 
 
 class AnyFunction:
-    """Stands for a function that is given as an argument: its result is like its argument."""
+    """A function that is given as an argument, whose result resembles its argument."""
 
     name = "function"
 
     def apply(self, here: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
-        """The first argument."""
+        """Return the first argument."""
         del here
         given = (*args, *kwargs.values())
         return given[0] if given else 0.0
@@ -454,9 +454,9 @@ def alternatives(
     position: int = 0,
     passed: Sequence[Any] = (),
 ) -> tuple[Alternative, ...]:
-    """What a parameter may be, the likeliest first; never empty; `position` is its place.
+    """Return the possible types of a parameter, at least one, the most likely first.
 
-    It is what fits the arguments that are `passed` for it, if anything does.
+    They fit the arguments that are `passed` for it, if any type does. `position` is its index.
     """
     values = [each for each in map(as_array, passed) if each is not UNKNOWN]
     found = [*_alternatives(name, usage, hint, default, position, values)]
@@ -475,8 +475,8 @@ def alternatives(
     return (*none, *fitting) if fitting else tuple(kept.values())
 
 
-def _of_arguments(name: str, values: Sequence[Any]) -> Iterator[Alternative]:
-    """The arrays that arguments are."""
+def _argument_types(name: str, values: Sequence[Any]) -> Iterator[Alternative]:
+    """Yield the types of arguments that are arrays."""
     for value in values:
         if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
             kind = np.asarray(value).dtype.kind
@@ -509,7 +509,7 @@ def _alternatives(
     items = usage.items or [Usage() for _ in range(max(lengths))]
     if 0 < len(items) <= MAX_ITEMS and not usage.exactly:
         yield from _tuples(name, items)
-    yield from _of_arguments(name, passed)
+    yield from _argument_types(name, passed)
     yield from _arrays(name, usage, hint, default)
     if usage.looped:
         yield from _repeated(name)
@@ -519,14 +519,14 @@ def _alternatives(
 
 
 def literal_length(default: Any) -> int:
-    """How many items a default has that is a tuple; 0 for anything else."""
+    """Return the number of items of a default that is a tuple; 0 for anything else."""
     return len(default) if is_tuple(default) else 0
 
 
 def _static(
     usage: Usage, hint: Hint, default: Any, position: int, passed: Sequence[Any]
 ) -> Iterator[Alternative]:
-    """Values known while checking: the default, what is compared with, or a small number."""
+    """Yield values known while checking: the default, compared values, or a small number."""
     given = [value for value in passed if isinstance(value, str)]
     integers = [value for value in passed if type(value) is int][:MAX_VALUES]
     strings = list(dict.fromkeys([*given, *usage.strings, *hint.strings]))
@@ -540,7 +540,8 @@ def _static(
         samples = dict.fromkeys((default, *integers, 0, 1, 2, 3, 4))
         yield Alternative("static", StaticSpec("int", tuple(samples)), 0)
     elif default is None or default is NO_DEFAULT:
-        # Parameters differ, also from what the function says, so that results tell them apart.
+        # Parameters get different values, also different from the function's numbers, so that
+        # results tell them apart.
         first = 2 + position % 3
         while first in usage.numbers:
             first += 3
@@ -553,7 +554,7 @@ def _static(
 
 
 def _tuples(name: str, items: Sequence[Usage]) -> Iterator[Alternative]:
-    """A tuple with an array for each item: as its own usage says, then all of one rank."""
+    """Yield a tuple with an array for each item: as its own usage says, then all of one rank."""
     told = [_item_rank(item) for item in items]
     for cost, ranks in enumerate((told, *([rank] * len(items) for rank in range(3)))):
         specs = tuple(
@@ -564,7 +565,7 @@ def _tuples(name: str, items: Sequence[Usage]) -> Iterator[Alternative]:
 
 
 def _item_rank(usage: Usage) -> int:
-    """The likeliest rank of an item: a scalar where nothing says more."""
+    """Return the likeliest rank of an item: a scalar without further evidence."""
     if usage.exactly is None and usage.least == 0 and not usage.turned and not usage.product:
         return 0
     return _ranks(usage.name, usage, Hint(), NO_DEFAULT)[0]
@@ -588,12 +589,12 @@ def _arrays(name: str, usage: Usage, hint: Hint, default: Any) -> Iterator[Alter
 
 
 def _is_weight(name: str) -> bool:
-    """Whether a name is one of several matrices of weights: `w1`, `wq`."""
+    """Return whether a name belongs to one of several matrices of weights: `w1`, `wq`."""
     return len(name) == 2 and name[0] == "w"
 
 
 def _ranks(name: str, usage: Usage, hint: Hint, default: Any) -> list[int]:
-    """The ranks to try, the likeliest first."""
+    """Return the ranks to try, the likeliest first."""
     if usage.exactly is not None:
         return [usage.exactly] if usage.exactly <= MAX_RANK + 1 else []
     usual = [1, 0, 2, 3]

@@ -1,4 +1,4 @@
-"""Whether a signature takes the arguments of a call, as a kernel decides it when it is called."""
+"""The test whether a signature takes the arguments of a call, as a kernel decides it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def admits(
     defaults: Mapping[str, Any],
     every_value: Callable[[str, StaticSpec], bool],
 ) -> bool:
-    """Return whether a kernel takes what is known of the arguments of a call.
+    """Return whether a kernel takes the known arguments of a call.
 
-    `every_value` says which static parameters take every value of their type.
+    `every_value` tells whether a static parameter takes every value of its type.
     """
     signature = definition.signature
     values = {**_constants(defaults), **(call.arguments or {})}
@@ -54,12 +54,12 @@ def admits(
 
 
 def fits(spec: Spec, value: Any) -> bool:
-    """Return whether a value may be given where a type is declared, whatever its sizes are."""
+    """Return whether a declared type admits a value, for some sizes."""
     return _fit((Parameter("x", spec),), {"x": value}, lambda name, spec: True) is not None
 
 
 def _constants(defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults that Python has as well."""
+    """Return the defaults that Python has as well."""
     return {name: value for name, value in defaults.items() if isinstance(value, _CONSTANTS)}
 
 
@@ -68,7 +68,7 @@ def _fit(
     values: Mapping[str, Any],
     every_value: Callable[[str, StaticSpec], bool],
 ) -> Match | None:
-    """How some parameters fit their arguments; None if they do not."""
+    """Match parameters with their arguments; None if they do not fit."""
     types: dict[str, Type] = {}
     classes: dict[str, DType] = {}
     try:
@@ -87,7 +87,7 @@ def _fit(
 
 
 def _becomes_float(parameters: Sequence[Parameter], values: Mapping[str, Any]) -> bool:
-    """Whether an int is taken as a float where Python computes with integers alone."""
+    """Return whether an int is taken as a float where Python computes only with integers."""
     floats = [
         values[parameter.name]
         for parameter in parameters
@@ -106,7 +106,7 @@ def _no_class(*_: Any) -> None:
 
 
 def _is_among(spec: StaticSpec, given: Type, every_value: bool) -> bool:
-    """Whether a static parameter takes a value."""
+    """Return whether a static parameter takes a value."""
     if isinstance(given, StaticType) and spec.kind == "Callable":
         return isinstance(given.value, Function)
     if not isinstance(given, StaticType) or type(given.value).__name__ != spec.kind:

@@ -1,8 +1,8 @@
-"""What is found, written into the files: decorators, annotations, preconditions, imports.
+"""Writing discovered signatures into files: decorators, annotations, preconditions, imports.
 
-A function is written only if the file with it is checked and bears it out: what is found alone may
-not hold beside others, since a function that a kernel calls is another thing once it is a kernel.
-All else in a file stays as it is, letter by letter.
+A function is written only if a check of the file with it succeeds: signatures that hold separately
+may fail together, since a function that a kernel calls behaves differently once it is a kernel.
+Everything else in a file stays unchanged, letter by letter.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from pscdsl.typing.diagnostics import Failure, Severity, Span
 
 TOO_MANY = "may be used in more files than are looked at"
 MAX_ATTEMPTS = 20
-"""How often the files are checked, with fewer functions each time."""
+"""The most checks of the files, with fewer functions each time."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """What came out."""
+    """The result of writing."""
 
     contents: Mapping[str, bytes]
     """The files that changed, by real path."""
@@ -87,7 +87,7 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
             left += [Left(each, each.path, each.line, TOO_MANY) for each in _psc(verdicts)]
         before = check_each(files, files.given)
         for _ in range(MAX_ATTEMPTS):
-            left += _without_misused(files, every, chosen)
+            left += _drop_misused(files, every, chosen)
             contents: dict[str, bytes] = {}
             for path, each in chosen.items():
                 if each:
@@ -112,13 +112,13 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
 
 
 def _wrong(result: CheckResult, verdicts: Sequence[Verdict]) -> set[str]:
-    """The functions that are no kernels where they stand in their file."""
+    """Return the functions that are no kernels in the changed file."""
     right = {each.name for each in result.kernels if each.status == "ok"}
     return {each.name for each in verdicts} - right
 
 
 def _no_worse(before: CheckResult, after: CheckResult) -> bool:
-    """Whether there is no more that is wrong than there was."""
+    """Return whether there are no new errors."""
     return _errors(after) <= _errors(before)
 
 
@@ -130,7 +130,7 @@ def _psc(verdicts: Mapping[str, Sequence[Verdict]]) -> Iterator[Verdict]:
     return (each for found in verdicts.values() for each in found if each.status == "psc")
 
 
-def _without_misused(
+def _drop_misused(
     files: Files, every: Sequence[str], chosen: dict[str, list[Verdict]]
 ) -> Iterator[Left]:
     """Take from the chosen functions those that are used in ways that may not fit."""
@@ -152,7 +152,7 @@ def _without_misused(
 def _misuse(
     files: Files, every: Sequence[str], path: str, verdict: Verdict, kernels: set[tuple[str, int]]
 ) -> Left | None:
-    """A use of a function that its definition may not take; None if there is none."""
+    """Return a use that the function's definition may refuse; None if there is none."""
     for call in verdict.violated:
         return Left(verdict, call.path, call.line, "calls it in a way that the definition refuses")
     for source, use in _uses(files, every, path, verdict.name.rpartition(".")[2]):
@@ -171,7 +171,7 @@ def _misuse(
 
 
 def _uses(files: Files, every: Sequence[str], path: str, name: str) -> Iterator[tuple[Source, Use]]:
-    """Where the files of a project name a function of one of them."""
+    """Yield the places at which the files of a project name a function of one of them."""
     stem = os.path.splitext(os.path.basename(path))[0]
     for other in every:
         if name not in files.searched(other):
@@ -185,7 +185,7 @@ def _uses(files: Files, every: Sequence[str], path: str, name: str) -> Iterator[
 
 
 def _is_unused(files: Files, every: Sequence[str], use: Use) -> bool:
-    """Whether a use stands in a function that takes arguments and that nothing calls."""
+    """Return whether a use is in a function with required arguments and without callers."""
     function = use.around[0]
     required = len(function.args.posonlyargs) + len(function.args.args)
     if required <= len(function.args.defaults) or function.name.startswith("test") or use.method:
@@ -195,7 +195,7 @@ def _is_unused(files: Files, every: Sequence[str], use: Use) -> bool:
 
 
 def _can_be_written(source: Source, verdict: Verdict) -> bool:
-    """Whether a function stands in no other, without decorators, its body on lines of its own."""
+    """Return whether a function is outermost, without decorators, its body on separate lines."""
     if verdict.status != "psc" or verdict.written is None:
         return False
     node = _function(source, verdict)
@@ -204,12 +204,12 @@ def _can_be_written(source: Source, verdict: Verdict) -> bool:
     imported = compilers_of(source)
     if not all(_is_static(each) or is_compiler(each, imported) for each in node.decorator_list):
         return False
-    first = node.body[-1 if _documented(node) else 0]
+    first = node.body[-1 if _has_docstring(node) else 0]
     return first.lineno > _head(source, node)[1]
 
 
 def _function(source: Source, verdict: Verdict) -> FunctionStatement | None:
-    """The statement of a function; None if it stands in another one, or its name has others."""
+    """Return the statement of a function; None if it is nested, or its name has other bindings."""
     every = [each for each in places(source) if each.name == verdict.name]
     if len(every) != 1 or every[0].nested or every[0].node.lineno != verdict.line:
         return None
@@ -220,7 +220,7 @@ def _is_static(decorator: ast.expr) -> bool:
     return isinstance(decorator, ast.Name) and decorator.id == "staticmethod"
 
 
-def _documented(node: FunctionStatement) -> bool:
+def _has_docstring(node: FunctionStatement) -> bool:
     first = node.body[0]
     return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
 
@@ -229,7 +229,7 @@ def _documented(node: FunctionStatement) -> bool:
 
 
 def with_definitions(source: Source, content: str, verdicts: Sequence[Verdict]) -> str:
-    """A file's content with functions as the kernels that they were found to be."""
+    """Return a file's content with functions as the kernels that they were found to be."""
     text = Text(content)
     found = [*_imports(source, text, verdicts)]
     found += [each for verdict in verdicts for each in _edits(source, text, verdict)]
@@ -237,11 +237,11 @@ def with_definitions(source: Source, content: str, verdicts: Sequence[Verdict]) 
 
 
 def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement]:
-    """The decorator, the annotations and the preconditions of one function."""
+    """Yield the decorator, the annotations and the preconditions of one function."""
     node, written = _function(source, verdict), verdict.written
     assert node is not None
     assert written is not None
-    yield _inserted(text, node.lineno, 1, f"{_margin(source, node)}{written.decorator}\n")
+    yield _insert(text, node.lineno, 1, f"{_margin(source, node)}{written.decorator}\n")
     imported = compilers_of(source)
     for decorator in node.decorator_list:
         if not _is_static(decorator):
@@ -266,21 +266,21 @@ def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement
     if written.returns and node.returns is not None:
         yield Replacement(*_range(text, source.span(node.returns)), written.returns)
     elif written.returns:
-        yield _inserted(text, *_head(source, node)[0], f" -> {written.returns}")
-    last = node.body[0].end_lineno if _documented(node) else _head(source, node)[1]
+        yield _insert(text, *_head(source, node)[0], f" -> {written.returns}")
+    last = node.body[0].end_lineno if _has_docstring(node) else _head(source, node)[1]
     assert last is not None
     margin = _margin(source, node.body[-1])
     for each in written.preconditions:
-        yield _inserted(text, last + 1, 1, f"{margin}{each}\n")
+        yield _insert(text, last + 1, 1, f"{margin}{each}\n")
 
 
 def _margin(source: Source, node: ast.stmt) -> str:
-    """What stands before a statement on its line."""
+    """Return the text before a statement on its line."""
     line = source.lines[node.lineno - 1]
     return line[: len(line) - len(line.lstrip())]
 
 
-def _inserted(text: Text, line: int, column: int, new: str) -> Replacement:
+def _insert(text: Text, line: int, column: int, new: str) -> Replacement:
     place = text.offset(line, column)
     return Replacement(place, place, new.replace("\n", text.newline))
 
@@ -290,7 +290,7 @@ def _range(text: Text, span: Span) -> tuple[int, int]:
 
 
 def _head(source: Source, node: FunctionStatement) -> tuple[tuple[int, int], int]:
-    """Where the parameters of a function end, and the line of the colon behind them."""
+    """Return the end of a function's parameters, and the line of the colon after them."""
     text = Text(source.text)
     rest = source.text[text.offset(node.lineno, 1) :]
     depth, end = 0, (node.lineno, 1)
@@ -306,7 +306,7 @@ def _head(source: Source, node: FunctionStatement) -> tuple[tuple[int, int], int
 
 
 def _imports(source: Source, text: Text, verdicts: Sequence[Verdict]) -> Iterator[Replacement]:
-    """The imports that the definitions need and the file does not have, after those it has."""
+    """Yield the imports that the definitions need and the file lacks, after existing ones."""
     body = source.tree.body
     known = {
         (getattr(node, "module", None), alias.name, alias.asname or alias.name)
@@ -344,6 +344,6 @@ def _imports(source: Source, text: Text, verdicts: Sequence[Verdict]) -> Iterato
         last = node.end_lineno or last
     new = "".join(f"{line}\n" for line in lines)
     if last:
-        yield _inserted(text, last + 1, 1, new)
+        yield _insert(text, last + 1, 1, new)
     else:
-        yield _inserted(text, body[0].lineno, 1, f"{new}\n\n")
+        yield _insert(text, body[0].lineno, 1, f"{new}\n\n")

@@ -17,25 +17,25 @@ from pscdsl._src.support.paths import Refused, inside, real
 from pscdsl.typing.diagnostics import Failure
 
 COMPILERS = frozenset({"njit", "jit"})
-"""Decorators that compile a function without changing what it means."""
+"""Decorators that compile a function without changing its meaning."""
 MAX_FILES = 5_000
 MAX_SECONDS = 2.0
-"""Of processor time, to list them."""
+"""The most seconds of processor time to list the files."""
 MAX_CALLERS = 12
 """Files that are followed for the calls in them."""
 
 
 class PlainProject(Project):
-    """A project whose functions stand without the decorators of compilers, over plain ranges."""
+    """A project whose functions have no decorators of compilers, and loop over plain ranges."""
 
     def at(self, path: str) -> StaticModule:
-        """The module of a file; a Failure if it is not Python."""
+        """Return the module of a file; raise a Failure if it is not Python."""
         found = self.by_path.get(path)
         return self._made(path, plain(self.files.source(path))) if found is None else found
 
 
 def plain(source: Source) -> Source:
-    """The same module without what compilers see in it; every node at its place."""
+    """Return a module without the marks for compilers; nodes keep their places."""
     if not re.search(r"\b(?:njit|jit|prange)\b", source.text):
         return source
     tree = copy.deepcopy(source.tree)
@@ -55,13 +55,13 @@ def plain(source: Source) -> Source:
 
 
 def is_compiler(decorator: ast.expr, imported: set[str]) -> bool:
-    """Whether a decorator is `@njit`, `@numba.jit(nopython=True)` or their like."""
+    """Return whether a decorator is `@njit`, `@numba.jit(nopython=True)` or similar."""
     head = decorator.func if isinstance(decorator, ast.Call) else decorator
     return _last(head, imported) in COMPILERS
 
 
 def layout(decorator: ast.expr, imported: set[str]) -> list[tuple[str, ...]] | None:
-    """The sizes that `@guvectorize(…, "(n),()->(n)")` gives to parameters; None for others."""
+    """Return the sizes that `@guvectorize(…, "(n),()->(n)")` gives parameters; None for others."""
     if not isinstance(decorator, ast.Call) or _last(decorator.func, imported) != "guvectorize":
         return None
     texts = [n.value for n in decorator.args if isinstance(n, ast.Constant)]
@@ -71,17 +71,17 @@ def layout(decorator: ast.expr, imported: set[str]) -> list[tuple[str, ...]] | N
 
 
 def is_prange(node: ast.expr, imported: set[str]) -> bool:
-    """Whether an expression is `numba.prange`."""
+    """Return whether an expression is `numba.prange`."""
     return _last(node, imported) == "prange"
 
 
 def compilers_of(source: Source) -> set[str]:
-    """The names that a module imports from others, by which `is_compiler` knows them."""
+    """Return the names that a module imports from others, by which `is_compiler` knows them."""
     return set(_imported(source.tree))
 
 
 def _last(node: ast.expr, imported: set[str]) -> str:
-    """The name of something imported, without its module."""
+    """Return the name of something imported, without its module."""
     if isinstance(node, ast.Name) and node.id in imported:
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -101,7 +101,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Place:
-    """A function, its name with those of what it stands in, and why it may not be looked at."""
+    """A function, its qualified name, and the reason why it may not be examined."""
 
     name: str
     node: FunctionStatement
@@ -111,7 +111,7 @@ class Place:
 
 
 def places(source: Source) -> Iterator[Place]:
-    """The functions of a module in order, without methods of instances and overloads."""
+    """Yield the functions of a module in order, without methods of instances and overloads."""
     yield from _below(source.tree.body, "", ())
 
 
@@ -122,7 +122,7 @@ def _below(
         if isinstance(node, FunctionStatement):
             if _is_overload(node):
                 continue
-            captured = tuple(dict.fromkeys(_captured(node, around)))
+            captured = tuple(dict.fromkeys(_captured_names(node, around)))
             yield Place(prefix + node.name, node, captured, bool(around))
             yield from _below(node.body, f"{prefix}{node.name}.", (*around, node))
         elif isinstance(node, ast.ClassDef):
@@ -136,7 +136,7 @@ def _below(
 
 
 def is_static(node: FunctionStatement) -> bool:
-    """Whether a function of a class is a static method."""
+    """Return whether a function of a class is a static method."""
     return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
 
 
@@ -146,7 +146,9 @@ def _is_overload(node: FunctionStatement) -> bool:
     )
 
 
-def _captured(node: FunctionStatement, around: tuple[FunctionStatement, ...]) -> Iterator[str]:
+def _captured_names(
+    node: FunctionStatement, around: tuple[FunctionStatement, ...]
+) -> Iterator[str]:
     own = _bound(node)
     outside = set[str]().union(*map(_bound, around))
     for inner in ast.walk(node):
@@ -155,7 +157,7 @@ def _captured(node: FunctionStatement, around: tuple[FunctionStatement, ...]) ->
 
 
 def _bound(node: FunctionStatement) -> set[str]:
-    """The names that a function binds."""
+    """Return the names that a function binds."""
     found = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
     waiting: list[ast.AST] = [*node.body]
     while waiting:
@@ -171,7 +173,7 @@ def _bound(node: FunctionStatement) -> set[str]:
     return found
 
 
-# The files of a project in which functions may be called, and where they are named.
+# The files of a project that may call functions, and the places that name them.
 
 
 @dataclass(frozen=True)
@@ -180,11 +182,11 @@ class Neighbours:
 
     paths: tuple[str, ...]
     whole: bool
-    """Whether these are all."""
+    """Whether the list is complete."""
 
 
 def neighbours(files: Files) -> Neighbours:
-    """The Python files below the folders of a check, as many as may be looked at."""
+    """Return the Python files below the folders of a check, within bounds."""
     found: dict[str, None] = dict.fromkeys(files.given)
     end = time.thread_time() + MAX_SECONDS
     for bound in files.bounds:
@@ -201,7 +203,7 @@ def neighbours(files: Files) -> Neighbours:
 
 
 def callers(files: Files, path: str, names: Sequence[str], every: Sequence[str]) -> list[str]:
-    """The files in which functions of a file may be called, its own and its tests first."""
+    """Return the files that may call functions of a file: itself first, then its tests."""
     stem = os.path.splitext(os.path.basename(path))[0]
     word = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None
     ranked: list[tuple[int, int, str]] = []
@@ -217,7 +219,7 @@ def callers(files: Files, path: str, names: Sequence[str], every: Sequence[str])
 
 
 def module_of(project: Project, path: str) -> StaticModule | None:
-    """The module of a file; None if it is not Python."""
+    """Return the module of a file; None if it is not Python."""
     try:
         return project.at(path)
     except Failure:
@@ -226,22 +228,22 @@ def module_of(project: Project, path: str) -> StaticModule | None:
 
 @dataclass(frozen=True)
 class Use:
-    """Where a function is named."""
+    """A place that names a function."""
 
     path: str
     line: int
     called: bool
-    """Whether it is called there, and not passed on."""
+    """Whether the function is called there, instead of passed on."""
     around: tuple[FunctionStatement, ...]
-    """The functions in which that stands."""
+    """The functions that contain the place."""
     method: bool
     """Whether the outermost of them is a method."""
 
 
 def uses(source: Source, name: str, own: bool, stem: str) -> Iterator[Use]:
-    """Where a module names a function; `own` if it is the function's module, called `stem`.
+    """Yield the places at which a module names a function; `own` if it is the function's module.
 
-    It may be another function of that name: this is not to miss one.
+    It may be another function of that name: this must not miss one. `stem` is the module's name.
     """
     names = {name} if own else set(_aliases(source.tree, name))
     modules = own or re.search(rf"\b{re.escape(stem)}\b", source.text) is not None
@@ -267,7 +269,7 @@ def uses(source: Source, name: str, own: bool, stem: str) -> Iterator[Use]:
 
 
 def _aliases(tree: ast.Module, name: str) -> Iterator[str]:
-    """The names by which a module may have imported a function."""
+    """Yield the names by which a module may have imported a function."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
@@ -276,7 +278,7 @@ def _aliases(tree: ast.Module, name: str) -> Iterator[str]:
 
 
 def _is_library(node: ast.expr) -> bool:
-    """Whether an expression is a module of NumPy by the names that all give it."""
+    """Return whether an expression is a module of NumPy under one of its usual names."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in ("np", "numpy", "math")

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # A candidate as text: the decorated definition that can be put in place of the function's own.
 
 
-# Names for the sizes of a signature: what the code or its docstring calls them, or letters.
+# Names for the sizes of a signature: those in the code or its docstring, or letters.
 
 
 LETTERS = "n m k d p q r s t u v w h l".split()
@@ -56,20 +56,22 @@ _RESERVED = frozenset({"min", "max", "batch", "_"})
 def named(
     candidate: Candidate, usages: Mapping[str, Usage], hints: Mapping[str, Hint]
 ) -> Candidate:
-    """The candidate with readable names of sizes."""
+    """Return the candidate with readable names of sizes."""
     sizes = [size for size in candidate.sizes() if owner(size)]
     taken = {name for name, _ in candidate.specs} | _RESERVED
     env: dict[str, Size] = {}
     for size in sizes:
-        spoken = chain(_spoken(size, usages, hints), _letters())
+        spoken = chain(_spoken_names(size, usages, hints), _letters())
         text = next(each for each in spoken if each not in taken and _usable(each))
         taken.add(text)
         env[size] = variable(text)
     return candidate.renamed(env)
 
 
-def _spoken(size: str, usages: Mapping[str, Usage], hints: Mapping[str, Hint]) -> Iterator[str]:
-    """What code and docstring call a size."""
+def _spoken_names(
+    size: str, usages: Mapping[str, Usage], hints: Mapping[str, Hint]
+) -> Iterator[str]:
+    """Yield the names of a size in code and docstring."""
     parameter, axis = owner(size), size.removeprefix(owner(size)).strip("_")
     if not axis.isdigit() or parameter not in usages:
         return
@@ -98,7 +100,7 @@ class Written:
     """A signature as it is written in the source."""
 
     imports: tuple[str, ...]
-    """The statements that bind what the definition uses and the module does not have."""
+    """The imports that the definition needs and the module lacks."""
     header: str
     """The decorator and the `def`."""
     preconditions: tuple[str, ...]
@@ -127,7 +129,7 @@ def written(
     bound: Set[str],
     decorated: bool = True,
 ) -> Written:
-    """A function's definition with the types of a candidate; `bound` are the module's names."""
+    """Return a function's definition with a candidate's types; `bound` are the module's names."""
     spelling = _Spelling(bound | {name for name, _ in candidate.specs})
     types = {name: spelling.of(spec, candidate, name) for name, spec in candidate.specs}
     returns = "" if result is None else f" -> {spelling.of(result, candidate, '')}"
@@ -148,7 +150,7 @@ def written(
 
 
 def _option(writes: tuple[str, ...]) -> str:
-    """The option of the decorator that declares what is written."""
+    """Return the option of the decorator that declares writes."""
     if not writes:
         return ""
     names = ", ".join(f'"{name}"' for name in writes)
@@ -156,7 +158,7 @@ def _option(writes: tuple[str, ...]) -> str:
 
 
 class _Spelling:
-    """How types are written where some names are taken."""
+    """Spells types in a module where some names are taken."""
 
     def __init__(self, bound: Set[str]) -> None:
         self.bound = bound
@@ -165,7 +167,7 @@ class _Spelling:
         self.literal = False
 
     def of(self, spec: Spec, candidate: Candidate, where: str) -> str:
-        """A type as an annotation."""
+        """Return a type as an annotation."""
         if isinstance(spec, ArraySpec):
             dims = " ".join(map(str, spec.dims))
             head = self.name("bool_" if spec.dtype is BOOL else spec.dtype.name)
@@ -189,14 +191,14 @@ class _Spelling:
         return str(spec)
 
     def name(self, name: str) -> str:
-        """A name of ours, alone where the module has no other use for it."""
+        """Return a name of ours, without the package if the module has no other use for it."""
         if name in self.bound:
             return f"{self.package}.{name}"
         self.used[name] = None
         return name
 
     def imports(self) -> Iterator[str]:
-        """The statements that bind these names."""
+        """Yield the statements that bind these names."""
         if self.literal:
             yield "from typing import Literal"
         yield "import pscdsl" + (" as psc" if self.package == "psc" else "")
@@ -211,7 +213,7 @@ def _literal(value: object) -> str:
 def _parameters(
     source: Source, function: FunctionStatement, types: Mapping[str, str]
 ) -> Iterator[str]:
-    """The parameters with their types and defaults, and the marks between their kinds."""
+    """Yield the parameters with their types and defaults, and the marks between their kinds."""
     spec = function.args
     positional = [*spec.posonlyargs, *spec.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
@@ -235,7 +237,7 @@ def _parameter(
 
 
 def _preconditions(candidate: Candidate) -> Iterator[str]:
-    """The facts as `assert` statements, sizes written as the code can."""
+    """Yield the facts as `assert` statements, sizes written as the code can."""
     spelling: dict[str, str] = {}
     for name, spec in candidate.specs:
         for where, part in walk_paths(spec, name):
@@ -254,7 +256,7 @@ def _preconditions(candidate: Candidate) -> Iterator[str]:
 # The report of a discovery: definitions to take over and obstacles, as text or JSON.
 
 
-# What every format of a discovery needs: which verdicts to show, and how many there are.
+# Common parts of all formats of a discovery: the shown verdicts, and their counts.
 
 
 STATUSES = ("psc", "helper", "obstacle", "unknown")
@@ -266,19 +268,19 @@ _SHOWN = {
 
 
 def selected(found: Discovery, select: str) -> list[Verdict]:
-    """The verdicts to show, by place."""
+    """Return the verdicts to show, by place."""
     shown = [verdict for verdict in found.verdicts if verdict.status in _SHOWN[select]]
     return sorted(shown, key=lambda each: (in_order(each.path), each.line, each.column))
 
 
 def counts(found: Discovery) -> dict[str, int]:
-    """How many functions there are of each status."""
+    """Count the functions of each status."""
     statuses = Counter[str](verdict.status for verdict in found.verdicts)
     return {status: statuses[status] for status in STATUSES}
 
 
 def first_obstacles(found: Discovery) -> dict[str, int]:
-    """How many functions each code stops first, the most frequent in front."""
+    """Count the functions that each code stops first, the most frequent code first."""
     codes = Counter(
         verdict.findings[0].code
         for verdict in found.verdicts
@@ -291,7 +293,7 @@ def first_obstacles(found: Discovery) -> dict[str, int]:
 
 
 def render_json(found: Discovery, select: str = "all") -> str:
-    """The object `{"functions": […], "diagnostics": […], "summary": {…}}`."""
+    """Return the object `{"functions": […], "diagnostics": […], "summary": {…}}`."""
     document = {
         "functions": [_function(each) for each in selected(found, select)],
         "diagnostics": [finding_object(problem) for problem in found.problems],
@@ -335,7 +337,7 @@ def _function(verdict: Verdict) -> dict[str, object]:
     }
 
 
-# A discovery for people: definitions to take over, and what stops the other functions.
+# A discovery for people: definitions to adopt, and the obstacles in other functions.
 
 
 _TITLES = {
@@ -350,7 +352,7 @@ _COLOURS = {"psc": "32", "helper": "32", "obstacle": "31", "unknown": "33"}
 
 
 def render_text(found: Discovery, select: str = "all", *, colour: bool = False) -> str:
-    """All verdicts with an empty line after each, then how many there are of each kind."""
+    """Return all verdicts with an empty line after each, then the number of each kind."""
     sources = Sources()
     blocks = [render_one(problem, sources, colour=colour) for problem in found.problems]
     blocks += ["\n".join(_verdict(v, sources, colour)) for v in selected(found, select)]

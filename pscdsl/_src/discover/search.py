@@ -1,4 +1,4 @@
-"""The search for a signature: what an elaboration demands is granted, the cheapest first."""
+"""The search for a signature: it grants an elaboration's demands, the cheapest first."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ MAX_STEPS = 10_000
 MAX_CHOICES = 128
 """Choices of dtypes, ranks and static values that a signature is verified with."""
 MAX_SECONDS = 5.0
-"""Of the trials of one function."""
+"""The most seconds for the trials of one function."""
 NUMBERS = (0, 1, 2, 3, 4)
-"""What `psc.Static[int]` is tried with."""
+"""The values that are tried for `psc.Static[int]`."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a trial: a program, or why there is none."""
+    """The result of a trial: a program, or the reasons why there is none."""
 
     program: Function | None
     findings: tuple[Diagnostic, ...]
@@ -118,11 +118,11 @@ class Trials:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no more work is to be done for this function."""
+        """Return whether the work for this function has to end."""
         return self.work > MAX_WORK or time.thread_time() > self.deadline
 
     def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
-        """The function as a kernel with the candidate's signature, elaborated once for each."""
+        """Return the function as a kernel with the candidate's signature, elaborated once."""
         key = candidate.specs, candidate.facts, candidate.writes, result
         if key not in self._definitions:
             self._definitions[key] = self._defined(candidate, result)
@@ -136,14 +136,14 @@ class Trials:
         return definition
 
     def run(self, candidate: Candidate) -> Trial:
-        """The first choice of a candidate."""
+        """Try the first choice of a candidate."""
         definition = self.definition(candidate)
         if definition not in self._trials:
             self._trials[definition] = self.one(definition, first_choice(definition.signature))
         return self._trials[definition]
 
     def one(self, definition: Definition, choice: Choice) -> Trial:
-        """One choice of a signature."""
+        """Try one choice of a signature."""
         self.count += 1
         before = definition.steps
         try:
@@ -164,7 +164,7 @@ class Trials:
             self._count(definition, before)
 
     def accepts(self, candidate: Candidate, result: Spec | None = None) -> bool:
-        """Whether every choice of a candidate is a program, or excluded by a precondition."""
+        """Return whether every choice of a candidate is a program or excluded by preconditions."""
         definition = self.definition(candidate, result)
         if definition not in self._accepted:
             accepted = self._accepts(candidate, definition, result)
@@ -178,7 +178,7 @@ class Trials:
         if choices is None:
             return False
         if definition.signature.combinations() > MAX_CHOICES:
-            alone = [*_apart(candidate)]
+            alone = [*_vary_statics(candidate)]
             return len(alone) > 1 and all(self.accepts(each, result) for each in alone)
         accepted = 0
         for choice in choices:
@@ -205,7 +205,7 @@ class Trials:
     def refused(
         self, candidate: Candidate, calls: Sequence[Call] | None = None, *, lists: bool = False
     ) -> list[Call]:
-        """The known calls that the candidate refuses; lists count as arrays, unless `lists`."""
+        """Return the known calls that the candidate refuses; lists are arrays, unless `lists`."""
         definition = self.definition(candidate)
 
         def every_value(name: str, spec: StaticSpec) -> bool:
@@ -249,14 +249,14 @@ def with_samples(candidate: Candidate, samples: dict[str, tuple[object, ...]]) -
 
 
 def first_dtypes(candidate: Candidate) -> Candidate:
-    """The usual dtype in place of each class."""
+    """Return the usual dtype in place of each class."""
     for old, new in ((FLOAT, "f64"), (INT, "i64"), (BOOL, "bool"), (COMPLEX, "c128")):
         candidate = retyped(candidate, old, new)
     return candidate
 
 
-def _apart(candidate: Candidate) -> Iterator[Candidate]:
-    """The candidate with its first static values, and with all values of one of them."""
+def _vary_statics(candidate: Candidate) -> Iterator[Candidate]:
+    """Yield the candidate with its first static values, and with all values of one of them."""
     yield fixed(candidate)
     quick = first_dtypes(fixed(candidate))
     for name, spec in statics(candidate):
@@ -265,7 +265,7 @@ def _apart(candidate: Candidate) -> Iterator[Candidate]:
 
 
 def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
-    """Whether a static parameter takes every value of its type that its preconditions admit."""
+    """Return whether a static parameter takes every value that its preconditions admit."""
     samples = {StaticType(each) for each in spec.samples or ()}
     if spec.kind == "bool":
         return samples >= {StaticType(False), StaticType(True)}
@@ -279,12 +279,12 @@ def is_open(spec: StaticSpec, candidate: Candidate, name: str) -> bool:
 
 
 def usual_dtype(dtypes: DTypeClass) -> DType:
-    """The member of a class of dtypes that NumPy makes by default."""
+    """Return the member of a class of dtypes that NumPy makes by default."""
     return max(dtypes.usual_first()[:2], key=lambda each: each.bits)
 
 
 def first_choice(signature: Signature, rank: int = 1) -> Choice:
-    """The usual dtype of each class, one rank for each group, the first static values."""
+    """Return the usual dtype of each class, one rank for each group, the first static values."""
     dtypes: dict[str, DTypeClass] = {}
     groups: dict[str, int] = {}
     statics: dict[str, StaticType] = {}
@@ -311,25 +311,25 @@ def first_choice(signature: Signature, rank: int = 1) -> Choice:
     )
 
 
-# Obstacles: which findings hold whatever the signature is, and which of them is told first.
+# Obstacles: findings that hold for every signature, and the one that is reported first.
 
 
 _LANGUAGE = frozenset(f"PSC{number}" for number in (100, 101, 102, 106, 107))
 
 
 class Firmness(IntEnum):
-    """How much a finding depends on the guess of a signature."""
+    """The dependence of a finding on the guessed signature."""
 
     GUESS = 0
     """Another signature may be free of it."""
     UNSEEN = 1
-    """What is behind it cannot be seen, whatever the signature."""
+    """The code behind it cannot be seen, for any signature."""
     FIRM = 2
-    """It stands in the way of every signature."""
+    """It prevents every signature."""
 
 
 def firmness(finding: Diagnostic) -> Firmness:
-    """How much a finding depends on the guess."""
+    """Return the dependence of a finding on the guessed signature."""
     if isinstance(finding, Mutation) and finding.parameter:
         return Firmness.GUESS  # it can be declared
     if finding.code.startswith("PSC2") or finding.code in _LANGUAGE:
@@ -347,8 +347,10 @@ class Branches:
         self.spans = [source.span(each) for each in _branches(function)]
 
     def hold(self, finding: Diagnostic) -> bool:
-        """Whether a finding, or the call that led to it, stands in one."""
-        return any(_within(frame, span) for frame in finding.span.frames() for span in self.spans)
+        """Return whether a finding, or the call that led to it, is in a branch."""
+        return any(
+            _is_within(frame, span) for frame in finding.span.frames() for span in self.spans
+        )
 
 
 def _branches(function: ast.AST) -> Iterator[ast.AST]:
@@ -361,7 +363,7 @@ def _branches(function: ast.AST) -> Iterator[ast.AST]:
             yield from node.values[1:]
 
 
-def _within(span: Span, other: Span) -> bool:
+def _is_within(span: Span, other: Span) -> bool:
     return (
         span.path == other.path
         and (other.line, other.column) <= (span.line, span.column)
@@ -370,18 +372,18 @@ def _within(span: Span, other: Span) -> bool:
 
 
 class Progress:
-    """How far trials go: the further one comes, the sooner is it gone on with."""
+    """The progress of trials: those that come further are continued first."""
 
     def __init__(self, function: ast.AST) -> None:
         self.lines = sorted({e.lineno for e in ast.walk(function) if isinstance(e, ast.stmt)})
 
     def before(self, errors: Sequence[Diagnostic]) -> int:
-        """How many statements of the function are before its first error."""
+        """Return the number of the function's statements before its first error."""
         return bisect_left(self.lines, min((place(each)[0] for each in errors), default=0))
 
 
 def standing(found: Sequence[Sequence[Diagnostic]]) -> list[Diagnostic]:
-    """The findings that every attempt had and no signature avoids, the firmest first."""
+    """Return the findings that every attempt had and no signature avoids, the firmest first."""
     if not found:
         return []
     common = {(each.code, each.span) for each in found[0]}
@@ -392,12 +394,12 @@ def standing(found: Sequence[Sequence[Diagnostic]]) -> list[Diagnostic]:
 
 
 def place(finding: Diagnostic) -> tuple[int, int]:
-    """Where a finding stands in the function itself, for the order of findings."""
+    """Return the position of a finding in the function itself, to sort findings."""
     outermost = finding.span.frames()[-1]
     return outermost.line, outermost.column
 
 
-# Which parameters a finding is about: by their sizes, by their places, or by the names in it.
+# The parameters that a finding concerns: by their sizes, their places, or its names.
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -405,7 +407,7 @@ MAX_PASSES = 3
 
 
 class Blame:
-    """What each local name of a function depends on, as far as its text says."""
+    """The dependence of a function's local names on its parameters, as far as the text shows it."""
 
     def __init__(self, source: Source, function: FunctionStatement, names: tuple[str, ...]) -> None:
         self.names = names
@@ -432,12 +434,12 @@ class Blame:
                     self.flows.setdefault(name, set()).update(found)
 
     def _of(self, node: ast.AST) -> set[str]:
-        """The parameters that an expression depends on."""
+        """Return the parameters that an expression depends on."""
         loaded = (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
         return set[str]().union(*(self.flows.get(name, set()) for name in loaded))
 
     def of(self, finding: Diagnostic) -> list[str]:
-        """The parameters in question, in order; all of them where nothing says which."""
+        """Return the parameters in question, in order; all of them without evidence."""
         texts = f"{finding.message()} {finding.label()} {finding.help() or ''}"
         found = {owner(word) for word in _NAME.findall(texts)}
         found |= {
@@ -449,7 +451,7 @@ class Blame:
         return blamed + [name for name in self.names if name in near and name not in found]
 
     def _near(self, finding: Diagnostic) -> set[str]:
-        """The parameters on which the statement of a finding depends."""
+        """Return the parameters on which the statement of a finding depends."""
         frame = finding.span.frames()[-1]
         holding = [
             (span.end_line - span.line, node)
@@ -469,9 +471,9 @@ def _parameters(function: FunctionStatement) -> list[ast.arg]:
     return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
 
 
-# What a finding asks of the sizes: facts with which it would not have been found.
+# The demands of a finding for sizes: facts that would have avoided it.
 #
-# Findings say it in words that are promises to users: the `assert` to add, and `n is not m`.
+# Findings state them in words that are promises to users: the `assert` to add, and `n is not m`.
 
 
 _ASSERT = re.compile(r"`assert ([^`]+)`")
@@ -480,7 +482,7 @@ _ARRAY = re.compile(r"an array of type \w+\[(\S+)[^\]]*\]")
 
 
 def demands(finding: Diagnostic) -> Iterator[Fact]:
-    """The facts, any of which may avoid the finding; equalities first."""
+    """Yield facts, each of which may avoid the finding; equalities first."""
     seen: set[Fact] = set()
     direct = [*_equalities(finding), *_assertions(finding)]
     if isinstance(finding, ImpossibleReshape):
@@ -526,7 +528,7 @@ def _assertions(finding: Diagnostic) -> Iterator[Fact]:
 
 
 def _divisible(fact: Fact) -> Iterator[Fact]:
-    """The divisions that would come out even: what an equation of quotients most often means."""
+    """Yield the divisibility facts that would make an equation of quotients exact."""
     if fact.relation != "==":
         return
     for size in (fact.left, fact.right):
@@ -548,9 +550,9 @@ MAX_TRIALS = 64
 MAX_STALE = 24
 """Trials after the one that came furthest in the function."""
 MAX_LOOPS = 8
-"""Loops with counters of the same names that a demand may be about."""
+"""The most loops with counters of the same names that a demand may concern."""
 MAX_TRIALS_BLOCKED = 8
-"""The same, once an obstacle was found that stands in a branch only."""
+"""Candidates that are tried once an obstacle was found that is only in a branch."""
 
 _WANTS_STATIC = frozenset(
     f"PSC{number}" for number in (103, 108, 109, 110, 112, 113, 116, 120, 121, 122, 123)
@@ -560,15 +562,15 @@ _WANTS_TUPLE = frozenset({"PSC113", "PSC122", "PSC109"})
 
 @dataclass
 class Search:
-    """What was found out about one function."""
+    """The results of the search for one function."""
 
     accepted: Candidate | None = None
     trial: Trial | None = None
     failed: list[tuple[Candidate, Trial]] = field(default_factory=list[tuple[Candidate, Trial]])
     blocked: tuple[Diagnostic, ...] = ()
-    """Obstacles that no signature avoids and that stand in no branch."""
+    """Obstacles outside of branches that no signature avoids."""
     unsuited: int = 0
-    """How many known calls the accepted candidate refuses."""
+    """The number of known calls that the accepted candidate refuses."""
 
     def note(self, candidate: Candidate, trial: Trial, unsuited: int) -> None:
         """Take a candidate that has no errors, if it refuses fewer calls than the one before."""
@@ -586,7 +588,7 @@ def search(
     suits: Callable[[Candidate], bool] = lambda candidate: True,
     same: Iterable[Fact] = (),
 ) -> Search:
-    """The cheapest candidate that is accepted and that suits, or the trials that failed.
+    """Return the cheapest candidate that is accepted and that suits, or the trials that failed.
 
     Where none takes all known calls, the one that refuses the fewest is accepted, if it takes some.
     """
@@ -641,7 +643,7 @@ def _successors(
     options: Mapping[str, Sequence[Alternative]],
     blame: Blame,
 ) -> Iterator[Candidate]:
-    """The candidates that may avoid the first error, or all stores into parameters."""
+    """Yield the candidates that may avoid the first error, or all stores into parameters."""
     errors = trial.errors
     stored = {each.parameter for each in errors if isinstance(each, Mutation) and each.parameter}
     if stored - candidate.stored:
@@ -663,7 +665,7 @@ def _successors(
                     if each is fact and len(several) > 1 and isinstance(fact.right, int):
                         extra += 2  # a parameter says it, too
                     yield replace(changed, cost=changed.cost + extra)
-            for same in _with_one_size(candidate, fact, trial.counters):
+            for same in _identify_sizes(candidate, fact, trial.counters):
                 changed = candidate.requiring(same)
                 if changed is not None and _consistent(changed):
                     between_two = all(str(size).isidentifier() for size in (fact.left, fact.right))
@@ -679,7 +681,7 @@ def _successors(
 
 
 def _leaves_nothing(candidate: Candidate, fact: Fact) -> bool:
-    """Whether a demand bounds an array by a parameter from above: so loops have no step."""
+    """Return whether a demand bounds an array above by a parameter, so that loops have no step."""
     statics = candidate.statics()
     return (
         fact.relation != "=="
@@ -690,7 +692,7 @@ def _leaves_nothing(candidate: Candidate, fact: Fact) -> bool:
 
 
 def _all_bounds(candidate: Candidate, errors: Sequence[Diagnostic]) -> Iterator[Candidate]:
-    """The candidate with the bounds of sizes that several errors ask for."""
+    """Yield the candidate with the bounds of sizes that several errors ask for."""
     changed, count = candidate, 0
     for error in errors:
         fact = next(demands(error), None)
@@ -700,15 +702,15 @@ def _all_bounds(candidate: Candidate, errors: Sequence[Diagnostic]) -> Iterator[
         yield replace(changed, cost=candidate.cost + 1)
 
 
-def _with_one_size(
+def _identify_sizes(
     candidate: Candidate, fact: Fact, counters: frozenset[Counter]
 ) -> Iterator[Fact]:
-    """The equations of two sizes of parameters, from any of which a demand follows.
+    """Yield the equations of two sizes of parameters, from any of which a demand follows.
 
-    What a demand says of the counter of a loop follows from where the loop ends.
+    The ends of a loop imply a demand for its counter.
     """
     sizes = [name for name in candidate.sizes() if name not in candidate.statics()]
-    known = [(*candidate.facts, *facts) for facts in _of_counters(fact, counters)]
+    known = [(*candidate.facts, *facts) for facts in _counter_facts(fact, counters)]
     for name in sizes:
         if name not in fact.names():
             continue
@@ -723,13 +725,13 @@ def _with_one_size(
 
 
 def _strangeness(same: Fact) -> int:
-    """How much less likely than two arrays of one shape it is that two axes have one size."""
+    """Return how much less likely an equality is than that of two arrays of one shape."""
     (one, first), (other, second) = (str(size).rsplit("__", 1) for size in (same.left, same.right))
     return (one == other) + (first != second)
 
 
-def _of_counters(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fact, ...]]:
-    """What may be known of the counters that a demand names, by their names in messages."""
+def _counter_facts(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fact, ...]]:
+    """Yield the possible facts about a demand's counters, by their names in messages."""
     loops: dict[str, dict[tuple[Fact, ...], None]] = {}
     for each in sorted(counters, key=lambda each: each.name):
         facts = each.facts()
@@ -747,7 +749,7 @@ def _of_counters(fact: Fact, counters: frozenset[Counter]) -> Iterator[tuple[Fac
 
 
 def _in_terms_of_statics(candidate: Candidate, fact: Fact) -> Iterator[Fact]:
-    """A demand with a static integer in place of the number that it has in this trial."""
+    """Yield a demand with a static integer in place of the number that it has in this trial."""
     values: dict[str, int] = {}
     for name, spec in candidate.specs:
         value = spec.samples[0] if isinstance(spec, StaticSpec) and spec.samples else None
@@ -775,7 +777,7 @@ def _other_kinds(
     options: Sequence[Alternative],
     finding: Diagnostic | None = None,
 ) -> Iterator[Candidate]:
-    """The next thing of each kind that a parameter may be."""
+    """Yield the next alternative of each kind for a parameter."""
     code = "" if finding is None else finding.code
     index = [each for each, _ in candidate.specs].index(name)
     position = candidate.positions[index]
@@ -801,7 +803,7 @@ def _other_kinds(
 
 
 def _next_higher(current: Spec, options: Sequence[Alternative]) -> int | None:
-    """The first alternative that is an array with more axes than one."""
+    """Return the first alternative that is an array with more axes than one."""
     for index, option in enumerate(options):
         if option.kind == "array" and isinstance(option.spec, ArraySpec):
             if isinstance(current, ArraySpec) and len(option.spec.dims) > len(current.dims):

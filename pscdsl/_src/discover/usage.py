@@ -1,4 +1,4 @@
-"""How a function's body uses its parameters: what that says of their ranks and kinds."""
+"""The use of parameters in a function's body, as evidence of their ranks and kinds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 _PASSING = frozenset(
     "asarray array atleast_1d asanyarray ascontiguousarray float64 float32".split()
 )
-"""Functions whose result stands for their first argument."""
+"""Functions whose result can replace their first argument."""
 _SIZED = frozenset("zeros ones empty full eye identity arange linspace tri range hanning".split())
 """Functions whose positional arguments are sizes or bounds of ranges."""
 _COUNTS = frozenset("axis axes shape newshape n repeats ddof keepdims k num ord bins".split())
@@ -35,14 +35,14 @@ _LIST = frozenset("append extend insert remove clear reverse".split())
 
 @dataclass
 class Usage:
-    """What the body says of one parameter."""
+    """The evidence of the body about one parameter."""
 
     least: int = 0
     """The least rank."""
     exactly: int | None = None
     """The rank, where `n, d = x.shape` says it."""
     names: dict[int, str] = field(default_factory=dict[int, str])
-    """What the body calls the sizes of its axes."""
+    """The names of the sizes of its axes in the body."""
     product: bool = False
     """An operand of a product of matrices."""
     part_of_product: bool = False
@@ -57,13 +57,13 @@ class Usage:
     none: bool = False
     name: str = ""
     items: list[Usage] = field(default_factory=lambda: list[Usage]())
-    """What is said of its items, where the body unpacks it."""
+    """The evidence about its items, if the body unpacks it."""
     looped: bool = False
     strings: dict[str, None] = field(default_factory=dict[str, None])
     attributes: dict[str, ast.AST] = field(default_factory=dict[str, ast.AST])
     """Attributes that arrays do not have, and where."""
     keyed: ast.AST | None = None
-    """Where a string is its index."""
+    """The node at which a string is its index."""
     numbers: frozenset[int] = frozenset()
     """The integers in the text of the function."""
 
@@ -72,7 +72,7 @@ class Usage:
         self.least = max(self.least, rank)
 
     def passed_as(self, other: Usage) -> None:
-        """Note what a function says of the parameter that this one is passed as."""
+        """Merge the evidence about a parameter that receives this one."""
         self.at_least(other.least)
         self.exactly = other.exactly if self.exactly is None else self.exactly
         for axis, name in other.names.items():
@@ -90,13 +90,13 @@ class Usage:
 
 
 MAX_CALLS = 4
-"""How deep functions are followed that parameters are passed on to."""
+"""The deepest nesting of functions that receive a parameter."""
 
 
 def usages(
     node: FunctionStatement, functions: Mapping[str, FunctionStatement], depth: int = 0
 ) -> dict[str, Usage]:
-    """What the body of a function says of each of its parameters, and what it is passed on to.
+    """Return the evidence about each parameter in a function's body, and in its callees.
 
     `functions` are those of its module by their names.
     """
@@ -122,7 +122,7 @@ def usages(
 
 
 class _Reader:
-    """One walk over a body; aliases such as `v = np.asarray(x)` stand for the parameter."""
+    """One walk over a body; aliases such as `v = np.asarray(x)` count as the parameter."""
 
     def __init__(
         self, found: dict[str, Usage], functions: Mapping[str, FunctionStatement], depth: int
@@ -132,10 +132,10 @@ class _Reader:
         self.depth = depth
         self.aliases: dict[str, str] = {}
         self.rebound: dict[str, int] = {}
-        """The line from which on a parameter stands for what a call returned."""
+        """The line after which a parameter's name is bound to the result of a call."""
 
     def of(self, node: ast.AST | None) -> Usage | None:
-        """The usage of the parameter that an expression stands for."""
+        """Return the usage of the parameter that an expression denotes."""
         if isinstance(node, ast.Name):
             return self.found.get(self.aliases.get(node.id, node.id))
         if isinstance(node, ast.Call) and _called_name(node) in _PASSING and node.args:
@@ -164,7 +164,7 @@ class _Reader:
                     usage.at_least(1)
 
     def every(self, nodes: Iterator[ast.AST]) -> list[Usage]:
-        """The usages of those of some expressions that are parameters."""
+        """Return the usages of the expressions that are parameters."""
         return [usage for usage in map(self.of, nodes) if usage is not None]
 
     def assignment(self, node: ast.Assign) -> None:
@@ -193,12 +193,12 @@ class _Reader:
             direct.at_least(1)
 
     def itself(self, node: ast.AST) -> bool:
-        """Whether a name still stands for the argument."""
+        """Return whether a name is still bound to the argument."""
         line = self.rebound.get(node.id) if isinstance(node, ast.Name) else None
         return line is None or (isinstance(node, ast.Name) and node.lineno <= line)
 
     def size(self, node: ast.AST) -> tuple[Usage | None, int | None]:
-        """Whose size an expression is, and of which axis: `x.shape[0]`, `len(x)`."""
+        """Return the usage and axis whose size an expression is: `x.shape[0]`, `len(x)`."""
         if isinstance(node, ast.Subscript) and _is_attribute(node.value, "shape"):
             index = _integer(node.slice)
             assert isinstance(node.value, ast.Attribute)
@@ -278,7 +278,7 @@ class _Reader:
             self.passed_on(node, called)
 
     def passed_on(self, node: ast.Call, called: FunctionStatement) -> None:
-        """Note what a function of the module says of the parameters that it is given."""
+        """Merge the evidence of a called function about the parameters that it receives."""
         others = usages(called, self.functions, self.depth + 1)
         positional = [each.arg for each in (*called.args.posonlyargs, *called.args.args)]
         given = [*zip(positional, node.args, strict=False)]
@@ -318,7 +318,7 @@ class _Reader:
 
 
 def mutating_method(usage: Usage) -> tuple[str, str, ast.AST] | None:
-    """A method of lists or dicts that the body calls on a parameter, what of, and where."""
+    """Return a method of lists or dicts called on a parameter, with its class and node."""
     for name, node in usage.attributes.items():
         if name in _LIST:
             return "list", name, node
@@ -326,17 +326,17 @@ def mutating_method(usage: Usage) -> tuple[str, str, ast.AST] | None:
 
 
 def is_text(usage: Usage) -> bool:
-    """Whether what a body takes of a parameter are methods of strings."""
+    """Return whether the body only uses attributes of strings."""
     return bool(usage.attributes) and all(hasattr(str, attribute) for attribute in usage.attributes)
 
 
 def is_mapping(usage: Usage) -> bool:
-    """Whether a parameter is used as a dict."""
+    """Return whether a parameter is used as a dict."""
     return usage.keyed is not None or any(name in _DICT for name in usage.attributes)
 
 
 def _in_order(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Every node below some statements, in the order of the text."""
+    """Yield every node below some statements, in the order of the text."""
     pending: list[ast.AST] = list(reversed(body))
     while pending:
         node = pending.pop()
@@ -345,7 +345,7 @@ def _in_order(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _truths(node: ast.AST) -> Iterator[ast.AST]:
-    """The expressions whose truth a node asks for."""
+    """Yield the expressions whose truth a node tests."""
     if isinstance(node, ast.If | ast.IfExp | ast.While):
         yield node.test
     elif isinstance(node, ast.BoolOp):
@@ -355,7 +355,7 @@ def _truths(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _called_name(node: ast.Call) -> str:
-    """The last part of what a call calls."""
+    """Return the last name of the called function."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
@@ -373,7 +373,7 @@ def _integer(node: ast.AST) -> int | None:
 
 
 def _names(node: ast.AST | None) -> Iterator[ast.Name]:
-    """The names in arithmetic; not those in calls or subscripts."""
+    """Yield the names in arithmetic; not those in calls or subscripts."""
     if isinstance(node, ast.Name):
         yield node
     elif isinstance(node, ast.BinOp):
@@ -393,7 +393,7 @@ MAX_PARAMETERS = 24
 
 
 def declared(module: StaticModule, function: FunctionStatement, name: str) -> Spec | None:
-    """The type that an annotation of ours, or of jaxtyping, declares."""
+    """Return the type that an annotation of ours, or of jaxtyping, declares."""
     spec = function.args
     for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
         if each.arg == name and isinstance(each.annotation, ast.Subscript | ast.Name):
@@ -412,7 +412,7 @@ def unfit(
     closure: Closure,
     used: Mapping[str, Usage],
 ) -> list[Diagnostic]:
-    """What the parameters themselves rule out."""
+    """Return the obstacles in the parameters themselves."""
     source, spec = module.source, function.args
     diagnostics: list[Diagnostic] = []
     for variadic, stars in ((spec.vararg, "*"), (spec.kwarg, "**")):

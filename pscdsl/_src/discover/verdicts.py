@@ -89,7 +89,7 @@ MAX_OPTIONAL = 3
 """Parameters that are `None` by default for which another type is looked for."""
 MAX_TRIALS_OPTIONAL = 16
 MAX_SECONDS = 6.0
-"""Of processor time, for the functions of one file."""
+"""The most seconds of processor time for the functions of one file."""
 SHARE = 3
 LEAST_SECONDS = 0.2
 MAX_CALLS = 4
@@ -100,7 +100,7 @@ MAX_CHECKED = 64
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found out about one function."""
+    """The findings about one function."""
 
     name: str
     path: str
@@ -113,17 +113,17 @@ class Verdict:
     refused: tuple[Refused, ...] = ()
     """Values of static parameters that do not fit."""
     findings: tuple[Diagnostic, ...] = ()
-    """What stands in the way, the first obstacle first; warnings about a function that is PSC."""
+    """The obstacles, the first one first; warnings about a function that is PSC."""
     trials: int = 0
     violated: tuple[Call, ...] = ()
     """Calls that the definition refuses."""
     followed: frozenset[tuple[str, int]] = frozenset()
-    """The paths and lines of calls whose arguments were all known."""
+    """The paths and lines of calls whose arguments were known every time."""
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the text of a function says, and the trials of it."""
+    """The evidence from a function's text, and its trials."""
 
     module: StaticModule
     function: FunctionStatement
@@ -143,9 +143,9 @@ def examine(
     deadline: float = float("inf"),
     shapes: Sequence[tuple[str, ...]] = (),
 ) -> Verdict:
-    """Find the signature of a function, or what stands in the way of any.
+    """Find the signature of a function, or the obstacle to every signature.
 
-    `shapes` has the sizes of its parameters where a decorator says them.
+    `shapes` has the sizes of its parameters if a decorator gives them.
     """
     source = module.source
     span = source.span(function)
@@ -174,13 +174,13 @@ def examine(
         suits=lambda each: suits(trials, each),
         same=_same_sizes(used, shapes),
     )
-    final = None if found.accepted is None else _with_absent(seen, found.accepted)
+    final = None if found.accepted is None else _allow_absent(seen, found.accepted)
     if found.accepted is None or found.trial is None or final is None:
         status, findings = _obstacle(found, seen)
         return replace(verdict, status=status, findings=findings, trials=trials.count)
-    text = _written(seen, final)
+    text = _write(seen, final)
     also = dict.fromkeys(
-        _written(seen, each).signature for each in _also(seen, found.accepted, final)
+        _write(seen, each).signature for each in _also(seen, found.accepted, final)
     )
     warnings = (d for d in found.trial.findings if type(d).severity is Severity.WARNING)
     return replace(
@@ -196,7 +196,7 @@ def examine(
 
 
 def _same_sizes(used: Iterable[str], shapes: Sequence[tuple[str, ...]]) -> Iterator[Fact]:
-    """The sizes that a decorator says to be the same."""
+    """Yield the equalities of sizes that a decorator states."""
     first: dict[str, Size] = {}
     for name, dims in zip(used, shapes, strict=False):
         for axis, dim in enumerate(dims):
@@ -206,7 +206,7 @@ def _same_sizes(used: Iterable[str], shapes: Sequence[tuple[str, ...]]) -> Itera
 
 
 def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
-    """The calls with other arguments than those before them, the best known first."""
+    """Return the calls with distinct arguments, the best known first."""
     found: dict[str, Call] = {}
     for each in calls:
         if each.arguments is not None:
@@ -217,7 +217,7 @@ def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
 
 
 def _kind(value: object) -> str:
-    """What a signature may distinguish in an argument."""
+    """Return the properties of an argument that a signature may distinguish."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None:
         return f"{dtype}{shape}"
@@ -230,8 +230,8 @@ def _takes_function(candidate: Candidate) -> bool:
     return any(spec == FUNCTION for _, spec in candidate.specs)
 
 
-def _written(seen: _Seen, candidate: Candidate) -> Written:
-    """The definition, with its result where that can be declared."""
+def _write(seen: _Seen, candidate: Candidate) -> Written:
+    """Return the definition, with its result where that can be declared."""
     final = named(candidate, seen.usages, seen.hints)
     result = declared_result(seen.trials, final)
     bound = {name for name in seen.module.bindings() if not _ours(seen.module, name)}
@@ -240,7 +240,7 @@ def _written(seen: _Seen, candidate: Candidate) -> Written:
 
 
 def _ours(module: StaticModule, name: str) -> bool:
-    """Whether a module binds a name of ours to what it means."""
+    """Return whether a module binds a name of ours to its meaning."""
     statements = [statement for _, statement in module.bindings()[name]]
     return all(
         (isinstance(statement, ast.ImportFrom) and statement.module in ("pscdsl", "typing"))
@@ -249,8 +249,8 @@ def _ours(module: StaticModule, name: str) -> bool:
     )
 
 
-def _with_absent(seen: _Seen, accepted: Candidate) -> Candidate | None:
-    """The accepted candidate widened; what is `None` by default as an optional argument."""
+def _allow_absent(seen: _Seen, accepted: Candidate) -> Candidate | None:
+    """Widen the accepted candidate; a `None` default becomes an optional argument if possible."""
     absent = [name for name, spec in accepted.specs if isinstance(spec, NoneSpec)]
     for name in absent[:MAX_OPTIONAL]:
         rest = [each for each in seen.options[name] if each.kind != "none"]
@@ -280,7 +280,7 @@ def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate
 
 
 def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...]]:
-    """What stands in the way: what no signature avoids, or the best that was found."""
+    """Return the obstacles that no signature avoids, or those of the best trial."""
     trials = seen.trials
     span = seen.module.source.span(seen.function).head(3)
     ended = SearchEnded(function=seen.function.name, trials=trials.count, span=span)
@@ -298,22 +298,22 @@ def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...
 
 
 def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int, int]:
-    """How far a trial went before its first error, and how close it was to the evidence.
+    """Return the progress of a trial before its first error, and its closeness to the evidence.
 
-    An error that is left where preconditions are granted is the one that matters.
+    An error that remains with granted preconditions is the relevant one.
     """
     line = min((place(error)[0] for error in trial.errors), default=0)
     return line, len(candidate.facts), -candidate.cost, -len(set(candidate.sizes()))
 
 
 def _status(findings: Sequence[Diagnostic]) -> Status:
-    """What the first of some findings makes of a function."""
+    """Return the status of a function by the first of its findings."""
     unseen = bool(findings) and firmness(findings[0]) is Firmness.UNSEEN
     return "unknown" if unseen else "obstacle"
 
 
 def _hints(function: FunctionStatement) -> dict[str, Hint]:
-    """What annotations say, and docstrings where they say nothing."""
+    """Return the evidence from annotations, or from docstrings where they say nothing."""
     documented = docstring_hints(ast.get_docstring(function) or "")
     spec = function.args
     found: dict[str, Hint] = {}
@@ -338,7 +338,7 @@ def _options(
     position: int,
     calls: Sequence[Call],
 ) -> tuple[Alternative, ...]:
-    """What a parameter may be: what it is declared to be, if that is one of our types."""
+    """Return the possible types of a parameter: the declared one, if it is one of our types."""
     ours = declared(module, function, name)
     if ours is not None:
         return (Alternative("declared", ours, 0),)
@@ -347,12 +347,12 @@ def _options(
     return alternatives(name, usage, hint, default, position, passed)
 
 
-# Discovery over files and folders: a verdict for each function that is none of ours yet.
+# Discovery over files and folders: a verdict for each function that is no kernel yet.
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """What was found out about files."""
+    """The verdicts about files."""
 
     verdicts: tuple[Verdict, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
@@ -365,7 +365,7 @@ class Discovery:
 
 
 def discover_source(text: str, path: str) -> Discovery:
-    """The functions of one module given as text."""
+    """Return the functions of one module given as text."""
     with deep_stack():
         project = PlainProject()
         try:
@@ -377,19 +377,19 @@ def discover_source(text: str, path: str) -> Discovery:
 
 
 def discover_paths(paths: Sequence[Path | str]) -> Discovery:
-    """The functions of files, and of the Python files and notebooks below folders."""
+    """Return the functions of files, and of the Python files and notebooks below folders."""
     return together([*discovered(files_below(paths)).values()])
 
 
 def discovered(files: Files) -> dict[str, Discovery]:
-    """The functions of each file."""
+    """Return the functions of each file."""
     with deep_stack():
         every = neighbours(files).paths
         return {path: _discover_file(files, path, every) for path in files.given}
 
 
 def together(found: Sequence[Discovery]) -> Discovery:
-    """What was found out about several files."""
+    """Join the discoveries of several files."""
     return Discovery(
         tuple(verdict for each in found for verdict in each.verdicts),
         tuple(problem for each in found for problem in each.problems),
@@ -417,7 +417,7 @@ def discover_module(
     called_in: Sequence[StaticModule] = (),
     seconds: float = float("inf"),
 ) -> Discovery:
-    """The functions of a module, in order; `called_in` are the modules that call them.
+    """Return the functions of a module, in order; `called_in` are the modules that call them.
 
     A function has a share of the time: several times that of those after it.
     """
@@ -444,7 +444,7 @@ def discover_module(
 
 
 def _by_name(module: StaticModule) -> dict[str, FunctionStatement]:
-    """The functions whose names stand for nothing else."""
+    """Return the functions whose names have no other binding."""
     found: dict[str, FunctionStatement] = {}
     for name, bindings in module.bindings().items():
         if len(bindings) == 1 and isinstance(bindings[0][1], FunctionStatement):
@@ -455,7 +455,7 @@ def _by_name(module: StaticModule) -> dict[str, FunctionStatement]:
 def _verdict(
     module: StaticModule, place: Place, calls: Sequence[Call], deadline: float
 ) -> Verdict | None:
-    """The verdict on a function; None if it is a kernel."""
+    """Return the verdict on a function; None if it is a kernel."""
     node = place.node
     span = module.source.span(node)
     unknown = Verdict(place.name, span.path, span.line, span.column, "unknown")

@@ -50,14 +50,14 @@ from pscdsl.typing.signatures import (
     walk_paths,
 )
 
-# What a function returns under a candidate, as a type that can be declared.
+# The result of a function under a candidate, as a type that can be declared.
 
 
 BATCH = Variadic("batch")
 
 
 def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
-    """A result type with which every choice of the candidate is accepted; None if there is none."""
+    """Return a result type that every choice of the candidate satisfies; None if there is none."""
     if trials.exhausted:
         return None
     definition = trials.definition(candidate)
@@ -68,14 +68,14 @@ def declared_result(trials: Trials, candidate: Candidate) -> Spec | None:
     for classes in (_classes(candidate), {}):
         spec = _result(own, classes)
         if spec is not None:
-            for each in dict.fromkeys((*_over_statics(spec, candidate), spec)):
+            for each in dict.fromkeys((*_generalise_statics(spec, candidate), spec)):
                 if trials.accepts(candidate, each):
                     return each
     return None
 
 
 def _classes(candidate: Candidate) -> dict[DType, DTypeClass]:
-    """The classes of the parameters, by the dtypes that are tried first."""
+    """Return the classes of the parameters, by the dtypes that are tried first."""
     found: dict[DType, DTypeClass] = {}
     for name, spec in candidate.specs:
         for _, part in walk_paths(spec, name):
@@ -98,8 +98,8 @@ def _result(tree: Type, classes: Mapping[DType, DTypeClass]) -> Spec | None:
     return None
 
 
-def _over_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
-    """The result with static parameters in place of the numbers that they are at first."""
+def _generalise_statics(spec: Spec, candidate: Candidate) -> Iterator[Spec]:
+    """Yield the result with static parameters in place of the numbers that they are at first."""
     changed = spec
     for name, each in candidate.specs:
         value = each.samples[0] if isinstance(each, StaticSpec) and each.samples else None
@@ -124,7 +124,7 @@ def _with_name(spec: Spec, name: str, value: int) -> Spec:
 
 
 def opened(trials: Trials, candidate: Candidate) -> Candidate:
-    """A candidate with all values of each static parameter that are accepted beside defaults."""
+    """Add to each static parameter all values that are accepted together with defaults."""
     quick = first_dtypes(fixed(candidate))
     taken: dict[str, tuple[object, ...]] = {}
     facts: list[Fact] = []
@@ -142,7 +142,7 @@ def opened(trials: Trials, candidate: Candidate) -> Candidate:
 
 
 def suits(trials: Trials, candidate: Candidate) -> bool:
-    """Whether a candidate takes no number that only makes it work.
+    """Return whether a candidate needs no particular number just to make it work.
 
     A static parameter takes every number from a bound on, or those that calls or a default of a
     size pass, or those that the function itself admits.
@@ -156,21 +156,21 @@ def suits(trials: Trials, candidate: Candidate) -> bool:
     for name in unproven:
         good = [v for v in NUMBERS if v in (kept[name].samples or ())]
         rest = [v for v in NUMBERS if v not in good and (not good or v > good[0])]
-        if not good or not all(_asserted(trials, candidate, name, value) for value in rest):
+        if not good or not all(_is_asserted(trials, candidate, name, value) for value in rest):
             return False
     return True
 
 
 def _spoken_for(trials: Trials, name: str) -> bool:
-    """Whether a call or a default passes an integer where the function needs one."""
+    """Return whether a call or a default passes an integer where the function needs one."""
     passed = [each.arguments.get(name) for each in trials.calls if each.arguments is not None]
     if name in trials.sizes:
         passed.append(trials.closure.defaults.get(name))
     return any(type(value) is int for value in passed)
 
 
-def _asserted(trials: Trials, candidate: Candidate, name: str, value: int) -> bool:
-    """Whether the function itself refuses a number."""
+def _is_asserted(trials: Trials, candidate: Candidate, name: str, value: int) -> bool:
+    """Return whether the function itself refuses a number."""
     quick = first_dtypes(fixed(candidate))
     errors = trials.run(with_samples(quick, {name: (value,)})).errors
     return bool(errors) and all(isinstance(error, AssertionFails) for error in errors)
@@ -189,7 +189,7 @@ class Refused:
 
 
 def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[Refused]:
-    """The static values with which the function meets an obstacle that no signature avoids."""
+    """Yield the static values with which the function meets an obstacle for every signature."""
     quick = first_dtypes(fixed(tried))
     kept = dict(statics(final))
     for name, spec in statics(tried):
@@ -204,12 +204,12 @@ def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterat
                     yield Refused(name, value, blocking[0])
 
 
-# Other ranks: signatures of the same function in which one array has another number of axes.
+# Other ranks: signatures of the function in which one array has another number of axes.
 
 
 MAX_TRIED = 4
 MAX_STEPS = 6
-"""Trials for one of them: what sizes have to be equal is all that is asked."""
+"""The most trials for one array; they only ask which sizes have to be equal."""
 MAX_OTHER = 2
 """Higher ranks are not tried."""
 
@@ -241,7 +241,7 @@ def other_ranks(
 
 
 def _fresh(options: Sequence[Alternative], spec: object) -> Alternative:
-    """The alternative that a type came from, its sizes not yet made equal to others."""
+    """Return the alternative that a type came from, its sizes not yet made equal to others."""
     for option in options:
         if isinstance(option.spec, ArraySpec) and isinstance(spec, ArraySpec):
             if option.spec.dtype == spec.dtype and len(option.spec.dims) == len(spec.dims):
@@ -253,12 +253,12 @@ def _fresh(options: Sequence[Alternative], spec: object) -> Alternative:
 
 
 def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
-    """The candidate with static values, leading axes and dtypes left open; None if none fits."""
+    """Return the candidate with open static values, leading axes and dtypes; None if none fits."""
     if not trials.accepts(first_dtypes(fixed(accepted))):
         return None
-    candidate = opened(trials, _as_it_asserts(trials, accepted))
+    candidate = opened(trials, _apply_assertions(trials, accepted))
     fitting: Candidate | None = None
-    for each in _dtypes(_batched(trials, candidate)):
+    for each in _dtypes(_open_batch(trials, candidate)):
         if trials.accepts(each):
             if not trials.refused(each):
                 return each
@@ -266,7 +266,7 @@ def widened(trials: Trials, accepted: Candidate) -> Candidate | None:
     return fitting
 
 
-def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
+def _apply_assertions(trials: Trials, candidate: Candidate) -> Candidate:
     """Sizes that the function itself asserts to be equal, as one name."""
     program = trials.run(first_dtypes(fixed(candidate))).program
     changed = candidate
@@ -278,19 +278,19 @@ def _as_it_asserts(trials: Trials, candidate: Candidate) -> Candidate:
 
 
 def has_group(spec: Spec) -> bool:
-    """Whether a type has an open number of leading axes."""
+    """Return whether a type has an open number of leading axes."""
     return any(isinstance(dim, Variadic) for each in arrays_of(spec) for dim in each.dims)
 
 
-def _batched(trials: Trials, candidate: Candidate) -> Candidate:
+def _open_batch(trials: Trials, candidate: Candidate) -> Candidate:
     """Leading axes left open, if the function lets them be."""
     quick = first_dtypes(fixed(candidate))
     for each in _groupings(candidate):
-        grouped = replace(quick, specs=_grouped(quick, each))
-        if trials.refused(replace(candidate, specs=_grouped(candidate, each))):
+        grouped = replace(quick, specs=_group(quick, each))
+        if trials.refused(replace(candidate, specs=_group(candidate, each))):
             continue
         if trials.accepts(grouped) and declared_result(trials, grouped) is not None:
-            return replace(candidate, specs=_grouped(candidate, each))
+            return replace(candidate, specs=_group(candidate, each))
     return candidate
 
 
@@ -299,7 +299,7 @@ Grouping = dict[str, int]
 
 
 def _groupings(candidate: Candidate) -> Iterator[Grouping]:
-    """The groups to try, the largest first."""
+    """Yield the groups to try, the largest first."""
     arrays: dict[str, tuple[DimSpec, ...]] = {}
     for name, spec in candidate.specs:
         inner = spec.item if isinstance(spec, OptionalSpec) else spec
@@ -321,7 +321,7 @@ def _groupings(candidate: Candidate) -> Iterator[Grouping]:
         yield {next(iter(arrays)): 0}
 
 
-def _grouped(candidate: Candidate, grouping: Grouping) -> tuple[tuple[str, Spec], ...]:
+def _group(candidate: Candidate, grouping: Grouping) -> tuple[tuple[str, Spec], ...]:
     def grouped(name: str) -> Callable[[ArraySpec], ArraySpec]:
         return lambda spec: replace(spec, dims=(BATCH, *spec.dims[grouping[name] :]))
 
@@ -345,7 +345,7 @@ def _names(dims: Sequence[DimSpec]) -> frozenset[str]:
 
 
 def _dtypes(candidate: Candidate) -> Iterator[Candidate]:
-    """The candidate over its classes of dtypes, then with ever fewer dtypes."""
+    """Yield the candidate over its classes of dtypes, then with ever fewer dtypes."""
     yield candidate
     classes = {
         part.dtype.name

@@ -51,14 +51,14 @@ from pscdsl.typing.unify import array_difference
 # Rules that users register for their primitives: functions of the language.
 #
 # A rule is read, not run: it is elaborated for the types at hand into a program, which is then
-# appended where the rule is asked for.  So a kernel that needs it can be checked from its source.
+# appended where the rule is needed. So a kernel that needs it can be checked from its source.
 
 
 MOST_STEPS = 10_000
-"""How much work the elaboration of one rule may be."""
+"""The most work for the elaboration of one rule."""
 
 Read: TypeAlias = "Callable[[Reader, Any], tuple[list[Value | None], tuple[bool, ...]]]"
-"""What a rule returned, checked, and for batches which results are batched."""
+"""A function that checks the results of a rule, and returns which are batched in a batch."""
 
 Statics: TypeAlias = tuple[tuple[str, StaticType], ...]
 """The static arguments of a primitive, by name."""
@@ -72,19 +72,19 @@ MISSING = {
         "the results, and which of them are batched",
     ),
 }
-"""For each kind of rule what it is called, what it takes, and what it returns."""
+"""For each kind of rule its name, its parameters, and its results."""
 
 
 @dataclass(frozen=True)
 class LinearOperand:
-    """An operand in which a primitive is transposed: only its type is known."""
+    """An operand in which a primitive is transposed, with only its type known."""
 
     type: ArrayType
 
     STATIC_ATTRIBUTES: ClassVar = ("dtype", "ndim", "shape")
 
     def description(self) -> str:
-        """What messages call it."""
+        """Return its description for messages."""
         return f"the operand in which it is linear, of type {self.type}"
 
     @property
@@ -99,13 +99,13 @@ class LinearOperand:
 
     @property
     def ndim(self) -> int:
-        """How many axes it has."""
+        """Return the number of axes."""
         return len(self.type.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """The program of a rule: which of what it returns are not zero, and which are batched."""
+    """The program of a rule, with flags of its results that are not zero or that are batched."""
 
     block: Block
     kept: tuple[bool, ...]
@@ -128,7 +128,7 @@ class Rules:
         tangents: Sequence[Value | None],
         statics: Statics,
     ) -> list[Value | None]:
-        """The tangents of the results."""
+        """Return the tangents of the results."""
         wanted = [x.type if has_tangent(x.type) else None for x in outputs]
         here = primals[0].builder.program.current
         arguments = (tuple(outputs), tuple(primals), tuple(tangents))
@@ -140,7 +140,7 @@ class Rules:
         operands: Sequence[Value | ArrayType],
         statics: Statics,
     ) -> list[Value | None]:
-        """The cotangents of the operands that are given by their types."""
+        """Return the cotangents of the operands that are given by their types."""
         wanted = [x if isinstance(x, ArrayType) else None for x in operands]
         here = next(
             cotangent for cotangent in cotangents if cotangent is not None
@@ -157,7 +157,7 @@ class Rules:
         results: Sequence[ArrayType],
         statics: Statics,
     ) -> tuple[list[Value], list[bool]]:
-        """The results over a batch, and which of them are batched."""
+        """Return the results over a batch, and which of them are batched."""
         here = operands[0].builder.program.current
         arguments = (tuple(operands), tuple(batched), size)
         read = _reads_batch(results, size)
@@ -173,7 +173,7 @@ class Rules:
         read: Read,
         results: Sequence[ArrayType] = (),
     ) -> tuple[list[Value | None], tuple[bool, ...]]:
-        """What a rule returns for these arguments, appended to the program."""
+        """Append a rule's program for these arguments, and return its results."""
         values = [
             x
             for argument in arguments
@@ -197,7 +197,7 @@ class Rules:
         statics: Statics,
         read: Read,
     ) -> Made:
-        """The program of a rule for some types of its arguments."""
+        """Return the program of a rule for some types of its arguments."""
         rule = self._find(kind)
         if rule is None:
             raise Failure(missing(self.name, kind))
@@ -243,14 +243,14 @@ def _type(item: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads what a rule returned; a Failure if that is not what it should be."""
+    """Reads the results of a rule; raises a Failure if they are wrong."""
 
     primitive: str
     rule: str
     here: Builder
 
     def items(self, result: Any, what: str, count: int) -> list[Any]:
-        """The `count` items of a rule's result; a single item may stand for itself."""
+        """Return the `count` items of a rule's result; a single item needs no tuple."""
         if not is_sequence(result) and count == 1:
             return [result]
         if not is_sequence(result) or len(result) != count:
@@ -258,7 +258,7 @@ class Reader:
         return list(result)
 
     def array(self, item: Any, what: str, wanted: ArrayType) -> Value | None:
-        """An array of the type that is wanted; None stays."""
+        """Return an array of the type that is wanted; None stays."""
         if item is None:
             return None
         found = leaf(self.here, item)
@@ -271,7 +271,7 @@ class Reader:
         return broadcast_to(value, wanted.shape)
 
     def refuse(self, what: str, given: str, wanted: str, why: str = "") -> NoReturn:
-        """Say what differs."""
+        """Raise a Failure about the difference."""
         raise Failure(
             RuleMismatch(
                 primitive=self.primitive,
@@ -285,7 +285,7 @@ class Reader:
 
 
 def _reads(what: str, of: str, wanted: Sequence[ArrayType | None]) -> Read:
-    """Reads one array for each type; None stands for what is zero, or not asked for."""
+    """Return a reader of one array for each type; None means zero, or not needed."""
 
     def read(reader: Reader, result: Any) -> tuple[list[Value | None], tuple[bool, ...]]:
         items = reader.items(result, f"{what}s", len(wanted))
@@ -320,16 +320,16 @@ def _reads_batch(results: Sequence[ArrayType], size: Size) -> Read:
 
 
 def missing(primitive: str, kind: str) -> NoRule:
-    """What is said when a rule is needed that is not there."""
+    """Return the diagnostic about a missing rule."""
     called, takes, returns = MISSING[kind]
     instead = f"register one: `@{primitive}.{kind}` on a function of `{takes}` that returns"
     return NoRule(primitive=primitive, rule=called, instead=f"{instead} {returns}")
 
 
 def registered(function: Closure, definition: object, kind: str) -> Closure | None:
-    """The rule that the module of a primitive registers by a decorator, as its source says.
+    """Return the rule that the module of a primitive registers by a decorator in its source.
 
-    `function` is the primitive's meaning, `definition` what names in that module stand for.
+    `function` is the primitive's meaning, `definition` the value of its name in that module.
     """
     found: ast.FunctionDef | None = None
     for statement in function.source.tree.body:
@@ -344,7 +344,7 @@ def registered(function: Closure, definition: object, kind: str) -> Closure | No
 
 
 def _decorators(statement: ast.FunctionDef, kind: str) -> Iterator[str]:
-    """The names before `.kind` in the decorators of a function."""
+    """Yield the names before `.kind` in the decorators of a function."""
     for decorator in statement.decorator_list:
         if isinstance(decorator, ast.Attribute) and decorator.attr == kind:
             if isinstance(decorator.value, ast.Name):
@@ -358,7 +358,7 @@ def _stands_for(function: Closure, name: str, definition: object) -> bool:
         return False
 
 
-# Primitives of the user's own: a typed function as their meaning, a rule for their translation.
+# Users' primitives: a typed function as their meaning, a rule for their translation.
 #
 #     @psc.primitive
 #     def cube(x: f32["*s"]) -> f32["*s"]:
@@ -419,7 +419,7 @@ class UserPrimitive(Generic[P, R]):
         return object_by_name(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The meaning, in NumPy, outside of kernels."""
+        """Compute the meaning in NumPy, outside of kernels."""
         return self.function(*args, **kwargs)
 
     def translation(self, rule: Translation) -> Translation:
@@ -478,14 +478,14 @@ class CustomDefinition:
         self.rules = Rules(closure.name, self._rule)
 
     def _rule(self, kind: str) -> Closure | None:
-        """A rule as its source: what is registered, or what the module says it registers."""
+        """Return a rule as its source: the registered one, or one from the module's text."""
         if self.primitive is None:
             return registered(self.closure, self, kind)
         rule = self.primitive.rules.get(kind)
         return None if rule is None else closure_of(rule, Trace(rule))
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """One equation, its types those of the signature."""
+        """Append one equation, its types those of the signature."""
         signature = self.definition.signature
         if signature.result is None:
             span = self.closure.source.span(self.closure.node)
@@ -495,7 +495,7 @@ class CustomDefinition:
         tree = substitute_tree(declared, fit.sizes)
         static = {p.name for p in signature.parameters if isinstance(p.spec, StaticSpec)}
         statics = tuple(
-            (name, _substituted(value, fit.sizes))
+            (name, _substitute(value, fit.sizes))
             for name, value in fit.choice.statics
             if name in static
         )
@@ -519,7 +519,7 @@ class Custom(Primitive, name="custom"):
 
     @property
     def primitive(self) -> UserPrimitive[..., Any] | None:
-        """What was registered for it, where that has been loaded."""
+        """Return the registered primitive, if its module has been loaded."""
         return None if self.definition is None else self.definition.primitive
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -562,11 +562,11 @@ class Custom(Primitive, name="custom"):
     def substitute(self, env: Mapping[str, Size]) -> Self:
         if not self.statics:
             return super().substitute(env)
-        statics = tuple((name, _substituted(value, env)) for name, value in self.statics)
+        statics = tuple((name, _substitute(value, env)) for name, value in self.statics)
         return replace(super().substitute(env), statics=statics)
 
     def _numbers(self, number: Callable[[Size], int]) -> dict[str, Any]:
-        """The static arguments, sizes as numbers."""
+        """Return the static arguments, sizes as numbers."""
         return {
             name: number(each.value) if isinstance(each.value, Dim) else each.value
             for name, each in self.statics
@@ -575,7 +575,7 @@ class Custom(Primitive, name="custom"):
     def _arguments(
         self, operands: Sequence[NDArray], number: Callable[[Size], int]
     ) -> tuple[list[Any], dict[str, Any]]:
-        """What the meaning is called with: arrays and static values in their places."""
+        """Return the arguments of the meaning: arrays and static values at their positions."""
         assert self.definition is not None
         statics, arrays = self._numbers(number), iter(operands)
         args: list[Any] = []
@@ -596,14 +596,14 @@ class Custom(Primitive, name="custom"):
         return self.definition.rules
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
-        """One operation for each element of the results: what it really takes is not known."""
+        """Return one operation for each element of the results: the true cost is unknown."""
         total: Size = 0
         for type_ in outputs:
             total = total + size_of(type_.shape)
         return total
 
 
-def _substituted(static: StaticType, env: Mapping[str, Size]) -> StaticType:
+def _substitute(static: StaticType, env: Mapping[str, Size]) -> StaticType:
     def inside(value: object) -> object:
         if isinstance(value, Dim):
             return substitute(value, env)
@@ -613,7 +613,7 @@ def _substituted(static: StaticType, env: Mapping[str, Size]) -> StaticType:
 
 
 def _require_types(function: str, hlo: Hlo, found: Sequence[H], outputs: Types) -> None:
-    """A translation must give what the signature says; a TypeError says what it gave."""
+    """Raise TypeError unless a translation gives the types of the signature."""
     given = [str(hlo.type_of(each)) for each in found]
     wanted = [str(hlo.tensor(type_)) for type_ in outputs]
     if given != wanted:

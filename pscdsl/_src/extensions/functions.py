@@ -1,4 +1,4 @@
-"""Functions of users as Python objects: with derivatives of their own, or taken to be pure."""
+"""Users' functions as Python objects: with their own derivatives, or assumed to be pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Functions with derivatives of the user's own, as Python objects.
 
 
-# These are decorators: what reads functions is loaded when one of them has to be read.
+# These are decorators: the modules that read functions are loaded when one has to be read.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,7 +46,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 class Ruled(Generic[P, R]):
-    """A function whose derivative its author gives; called from Python, it is the function."""
+    """A function with derivative rules by its author; a call from Python calls the function."""
 
     kind: Kind
 
@@ -56,7 +56,7 @@ class Ruled(Generic[P, R]):
         self.rules: tuple[Callable[..., Any], ...] = ()
         self._definition: RuledFunction | None = None
         self.trace: Trace | None = None
-        """What was looked up when the function and its rules were read."""
+        """The look-ups made when the function and its rules were read."""
         functools.update_wrapper(self, function)
 
     def __reduce__(self) -> str:
@@ -66,11 +66,11 @@ class Ruled(Generic[P, R]):
         return object_by_name(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function itself."""
+        """Call the function itself."""
         return self.function(*args, **kwargs)
 
     def _register(self, *rules: Callable[..., Any]) -> None:
-        """Set the rules, unless those that are there have been read for a derivative."""
+        """Set the rules, unless earlier ones have been read for a derivative."""
         if self.rules and self._definition is not None and self._definition.rules:
             name = getattr(self.function, "__name__", "function")
             raise RuntimeError(
@@ -80,7 +80,7 @@ class Ruled(Generic[P, R]):
         self.rules = rules
 
     def __pscdsl_origin__(self) -> object:
-        """What decides which function this is; see `pscdsl._src.frontend.modules.traces`."""
+        """Return the identity of this function; see `pscdsl._src.frontend.modules.traces`."""
         return self.kind, self.function, self.nondiff_argnums, self.rules
 
     def __pscdsl_definition__(self) -> RuledFunction:
@@ -109,7 +109,7 @@ class Ruled(Generic[P, R]):
         """Nothing."""
 
     def found_changed(self, changed: Callable[[Any], bool]) -> bool:
-        """Nothing beside what the trace tells."""
+        """Return False: the trace shows all changes."""
         return False
 
     def forget(self) -> None:
@@ -143,8 +143,8 @@ class CustomJvp(Ruled[P, R]):
 class CustomVjp(Ruled[P, R]):
     """A function with rules for reverse mode only.
 
-    `forward(*args)` returns the result and what is saved; `backward(*nondiff, saved, cotangent)`
-    a tuple with the cotangent of each argument, None for integers and keys.
+    `forward(*args)` returns the result and the saved values; `backward(*nondiff, saved, cotangent)`
+    returns a tuple with the cotangent of each argument, None for integers and keys.
     """
 
     kind = "custom_vjp"
@@ -200,7 +200,7 @@ def custom_vjp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
     return CustomVjp(fun, nondiff_argnums)
 
 
-# Functions that are taken to be pure at the user's word: `psc.pure`.
+# Functions that users declare to be pure: `psc.pure`.
 #
 #     @psc.pure
 #     def nodes(n: int) -> f32["n"]:
@@ -223,7 +223,7 @@ class PureFunction(Generic[P, R]):
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function itself, outside of kernels."""
+        """Call the function itself."""
         return self.function(*args, **kwargs)
 
     def __pscdsl_definition__(self) -> VouchedDefinition:
@@ -264,14 +264,14 @@ class VouchedDefinition:
             self.place = closure.source.span(closure.node).head(len("def"))
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What a call gives: the declared result, or, once it is loaded, what it returns."""
+        """Return the declared result of a call, or, in a loaded kernel, its constant result."""
         for each in (*args, *kwargs.values()):
             unknown = next(_unknown(each), None)
             if unknown is not None:
                 raise Failure(VouchedNeedsValues(function=self.name, found=describe(unknown)))
         if isinstance(here, NoProgram):
             raise Failure(VouchedResultUnknown(function=self.name))
-        found = self._declared(here, args, kwargs)
+        found = self._declared_result(here, args, kwargs)
         if found is None:
             raise Failure(VouchedResultUnknown(function=self.name))
         spec, declared = found
@@ -280,9 +280,9 @@ class VouchedDefinition:
         if self.function is None:
             custom = Custom(self.name, tuple(leaves(declared)), None)
             return as_declared(spec, unflatten(declared, iter(here.bind(custom, ()))))
-        return as_declared(spec, self._called(here, self.function, declared, args, kwargs))
+        return as_declared(spec, self._call(here, self.function, declared, args, kwargs))
 
-    def _called(
+    def _call(
         self,
         here: Builder,
         function: Callable[..., Any],
@@ -309,10 +309,10 @@ class VouchedDefinition:
             raise Failure(VouchedResultDiffers(function=self.name, problem=problem))
         return unflatten(declared, iter(values))
 
-    def _declared(
+    def _declared_result(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Spec, Type] | None:
-        """The result that the signature declares; sizes in it are numbers or named arguments."""
+        """Return the declared result; sizes in it are numbers or named arguments."""
         closure = self.closure
         returns = None if closure is None else getattr(closure.node, "returns", None)
         if closure is None or returns is None:
@@ -340,7 +340,7 @@ class VouchedDefinition:
 
 
 def _unknown(value: Any) -> Iterator[Any]:
-    """The parts of an argument that are not known while a kernel is elaborated."""
+    """Yield the parts of an argument that are not known while a kernel is elaborated."""
     if is_sequence(value):
         for each in value:
             yield from _unknown(each)

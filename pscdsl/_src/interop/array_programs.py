@@ -24,14 +24,14 @@ from pscdsl.typing.array_types import ArrayType, TupleType, paths
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.dtypes import C64, C128, F32, F64, I32, I64
 
-# Programs where arrays have at most 32 bits a number, as in a jax whose 64-bit types are off.
+# Programs with at most 32 bits a number, as in a jax whose 64-bit types are off.
 
 
 _NARROW: Final = {F64: F32, I64: I32, C128: C64}
 
 
 def narrowed(function: Function, numbers: Sequence[bool]) -> Function:
-    """The program with the numbers of Python's among its parameters in 32 bits.
+    """Return the program with the numbers of Python's among its parameters in 32 bits.
 
     It computes with them in 64 bits none the less.
     """
@@ -58,7 +58,7 @@ Mode: TypeAlias = Literal["fwd", "rev"]
 
 @dataclass(frozen=True)
 class Subject:
-    """A program whose derivative is checked: a function of arrays, and what they are called."""
+    """A program whose derivative is checked: a function of arrays, and their names."""
 
     function: Function
     params: tuple[str, ...]
@@ -67,12 +67,12 @@ class Subject:
 
     @classmethod
     def of(cls, function: Function) -> Subject:
-        """A program, its arrays called as in the source."""
+        """Return a program with the names of its arrays in the source."""
         params = [path for name, tree in function.parameters for path, _ in paths(tree, name)]
         assert function.result is not None
         results = [path for path, _ in paths(function.result, "result")]
         plain = as_function(function, function.body)
-        return cls(plain, tuple(map(_quoted, params)), tuple(map(_quoted, results)))
+        return cls(plain, tuple(map(_quote, params)), tuple(map(_quote, results)))
 
     @property
     def active(self) -> tuple[bool, ...]:
@@ -85,7 +85,7 @@ class Subject:
         return tuple(map(has_tangent, self.function.body.out_types))
 
     def derived(self, mode: Mode) -> Subject:
-        """The program of the results and their tangents, or of the parameters' cotangents."""
+        """Return the program of the results and their tangents, or of parameters' cotangents."""
         block = self._forward() if mode == "fwd" else self._backward()
         params = [name for name, active in zip(self.params, self.active, strict=True) if active]
         results = [name for name, moves in zip(self.results, self.moving, strict=True) if moves]
@@ -118,12 +118,12 @@ class Subject:
         return closed(function.facts, (*types, *cotangents), build)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"`{text}`"
 
 
 def as_function(like: Function, block: Block) -> Function:
-    """A block as a program of its own."""
+    """Return a block as a separate program."""
     parameters = tuple([(f"a{at}", type_) for at, type_ in enumerate(block.in_types)])
     result = TupleType(block.out_types)
     return replace(like, body=block, parameters=parameters, result=result)
@@ -136,9 +136,9 @@ T = TypeVar("T")
 class Linearization:
     """A program split in two, for the derivative in some of its operands.
 
-    values   takes the operands; returns the results, then what is saved
-    tangents takes what is saved, then tangents of the active operands; linear in these
-    moving   which results have a tangent
+    values   takes the operands; returns the results, then the saved values
+    tangents takes the saved values, then tangents of the active operands; linear in these
+    moving   flags of the results that have a tangent
     """
 
     values: ArrayProgram
@@ -165,14 +165,14 @@ class ArrayProgram:
         return tuple(map(self._at_sizes, self.function.body.out_types))
 
     def linearized(self, active: Mask) -> Linearization:
-        """Its derivative in the operands that are active; each of them has tangents."""
+        """Return its derivative in the active operands; each of them has tangents."""
         return self._once(("linearized", active), lambda: self._linearize(active))
 
     def transposed(self, linear: Mask, given: Mask) -> ArrayProgram:
-        """The transpose in operands in which it is linear, for cotangents of the given results.
+        """Return the transpose in linear operands, for cotangents of the given results.
 
-        It takes the other operands, then these cotangents, and returns a cotangent for each
-        linear operand.
+        It takes the other operands, then these cotangents, and returns a cotangent for each linear
+        operand.
         """
 
         def make() -> ArrayProgram:
@@ -183,7 +183,7 @@ class ArrayProgram:
         return self._once(("transposed", linear, given), make)
 
     def batched(self, batched: Mask, size: int) -> tuple[ArrayProgram, Mask]:
-        """The program over a batch, the first axis of batched operands; and which results are."""
+        """Return the program over a batch, the first axis of operands, and the batched results."""
 
         def make() -> tuple[ArrayProgram, Mask]:
             block, batched_results = batch_block(

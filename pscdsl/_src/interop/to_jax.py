@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from pscdsl._src.xla.specialisation import Specialisation
 
 
-# One primitive of jax, when it is installed: the call of a typed program.
+# One primitive of jax, if jax is installed: the call of a typed program.
 #
-# It is lowered to the StableHLO that the program would be compiled from here, as a function of the
-# module that jax is making.  Its derivatives and batches are calls of the programs that we derive;
-# a linear part is transposed by us as well, so that reverse mode saves what it saves here.
+# It is lowered to the StableHLO from which the program would be compiled here, as a function of the
+# module that jax is making. Its derivatives and batches are calls of the programs that we derive;
+# we transpose its linear part as well, so that reverse mode saves the same values as here.
 
 
 # jax is not installed where types are checked.
@@ -46,14 +46,14 @@ NAME = "pscdsl_call"
 
 
 def call(program: ArrayProgram, operands: Sequence[Any]) -> list[Any]:
-    """The results of a program for arrays, or tracers, of jax."""
+    """Return the results of a program for arrays, or tracers, of jax."""
     results: list[Any] = primitive().bind(*operands, program=program)
     return results
 
 
 @boot.once
 def primitive() -> Any:
-    """The primitive, with its rules; made when first asked for, because it imports jax."""
+    """Return the primitive, with its rules; made when first asked for, because it imports jax."""
     jax: Any = import_module("jax")
     ad: Any = import_module("jax.interpreters.ad")
     batching: Any = import_module("jax.interpreters.batching")
@@ -131,7 +131,7 @@ def primitive() -> Any:
 
 
 def shape(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
-    """The shape of the array that stores one of a type; keys are pairs of words."""
+    """Return the shape of the array that stores one of a type; keys are pairs of words."""
     sizes: Any = type.shape
     return (*sizes, 2) if type.dtype is KEY else tuple(sizes)
 
@@ -159,7 +159,7 @@ _registered: set[type] = set()
 
 @Array.register
 class Traced:
-    """A tracer of jax on its way into a kernel: an array of which only the type is known."""
+    """A tracer of jax on its way into a kernel: an array with only its type known."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -168,11 +168,11 @@ class Traced:
 
 
 def kernel_to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
-    """A function of jax arrays that computes what the kernel does.
+    """Return a function of jax arrays that computes the kernel.
 
-    Records and pyrsistent containers become pytrees of jax.  Raises an ImportError without jax,
-    ArgumentErrors as the kernel does, and one where 64-bit types are switched off in jax that the
-    kernel needs.
+    Records and pyrsistent containers become pytrees of jax. Raise ImportError without jax, the
+    ArgumentErrors of the kernel, and one if the kernel needs 64-bit types that are switched off in
+    jax.
     """
     jax = imported()
     register = functools.partial(register_class, jax)
@@ -216,7 +216,7 @@ def kernel_to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
 
 
 def imported() -> Any:
-    """The package jax, with our arrays ready to be its; an ImportError says that it is needed."""
+    """Return the package jax, with our arrays prepared for it; raise ImportError without jax."""
     try:
         jax: Any = import_module("jax")
     except ImportError as error:
@@ -228,7 +228,7 @@ def imported() -> Any:
 
 
 def standing_in(jax: Any, leaf: Any) -> Any:
-    """What has the type of a leaf; of a scalar without a dtype of its own, a Python scalar."""
+    """Return a stand-in of a leaf's type: a Python scalar for a weak scalar."""
     found = traced(jax, leaf)
     if isinstance(found, Traced) and leaf.aval.weak_type and not found.shape:
         return np.zeros((), found.dtype).item()
@@ -236,12 +236,12 @@ def standing_in(jax: Any, leaf: Any) -> Any:
 
 
 def traced(jax: Any, leaf: Any) -> Any:
-    """A leaf that kernels take: a tracer is wrapped."""
+    """Return a leaf that kernels take: a tracer is wrapped."""
     return Traced(leaf) if isinstance(leaf, jax.core.Tracer) else leaf
 
 
 def operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
-    """A leaf as jax takes it, with the dtype of a type."""
+    """Return a leaf as jax takes it, with the dtype of a type."""
     from pscdsl._src.xla.runtime.devices import is_result  # as above
 
     if isinstance(leaf, Traced):
@@ -278,7 +278,7 @@ def register_class(jax: Any, cls: type, to_children: Any, from_children: Any) ->
 
 
 def loaded_to_jax(loaded: Loaded) -> Callable[..., Any]:
-    """A function of jax arrays that computes what the loaded kernel does; jax can `jit` it."""
+    """Return a function of jax arrays that computes the loaded kernel; jax can `jit` it."""
     jax = imported()
     register = functools.partial(register_class, jax)
     boundary.register_signature(loaded.signature, register, apart=True)
@@ -299,7 +299,7 @@ def loaded_to_jax(loaded: Loaded) -> Callable[..., Any]:
         ]
         if variant not in made:
             loaded.verify(variant)
-            made[variant] = _exported(jax, loaded.name, variant)
+            made[variant] = _export(jax, loaded.name, variant)
         boundary.register_result(tree, register, apart=True)
         return boundary.result(tree, iter(made[variant].call(*operands)))
 
@@ -307,8 +307,8 @@ def loaded_to_jax(loaded: Loaded) -> Callable[..., Any]:
     return function
 
 
-def _exported(jax: Any, name: str, variant: Variant) -> Any:
-    """What `jax.export.export` would have made."""
+def _export(jax: Any, name: str, variant: Variant) -> Any:
+    """Return the equivalent of `jax.export.export`."""
     export: Any = import_module("jax.export")
     # With one platform the module has no parameter that says which; portable ones run on any.
     checks = () if variant.module.calls else (export.DisabledSafetyCheck.platform(),)

@@ -1,6 +1,6 @@
-"""Partial evaluation: a program cut into what is known early and what depends on late operands.
+"""Partial evaluation: a program cut into an early part and a part that depends on late operands.
 
-The early part returns, besides its results, what the late part needs of it: what is saved.
+The early part returns, besides its results, the saved values that the late part needs.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import KEY
 
-# What the late part of a cut program is given: as little as it can do with.
+# The values that the late part of a cut program is given: as few as possible.
 #
-# What is cheap to compute from that which is there anyhow is computed again instead of being saved.
+# A value that is cheap to compute from others that exist anyway is computed again instead of saved.
 
 
 LONGEST = 6
-"""How many equations are repeated at most for one value."""
+"""The most equations that are repeated for one value."""
 
 
 def needed(block: Block) -> tuple[tuple[Equation, ...], set[Atom]]:
-    """The equations that the results depend on, and all the atoms that these use."""
+    """Return the equations that the results depend on, and all the atoms that these use."""
     used: set[Atom] = set(block.results)
     equations: list[Equation] = []
     for equation in reversed(block.equations):
@@ -42,10 +42,10 @@ def needed(block: Block) -> tuple[tuple[Equation, ...], set[Atom]]:
 def without_cheap(
     early: Block, late: Block, saved: Mapping[Var, Var], free: Collection[Atom]
 ) -> tuple[Block, tuple[Var, ...]]:
-    """The late part without dead and with cheap equations, and what is saved for it.
+    """Return the late part without dead and cheap equations, and the variables saved for it.
 
-    `free` are the variables of the early part that are there anyhow.  The parameters for what is
-    saved are not yet among those of the late part.
+    `free` are the variables of the early part that exist anyway. The parameters for the saved
+    variables are not yet among those of the late part.
     """
     equations, used = needed(late)
     made = {var: equation for equation in early.equations for var in equation.outputs}
@@ -72,7 +72,7 @@ def without_cheap(
             again = Equation(equation.primitive, inputs, (params[output],), equation.span)
             repeated[output] = again
     saved_vars = tuple(sorted(wanted, key=lambda each: order[each]))
-    # What one value is computed from may have turned out to be saved for another.
+    # The operands of one repeated equation may have turned out to be saved for another.
     due = sorted(repeated.keys() - wanted, key=lambda each: order[each])
     first = [repeated[var] for var in due]
     own = tuple([params[var] for var in saved_vars])
@@ -90,7 +90,7 @@ def _kept(var: Var, chain: Sequence[Equation]) -> bool:
 def _chain(
     var: Var, made: Mapping[Var, Equation], wanted: Collection[Atom], free: Collection[Atom]
 ) -> list[Equation] | None:
-    """The equations that make a variable of what is there, the last first; None if too dear."""
+    """Return the equations to repeat for a variable, the last first; None if too expensive."""
     chain: list[Equation] = []
     due: list[Atom] = [var]
     while due:
@@ -114,7 +114,7 @@ def _is_cheap(equation: Equation) -> bool:
     return equation.primitive.is_cheap
 
 
-# The two parts, and what is saved between them.
+# The two parts, and the saved values between them.
 
 
 T = TypeVar("T")
@@ -127,14 +127,14 @@ class Cut:
         self.early: Builder = Program(facts).current
         self.late: Builder = Program(facts).current
         self.saved: dict[Var, Var] = {}
-        """Variables of the early part, and the late part's parameters that stand for them."""
+        """Variables of the early part, and the late part's parameters for them."""
 
     def is_late(self, value: Value) -> bool:
-        """Whether a value belongs to the late part."""
+        """Return whether a value belongs to the late part."""
         return value.builder is self.late
 
     def later(self, value: Value) -> Value:
-        """A value in the late part; one of the early part is saved."""
+        """Return a value in the late part; one of the early part is saved."""
         atom = value.atom
         if isinstance(atom, ir.Literal):
             return Value(self.late, atom)
@@ -151,8 +151,8 @@ class Halves:
     """A block cut in two.
 
     early   takes the early parameters, returns the early results, then extra values
-    late    takes what is saved, then the late parameters, returns the late results
-    saved   where each saved value comes from: an early parameter, or what the early part returns
+    late    takes the saved values, then the late parameters, returns the late results
+    saved   the origin of each saved value: an early parameter, or a result of the early part
     """
 
     early: Block
@@ -161,22 +161,22 @@ class Halves:
     saved: tuple[tuple[Literal["parameter", "result"], int], ...]
 
     def gather(self, operands: Sequence[T], results: Sequence[T]) -> list[T]:
-        """What is saved, among the early operands and what the early part has returned."""
+        """Return the saved values from the early operands and the results of the early part."""
         sources = {"parameter": operands, "result": results}
         return [sources[kind][index] for kind, index in self.saved]
 
     def merged(self, early: Sequence[T], late: Sequence[T]) -> tuple[T, ...]:
-        """The results in their order."""
+        """Return the results in their order."""
         first, second = iter(early), iter(late)
         return tuple([next(second) if is_late else next(first) for is_late in self.late_results])
 
 
 def cut_through(cut: Cut, block: Block, given: Mapping[Var, Value]) -> list[Value]:
-    """The results of a block, each of its equations in the part where it belongs.
+    """Return the results of a block, each of its equations in the part where it belongs.
 
     Parameters that are not given are variables of the early part.
     """
-    # What is computed early stays as it is: only what is given, or made anew, is in this table.
+    # Early values stay as they are: this table has only the given ones and new ones.
     values: dict[Atom, Value] = dict(given.items())
 
     def value(atom: Atom) -> Value:
@@ -215,7 +215,7 @@ def split_block(
     free: Callable[[int], bool] = lambda index: True,
     free_results: Callable[[int], bool] = lambda index: True,
 ) -> Halves:
-    """A block cut in two, given which parameters are late, and which results have to be.
+    """Return a block cut in two, given which parameters are late, and which results have to be.
 
     `free` and `free_results` tell of the early parameters and results that it costs nothing to
     save, given by their places in the block.
@@ -244,7 +244,7 @@ def split_block(
 
 
 def _finish(early: Block, late: Block, late_results: Mask, kept: Sequence[Var]) -> Halves:
-    """The halves with what is saved among what the early part takes or returns."""
+    """Return the halves, with the saved values among the early part's parameters or results."""
     params: dict[Atom, int] = {var: index for index, var in enumerate(early.params)}
     results: dict[Atom, int] = {}
     returned = list(early.results)
@@ -267,6 +267,6 @@ def _finish(early: Block, late: Block, late_results: Mask, kept: Sequence[Var]) 
 
 @lru_cache(maxsize=4096)
 def split_function(function: Function, late: Mask) -> tuple[Function, Function, Halves]:
-    """The same for a function; it is cut once, however often it is called."""
+    """Cut a function; the result is cached for further calls."""
     halves = split_block(function.facts, function.body, late)
     return derived(function, "early", halves.early), derived(function, "late", halves.late), halves

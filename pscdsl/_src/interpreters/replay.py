@@ -19,7 +19,7 @@ from pscdsl.typing.dtypes import BOOL, I32, KEY
 
 
 class Environment:
-    """The values that the atoms of a block stand for, on the way through it."""
+    """The values of a block's atoms while it is replayed."""
 
     def __init__(self, here: Builder, params: Sequence[Var], values: Sequence[Value]) -> None:
         self.here = here
@@ -31,12 +31,12 @@ class Environment:
         return self.values[atom]
 
     def all(self, atoms: Sequence[Atom]) -> list[Value]:
-        """The values of several atoms."""
+        """Return the values of several atoms."""
         return [self[atom] for atom in atoms]
 
 
 def append(here: Builder, equation: Equation, operands: Sequence[Value]) -> list[Value]:
-    """An equation once more, of other operands; its types are derived again where these differ."""
+    """Append an equation with other operands; derive its types again where these differ."""
     atoms = tuple([v.atom if v.builder is here else here.atom(v) for v in operands])
     types = [atom.type for atom in atoms]
     if types == [atom.type for atom in equation.inputs]:
@@ -49,7 +49,7 @@ def append(here: Builder, equation: Equation, operands: Sequence[Value]) -> list
 
 
 def replay(here: Builder, block: Block, operands: Sequence[Value]) -> list[Value]:
-    """The results of a block, its equations appended to the innermost one."""
+    """Append a block's equations to the innermost block, and return its results."""
     env = Environment(here, block.params, operands)
     program = here.program
     place = program.span
@@ -66,7 +66,7 @@ def closed(
     types: Sequence[ArrayType],
     build: Callable[[Builder, list[Value]], Sequence[Value]],
 ) -> Block:
-    """A block with parameters of these types, and the results that `build` makes of them."""
+    """Return a block with parameters of these types, and the results that `build` makes of them."""
     here = Program(facts).current
     params = [here.parameter(type_) for type_ in types]
     return here.finish(params, build(here, params))[0]
@@ -89,14 +89,14 @@ Mask = tuple[bool, ...]
 
 
 def has_tangent(type: ArrayType) -> bool:  # noqa: A002
-    """Whether arrays of a type have tangents; bool, integers and keys do not."""
+    """Return whether arrays of a type have tangents; bool, integers and keys do not."""
     return type.dtype.is_inexact
 
 
 def jvp(
     here: Builder, block: Block, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[list[Value], list[Value | None]]:
-    """The results of a block and their tangents; None stands for zero."""
+    """Return the results of a block and their tangents; None means zero."""
     env = Environment(here, block.params, primals)
     moving = {
         var: tangent
@@ -138,7 +138,7 @@ def jvp(
 def jvp_block(
     facts: Assumptions, block: Block, active: Mask, wanted: Mask | None = None
 ) -> tuple[Block, Mask]:
-    """The block with tangents, and which results have one.
+    """Return the block with tangents, and which results have one.
 
     It takes the primals, then a tangent for each active parameter, and returns the results, then
     the tangents of those that have one, or that are `wanted` to.
@@ -164,13 +164,13 @@ def jvp_block(
 
 @lru_cache(maxsize=4096)
 def jvp_function(function: Function, active: Mask) -> tuple[Function, Mask]:
-    """The same for a function; it is made once, however often it is called."""
+    """Differentiate a function; the result is cached for further calls."""
     block, active_results = jvp_block(function.facts, function.body, active)
     return derived(function, "jvp", block), active_results
 
 
 def derived(function: Function, what: str, body: Block) -> Function:
-    """A function made of another one, in the same sizes."""
+    """Return a function made of another one, in the same sizes."""
     name = f"{function.name}.{what}"
     return replace(function, name=name, body=body, parameters=(), result=None)
 
@@ -184,9 +184,9 @@ def transpose(
     operands: Sequence[Value | ArrayType],
     cotangents: Sequence[Value | None],
 ) -> list[Value | None]:
-    """The cotangents of a block's linear parameters, which are given by their types.
+    """Return the cotangents of a block's linear parameters, which are given by their types.
 
-    What does not depend on these is computed unchanged.  None stands for zero.
+    Equations that do not depend on these are replayed unchanged. None means zero.
     """
     known = [(v, o) for v, o in zip(block.params, operands, strict=True) if isinstance(o, Value)]
     env = Environment(here, [var for var, _ in known], [value for _, value in known])
@@ -233,7 +233,7 @@ def transpose(
 def transpose_block(
     facts: Assumptions, block: Block, linear: Mask, given: Mask, wanted: Mask | None = None
 ) -> tuple[Block, Mask]:
-    """The transpose of a block in its linear parameters, and which of these get a cotangent.
+    """Return the transpose of a block in its linear parameters, and which of these get a cotangent.
 
     It takes the other parameters, then the cotangents of the results that have one, and returns
     the cotangents of the linear parameters that get one, or that are `wanted` to.
@@ -261,25 +261,25 @@ def transpose_block(
 
 @lru_cache(maxsize=4096)
 def transpose_function(function: Function, linear: Mask, given: Mask) -> tuple[Function, Mask]:
-    """The same for a function; it is transposed once, however often it is called."""
+    """Transpose a function; the result is cached for further calls."""
     block, with_cotangents = transpose_block(function.facts, function.body, linear, given)
     return derived(function, "transpose", block), with_cotangents
 
 
-# A program over a batch: what is batched has the batch as its first axis.
+# A program over a batch: batched values have the batch as their first axis.
 
 
 BATCH = "batch"
-"""What the size of the batch is called in functions over one."""
+"""The name of the batch's size in functions over a batch."""
 
 
 def over_batch(type: ArrayType, size: Size) -> ArrayType:  # noqa: A002
-    """The type of a batch of arrays."""
+    """Return the type of a batch of arrays."""
     return type.with_shape((size, *type.shape))
 
 
 def repeated(value: Value, size: Size) -> Value:
-    """A batch of one array, the same everywhere."""
+    """Return a batch of equal arrays."""
     rank = value.ndim
     return value.builder.spread(value, (size, *value.shape), tuple(range(1, rank + 1)))
 
@@ -287,7 +287,7 @@ def repeated(value: Value, size: Size) -> Value:
 def batch(
     here: Builder, block: Block, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[list[Value], list[bool]]:
-    """The results of a block over a batch, and which of them are batched."""
+    """Return the results of a block over a batch, and which of them are batched."""
     env = Environment(here, block.params, operands)
     many = {var for var, is_batched in zip(block.params, batched, strict=True) if is_batched}
     program = here.program
@@ -315,7 +315,7 @@ def batch(
 def batch_block(
     facts: Assumptions, block: Block, batched: Mask, size: Size, wanted: Mask | None = None
 ) -> tuple[Block, Mask]:
-    """The block over a batch, and which results are batched; those `wanted` to be are."""
+    """Return the block over a batch, and which results are batched, including the `wanted` ones."""
     flags: list[bool] = []
 
     def build(here: Builder, params: list[Value]) -> list[Value]:
@@ -334,7 +334,7 @@ def batch_block(
 def batch_function(
     function: Function, batched: Mask, may_be_empty: bool = False
 ) -> tuple[Function, str, Mask]:
-    """A function over a batch, what the batch's size is called in it, and the batched results."""
+    """Return a function over a batch, its name of the batch's size, and its batched results."""
     called = BATCH
     while called in function.dims:
         called += "_"

@@ -1,7 +1,7 @@
-"""NumPy's broadcasting, for sizes that are symbols: which shapes fit, and values in larger ones.
+"""NumPy's broadcasting with symbolic sizes: joint shapes, and values in larger shapes.
 
-Two sizes fit where the facts prove that they are equal or that one of them is 1.  A Failure says
-what is not proven; its text is that of `ShapesDoNotBroadcast`.
+Two sizes fit if the facts prove that they are equal or that one of them is 1. A Failure names the
+unproven fact; its text is that of `ShapesDoNotBroadcast`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def broadcast_shapes(facts: Assumptions, *shapes: Shape) -> Shape:
 
 
 def broadcast_to(value: Value, shape: Shape) -> Value:
-    """A value repeated along new leading axes and along axes of size 1."""
+    """Return a value repeated along new leading axes and along axes of size 1."""
     if value.shape == shape:
         return value
     facts = value.builder.facts
@@ -75,6 +75,6 @@ def broadcast_to(value: Value, shape: Shape) -> Value:
 
 
 def squeeze(value: Value, axes: tuple[int, ...]) -> Value:
-    """A value without some of its axes of size 1."""
+    """Return a value without some of its axes of size 1."""
     shape = tuple(s for axis, s in enumerate(value.shape) if axis not in axes)
     return value.builder.reshape(value, shape)

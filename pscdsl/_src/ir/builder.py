@@ -1,11 +1,11 @@
-"""Building the typed program: values that know their program, and the rules by which they meet.
+"""Building the typed program: values that know their program, and the rules of their promotion.
 
-A `Value` is a traced array.  A `Weak` is one whose dtype is still open: what it will be is a
-function of the dtype it meets, so nothing is ever computed in one precision and rounded to
-another.  Python scalars and symbolic sizes are lifted to literals and `size` equations.
+A `Value` is a traced array. A `Weak` is an array whose dtype is still open: it is computed in the
+dtype of the array that it meets, so nothing is ever computed in one precision and rounded to
+another. Python scalars and symbolic sizes are lifted to literals and `size` equations.
 
-All appending happens at `Program.current`, the innermost block under construction; a value of an
-enclosing block that is used there is captured: it becomes a parameter of the block.
+All equations are appended at `Program.current`, the innermost block under construction; a value of
+an enclosing block that is used there is captured: it becomes a parameter of the block.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ MOST_AXES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What building itself needs of the primitives: Python's operators, numbers, shapes.
+    """The primitives that building itself needs: Python's operators, numbers, shapes.
 
-    This room comes before all primitives.  Theirs gives them to the builders, in its `__init__`, so
-    that they are there wherever a primitive is.
+    This room comes before all primitives. The room of primitives gives them to the builders, in its
+    `__init__`, so that they exist wherever a primitive does.
     """
 
     constant: Callable[[Any, DType], Primitive]
@@ -54,7 +54,7 @@ class Basis:
     """Axis i of the operand becomes axis `dims[i]` of the shape."""
     reshape: Callable[[Shape], Primitive]
     sum: Callable[[tuple[int, ...]], Primitive]
-    """Along axes: what a broadcast becomes on the way back."""
+    """Sums along axes: the transpose of a broadcast."""
     convert: Callable[[DType], Primitive]
     seed_key: Callable[[], Primitive]
     """A random key of an integer."""
@@ -74,13 +74,13 @@ class Basis:
 
 
 Site: TypeAlias = tuple[Span, str, str]
-"""Where an array without a dtype gets one: in the source, by which calls, and which of several."""
+"""A place where an array without a dtype gets one: its span, its calls, and its role there."""
 MET: Final = (NOWHERE, "", "")
 """The site of an array without a dtype that has met one of fewer bits than nothing decides."""
 
 
 class Decided(Exception):
-    """What arrays without a dtype have met decides it: the function is elaborated once more."""
+    """A dtype was decided by the arrays that it met: elaborate the function once more."""
 
     def __init__(self, dtypes: Mapping[Site, DType]) -> None:
         super().__init__(dtypes)
@@ -88,11 +88,11 @@ class Decided(Exception):
 
 
 class Program:
-    """What one function under construction shares: facts, the place in the source, warnings.
+    """The common state of one function under construction: facts, the span, warnings.
 
     Arrays without a dtype get one where it has to be known: where a loop carries them, two branches
-    leave them, or a function settles them.  `defaults` gives it, unless an earlier elaboration has
-    seen what the array meets later.  `chosen` notes which variables have such a dtype.
+    leave them, or a function settles them. `defaults` gives it, unless an earlier elaboration has
+    found the dtype that the array meets later. `chosen` records the variables with such a dtype.
     """
 
     def __init__(
@@ -115,48 +115,48 @@ class Program:
         self.revealed: list[RevealedType] = []
         """Lines and types that `reveal_type` was asked for."""
         self.names: dict[Var, str] = {}
-        """What the code called variables first."""
+        """The first name of each variable in the code."""
         self.assigned: dict[object, tuple[object, object]] = {}
-        """Where the code bound names: by target, its source and the last value."""
+        """The names bound in the code: by target, its source and the last value."""
         self.origins: dict[Equation, Origin] = {}
-        """What derivatives and batches were made of, by their first equations."""
+        """The origins of derivatives and batches, by their first equations."""
         self.return_span: Span | None = None
-        """The place of what the function returns."""
+        """The span of the returned value."""
         self.transformed = 0
-        """How many transformed functions have been called so far."""
+        """The number of transformed functions called so far."""
         self.counters: dict[Var, Counter] = {}
-        """The counters of loops that are sizes, by what a body takes for them."""
+        """The counters of loops that are sizes, by the parameters of the loops' bodies."""
         self.every_step: dict[str, tuple[Counter, int]] = {}
         """The counters of loops that no step leaves, and the depths of their bodies, by name."""
         self.loops = 0
-        """How many counters there were."""
+        """The number of counters so far."""
         self.conditions: dict[Var, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
-        """What truth values say of counters: if they hold, and if not."""
+        """The facts about counters that a truth value implies: if it holds, and if not."""
         self.arrays_without_axes: dict[int, object] = {}
         """Variables without axes that may be arrays, which `+=` writes to, by their addresses."""
         self.path = ""
         """The calls of functions that led here, by their places."""
         self.session: object = None
-        """Whatever the front end keeps for this program."""
+        """The front end's state for this program."""
         self.current = Builder(self, None)
 
     def site(self, which: str, span: Span | None = None) -> Site:
-        """A place where a dtype is chosen, here or at a span."""
+        """Return a place where a dtype is chosen, here or at a span."""
         return span or self.span, self.path, which
 
     def choose(self, site: Site, kind: Kind) -> DType:
-        """The dtype of a kind at a site."""
+        """Return the dtype of a kind at a site."""
         found = self.decided.get(site) if self.decided else None
         if found is None or found.is_inexact != (kind >= Kind.FLOAT) or kind is Kind.BOOL:
             return self.defaults[kind]
         return found.complex if kind is Kind.COMPLEX else found
 
     def sites(self, value: Value | Weak) -> frozenset[Site]:
-        """The sites at which the dtype of a value was chosen."""
+        """Return the sites at which the dtype of a value was chosen."""
         return self.sites_of(value.atom) if isinstance(value, Value) else _NONE
 
     def sites_of(self, atom: Atom) -> frozenset[Site]:
-        """The sites at which the dtype of an atom was chosen."""
+        """Return the sites at which the dtype of an atom was chosen."""
         return self.chosen.get(atom, _NONE)
 
     def mark(self, value: Value, sites: frozenset[Site]) -> Value:
@@ -181,16 +181,16 @@ class Program:
                     raise Decided({**self.found, **dict.fromkeys(open_, dtype.real)})
 
     def agree(self, values: Iterable[Value | Weak]) -> None:
-        """See that values of one kind have one precision; Decided if some have another by choice.
+        """Check that values of one kind have one precision; raise Decided if a dtype changes.
 
-        What was not chosen decides, or the widest if all were.
+        A dtype that was not chosen decides, or the widest if all were chosen.
         """
         decided = self._agreeing(values)
         if decided:
             raise Decided({**self.found, **decided})
 
     def _agreeing(self, values: Iterable[Value | Weak]) -> dict[Site, DType]:
-        """The dtypes that would give values of one kind one precision."""
+        """Return the dtypes that would give values of one kind one precision."""
         if not self.chosen:
             return {}
         strong = [each for each in values if isinstance(each, Value)]
@@ -214,9 +214,9 @@ class Program:
         return {}
 
     def met(self, values: Sequence[Value]) -> DType | None:
-        """The dtype in which values meet once dtypes that were chosen are others; None if none.
+        """Return the dtype of values once chosen dtypes have changed; None if none would.
 
-        The elaboration goes on, to see what else is to be decided.
+        The elaboration goes on, to find further decisions.
         """
         decided = self._agreeing(values)
         if not decided:
@@ -227,7 +227,7 @@ class Program:
         return None if others else wanted.complex if complex_ else wanted
 
     def _undecided(self, value: Value) -> frozenset[Site]:
-        """The sites of a value at which the dtype may still be another one."""
+        """Return the sites of a value at which the dtype may still be another one."""
         decided = self.decided or {}
         sites = self.sites(value)
         return frozenset([site for site in sites if site is not MET and site not in decided])
@@ -261,21 +261,21 @@ class Builder:
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.equations: list[Equation] = []
         self.captured: dict[Var, Var] = {}
-        """Variables of the enclosing block, and the parameters that stand for them here."""
+        """Variables of the enclosing block, and the parameters that capture them here."""
         self.forgotten: set[Atom] = set()
         """The results of equations that were removed."""
 
     @property
     def facts(self) -> Assumptions:
-        """What is known of the sizes."""
+        """Return the known facts about sizes."""
         return self.program.facts
 
     def parameter(self, type: ArrayType, hint: str = "") -> Value:  # noqa: A002
-        """A new variable that this block will take as a parameter."""
+        """Return a new variable that this block will take as a parameter."""
         return Value(self, Var(type, hint))
 
     def parameter_for(self, value: Value, type: ArrayType | None = None) -> Value:  # noqa: A002
-        """A parameter for a value, or a part of it, whose dtype was chosen where that of it was."""
+        """Make a parameter for a value, or for a part of it, with the sites of its chosen dtype."""
         program = self.program
         return program.mark(self.parameter(type or value.type), program.sites(value))
 
@@ -307,7 +307,7 @@ class Builder:
         return tuple([Value(here, var) for var in outputs])
 
     def atom(self, value: Value) -> Atom:
-        """How a value is named in this block, captured from outside if need be."""
+        """Return a value's atom in this block, captured from outside if necessary."""
         owner, atom = value.builder, value.atom
         if owner is self or isinstance(atom, Literal):
             return atom
@@ -326,7 +326,7 @@ class Builder:
     def finish(
         self, params: Sequence[Value], results: Sequence[Value]
     ) -> tuple[Block, tuple[Value, ...]]:
-        """The block, its captured variables first among the params, and what was captured."""
+        """Return the block, whose first parameters are its captures, and the captured values."""
         atoms = tuple(self.atom(v) for v in results)
         own = tuple(v.atom for v in params)
         block = Block((*self.captured.values(), *own), tuple(self.equations), atoms)  # type: ignore[arg-type]
@@ -349,11 +349,11 @@ class Builder:
         return self.bind(primitive, values)[0]
 
     def literal(self, value: Scalar, dtype: DType) -> Value:
-        """A scalar constant; a Failure if the dtype cannot hold it."""
+        """Return a scalar constant; raise a Failure if the dtype cannot hold it."""
         return Value(self.program.current, Literal(fit(value, dtype), dtype))
 
     def constant(self, array: Any) -> Value:
-        """An array constant, captured by value."""
+        """Return an array constant, captured by value."""
         array = np.asarray(array)
         dtype = numpy_dtypes.from_numpy(array.dtype)
         if array.ndim == 0:
@@ -361,30 +361,30 @@ class Builder:
         return self.bind(self.basis.constant(array, dtype), ())[0]
 
     def size(self, size: Size, dtype: DType) -> Value:
-        """A size as a number in the program."""
+        """Return a size as a number in the program."""
         if isinstance(size, int):
             return self.literal(size, dtype)
         return self.bind(self.basis.size(size, dtype), ())[0]
 
     def full(self, value: Scalar | Value, shape: Shape, dtype: DType) -> Value:
-        """An array with the same number everywhere."""
+        """Return an array with the same number everywhere."""
         scalar = value if isinstance(value, Value) else self.literal(value, dtype)
         return self.spread(scalar, shape, ()) if shape else scalar
 
     def spread(self, value: Value, shape: Shape, dims: tuple[int, ...]) -> Value:
-        """A value repeated along new axes: axis i of it becomes axis `dims[i]` of the shape."""
+        """Return a value repeated along new axes: axis i becomes axis `dims[i]` of the shape."""
         return self.bind(self.basis.broadcast(shape, dims), (value,))[0]
 
     def reshape(self, value: Value, shape: Shape) -> Value:
-        """The elements of a value in another shape."""
+        """Return the elements of a value in another shape."""
         return self.bind(self.basis.reshape(shape), (value,))[0]
 
     def total(self, value: Value, axes: tuple[int, ...]) -> Value:
-        """The sum of a value along axes."""
+        """Return the sum of a value along axes."""
         return self.bind(self.basis.sum(axes), (value,))[0]
 
     def weak(self, operand: Scalar | Size) -> Weak:
-        """A Python scalar or a size as a weak operand."""
+        """Return a Python scalar or a size as a weak operand."""
         if isinstance(operand, Dim):
             return Weak(self, Kind.INT, (), lambda dtype: self.size(operand, dtype), scalar=True)
         value, kind = operand, kind_of(operand)
@@ -404,7 +404,7 @@ def _inherit(
     operands: Sequence[Atom],
     results: Sequence[Var],
 ) -> None:
-    """Note that results have the dtype of operands at whose sites it was chosen."""
+    """Record that results have the dtype of operands, with the sites at which it was chosen."""
     if primitive.__class__ is Builder.basis.convert:
         return  # a cast says itself what it gives
     blocks = primitive.blocks()
@@ -510,7 +510,7 @@ class Value(Operators):
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """Return the number of axes."""
         return len(self.atom.type.shape)
 
     def __repr__(self) -> str:
@@ -518,10 +518,10 @@ class Value(Operators):
 
 
 class Weak(Operators):
-    """An array whose dtype is decided by what it meets; `at` builds it in a dtype, once each."""
+    """An array whose dtype its context decides; `at` builds it once for each dtype."""
 
     made_of_sizes = False
-    """Whether it is a number that Python makes of sizes."""
+    """Whether it is a number that Python computes from sizes."""
     __slots__ = ("_at", "_built", "_open", "_scalar", "_whole", "builder", "kind", "shape")
 
     def __init__(
@@ -545,7 +545,7 @@ class Weak(Operators):
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """Return the number of axes."""
         return len(self.shape)
 
     @property
@@ -577,7 +577,7 @@ class Weak(Operators):
         return found
 
     def _natural(self, dtype: DType) -> DType:
-        """In what it is computed on its way to a dtype of a higher kind: as NumPy counts."""
+        """Return the dtype in which NumPy computes it before conversion to a higher kind."""
         if self.kind is dtype.kind:
             return dtype
         if self.kind is Kind.INT:
@@ -585,7 +585,7 @@ class Weak(Operators):
         return dtype.real if self.kind is Kind.FLOAT else BOOL
 
     def remember(self, built: Value) -> None:
-        """Keep what `at` gave already."""
+        """Record a value that `at` has given."""
         self._built[built.dtype] = built
 
     def default(self, which: str = "") -> Value:
@@ -605,10 +605,10 @@ class Weak(Operators):
 
 
 class PythonNumber(Weak):
-    """A number of Python's that is known when the program runs: an argument, or made of some.
+    """A Python number that is known only at run time: an argument, or computed from arguments.
 
-    As in Python and NumPy, arithmetic of such numbers is done in f64 and i64, and what comes of it
-    is converted to the dtype of the array that it meets.
+    As in Python and NumPy, arithmetic of such numbers is done in f64 and i64, and the result is
+    converted to the dtype of the array that it meets.
     """
 
     __slots__ = ("adapts", "is_array", "value")
@@ -618,13 +618,14 @@ class PythonNumber(Weak):
         self.is_array = is_array
         """Whether NumPy has made a scalar of it, which has attributes."""
         self.adapts = adapts
-        """Whether it meets narrow integers; one that is made of arguments may not fit them."""
+        """Whether it adapts to narrow integers; a number computed from arguments may not fit
+        them."""
         super().__init__(
-            value.builder, value.dtype.kind, (), self._converted, scalar=True, dtype=value.dtype
+            value.builder, value.dtype.kind, (), self._convert, scalar=True, dtype=value.dtype
         )
 
     def description(self) -> str:
-        """What messages call it."""
+        """Return its description for messages."""
         kind = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
         if self.is_array:
             return str(self.type)
@@ -632,16 +633,16 @@ class PythonNumber(Weak):
         return f"a computed `{name}`"
 
     def as_array(self) -> PythonNumber:
-        """The scalar that NumPy makes of the number."""
+        """Return the scalar that NumPy makes of the number."""
         return PythonNumber(self.value, is_array=True, adapts=self.adapts)
 
     @classmethod
     def of(cls, value: Value, operands: Iterable[object]) -> PythonNumber:
-        """The number that is made of others, which adapts if all of them do."""
+        """Return the number that is made of others, which adapts if all of them do."""
         given = any(isinstance(each, PythonNumber) and not each.adapts for each in operands)
         return cls(value, adapts=not given)
 
-    def _converted(self, dtype: DType) -> Value:
+    def _convert(self, dtype: DType) -> Value:
         own = self.value.dtype
         if dtype is own:
             return self.value
@@ -674,14 +675,14 @@ def note_array(array: Value | Weak) -> Value | Weak:
 
 
 def may_be_array(value: Any) -> bool:
-    """Whether a value without axes and without a place may be an array, and no scalar."""
+    """Return whether a value without axes may be an array rather than a scalar."""
     if not isinstance(value, (Value, Weak)) or value.ndim:
         return False
     return id(_identity(value)) in value.builder.program.arrays_without_axes
 
 
 def reachable(value: Value, here: Builder) -> bool:
-    """Whether a value can be used in a block: it is of that block, or of one around it."""
+    """Return whether a block can use a value: it belongs to that block, or to an enclosing one."""
     block: Builder | None = here
     while block is not None and block.depth >= value.builder.depth:
         if block is value.builder:
@@ -691,7 +692,7 @@ def reachable(value: Value, here: Builder) -> bool:
 
 
 def builder_of(operands: Sequence[object]) -> Builder:
-    """The program that the operands belong to."""
+    """Return the program that the operands belong to."""
     for operand in operands:
         if isinstance(operand, (Value, Weak)):
             return operand.builder
@@ -701,13 +702,12 @@ def builder_of(operands: Sequence[object]) -> Builder:
 def promote(
     *operands: Operand, weak_ok: bool = False, raising: bool = False, widening: bool = False
 ) -> tuple[Value, ...] | None:
-    """The operands as values of one dtype.
+    """Return the operands as values of one dtype.
 
-    Arrays must agree; weak operands take the arrays' dtype.  If all are weak the result is None
-    with `weak_ok`, else they meet at the default dtype of the highest kind.  With `raising`, a
-    number of a higher kind raises the arrays' dtype, as it does in NumPy's ufuncs.  With
-    `widening`, arrays may also have the dtype of one of them if NumPy promotes them to it, and
-    floats raise integers to f64.
+    Arrays must agree; weak operands take the arrays' dtype. If all are weak the result is None with
+    `weak_ok`, else they meet at the default dtype of the highest kind. With `raising`, a number of
+    a higher kind raises the arrays' dtype, as in NumPy's ufuncs. With `widening`, arrays may also
+    have the dtype of one of them if NumPy promotes them to it, and floats raise integers to f64.
     """
     here = builder_of(operands)
     strong: Value | None = None
@@ -733,7 +733,7 @@ def promote(
         if number is not None:
             dtype = number
         elif raising and (dtype is BOOL or dtype.is_float):
-            dtype = _raised(here, dtype, values)
+            dtype = _raised_dtype(here, dtype, values)
     elif weak_ok:
         return None
     else:
@@ -742,14 +742,14 @@ def promote(
 
 
 def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
-    """The dtype of one array in which the others say the same; a Failure if there is none.
+    """Return the dtype of one array that the others fit; raise a Failure if there is none.
 
-    Integers whose dtype was chosen take that of floats, as those without a dtype do.
+    Integers with a chosen dtype take that of floats, as those without a dtype do.
     """
     arrays = [each for each in operands if isinstance(each, Value)]
     program = here.program
     chosen = [bool(program.sites(each)) for each in arrays]
-    wide = _promoted(arrays, chosen) if widening else None
+    wide = _promoted_dtype(arrays, chosen) if widening else None
     if wide is not None and (wide.is_inexact or not any(chosen)):
         return wide
     met = program.met(arrays)
@@ -761,8 +761,8 @@ def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
     raise _differ(here, arrays, arrays[0], right)
 
 
-def _promoted(arrays: Sequence[Value], chosen: Sequence[bool]) -> DType | None:
-    """The dtype of one array to which the others are promoted; None if there is none."""
+def _promoted_dtype(arrays: Sequence[Value], chosen: Sequence[bool]) -> DType | None:
+    """Return the dtype of one array to which the others are promoted; None if there is none."""
     for wide in arrays:
         if all(
             widens(each.dtype, wide.dtype)
@@ -782,7 +782,7 @@ def _differ(here: Builder, values: Sequence[object], left: Value, right: Value) 
 
 
 def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | None:
-    """What NumPy makes of integers or truth values, and Python's floats or complex numbers."""
+    """Return NumPy's dtype of integers or truth values with Python's floats or complex numbers."""
     kind = Kind.BOOL
     for each in operands:
         if isinstance(each, Value):
@@ -793,10 +793,12 @@ def _number_meeting(operands: Sequence[Value | Weak | int | float]) -> DType | N
     return PYTHON[kind] if kind in (Kind.FLOAT, Kind.COMPLEX) else None
 
 
-def _raised(here: Builder, dtype: DType, operands: Sequence[Value | Weak | int | float]) -> DType:
-    """What NumPy makes of arrays that meet a number of a higher kind, if it can hold both.
+def _raised_dtype(
+    here: Builder, dtype: DType, operands: Sequence[Value | Weak | int | float]
+) -> DType:
+    """Return NumPy's dtype of arrays with a number of a higher kind, if it can hold both.
 
-    Truth values become integers, and floats the complex numbers whose parts they are.
+    Truth values become integers, and floats become complex numbers of the same precision.
     """
     if not dtype.is_float and all(isinstance(each, Value) for each in operands):
         return dtype
@@ -846,14 +848,14 @@ def _elementwise_weak(
 
 
 def are_numbers(operands: Sequence[Weak]) -> bool:
-    """Whether all are numbers, one of them Python's and known when the program runs."""
+    """Return whether all are numbers, one of them a Python number known only at run time."""
     return any(isinstance(x, PythonNumber) for x in operands) and not any(x.shape for x in operands)
 
 
 def meeting(operands: Sequence[Weak]) -> DType:
-    """The dtype at which weak operands meet where nothing decides.
+    """Return the dtype at which weak operands meet if no array decides.
 
-    Integers of which only the program knows the value are not made narrower.
+    Integers whose values are known only at run time are not made narrower.
     """
     kind = max(each.kind for each in operands)
     if any(isinstance(each, PythonNumber) for each in operands):
@@ -865,7 +867,7 @@ def meeting(operands: Sequence[Weak]) -> DType:
 def weakened(
     here: Builder, kind: Kind, at: Callable[[DType], Value], dtype: DType | None = None
 ) -> Value | Weak:
-    """The result of a function of weak operands: weak itself, unless its dtype is fixed.
+    """Return the result of a function of weak operands: weak itself, unless its dtype is fixed.
 
     Where nothing decides, it is in `dtype`.
     """

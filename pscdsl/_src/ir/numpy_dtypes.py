@@ -38,12 +38,12 @@ NUMPY = frozenset(_FROM_NUMPY)
 
 
 def to_numpy(dtype: DType) -> np.dtype[Any]:
-    """The NumPy dtype that stores this one."""
+    """Return the NumPy dtype that stores this one."""
     return _TO_NUMPY[dtype]
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType:
-    """Our dtype for a NumPy dtype; TypeError if there is none (objects, strings, dates)."""
+    """Return our dtype for NumPy's; raise TypeError if there is none (objects, strings, dates)."""
     found = _FROM_NUMPY.get(dtype)
     if found is None:
         found = _FROM_NUMPY.get(dtype.newbyteorder("="))
@@ -53,9 +53,9 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
 
 
 def meant_by(given: object) -> DType | None:
-    """Our dtype for what NumPy takes for a dtype, such as a text; None if there is none.
+    """Return our dtype for an object that NumPy accepts as one; None if there is none.
 
-    None also for the other byte order: arrays of it are other arrays for NumPy, and none here.
+    It is also None for the other byte order, whose arrays kernels do not have.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of old names for dtypes
@@ -66,12 +66,12 @@ def meant_by(given: object) -> DType | None:
 
 
 def is_masked(value: object) -> bool:
-    """Whether this is a masked array of NumPy, whose module is not loaded for the question."""
+    """Return whether a value is a masked array of NumPy, without loading that module."""
     module: Any = sys.modules.get("numpy.ma")
     return module is not None and isinstance(value, module.MaskedArray)
 
 
 def finfo(dtype: DType) -> Any:
-    """The limits of a floating-point dtype, or of the parts of a complex one."""
+    """Return the limits of a floating-point dtype, or of the parts of a complex one."""
     find: Any = ml_dtypes.finfo
     return find(to_numpy(dtype.real))

@@ -1,4 +1,4 @@
-"""The base class of primitives, which lists everything one can be asked, and what rules may emit.
+"""The base class of primitives, with their whole interface, and the emitter that rules use.
 
 A primitive is a frozen dataclass: fields are its static parameters, methods are its rules.  An
 equation holds an instance, so equality, hashing and printing come from the dataclass.
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.program import Atom, Block, Equation, Function
 
 
-# What a translation rule may emit: the `hlo` that `Primitive.lower` and user primitives get.
+# The operations that a translation rule may emit: the `hlo` that `Primitive.lower` and user
+# primitives get.
 #
-# Implemented by `Emitter` of `xla`; rules see only this, so that none depends on jaxlib. A value of
+# `Emitter` of `xla` implements it; rules see only this, so that none depends on jaxlib. A value of
 # the module being emitted is opaque (`H`); its type is a tensor type of numbers.
 
 
@@ -37,14 +38,14 @@ H: TypeAlias = Any
 
 
 class Effort(NamedTuple):
-    """What is computed for each element."""
+    """The work for each element."""
 
     total: int
     """About how many operations."""
     depth: int
-    """How many of them wait for one another."""
+    """The length of the longest chain of dependent operations."""
     size: float
-    """How large the result is at most, where that is seen."""
+    """An upper bound of the result's absolute value, if it is known."""
 
 
 class Hlo(Protocol):
@@ -52,27 +53,27 @@ class Hlo(Protocol):
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The numbers that names of sizes stand for in this module."""
+        """Return the numbers of the named sizes in this module."""
         ...
 
     def size(self, size: Size) -> int:
-        """The number that a size stands for in this module."""
+        """Return the number of a size in this module."""
         ...
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """The numbers that a shape stands for."""
+        """Return the numbers of a shape."""
         ...
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
-        """The tensor type of an array type."""
+        """Return the tensor type of an array type."""
         ...
 
     def tensor_of(self, dtype: DType, shape: Sequence[int]) -> Any:
-        """The tensor type of a dtype and numbers."""
+        """Return the tensor type of a dtype and numbers."""
         ...
 
     def type_of(self, value: H) -> Any:
-        """The tensor type of a value; it has `shape` and `element_type`."""
+        """Return the tensor type of a value; it has `shape` and `element_type`."""
         ...
 
     def op(
@@ -83,7 +84,7 @@ class Hlo(Protocol):
         attributes: Mapping[str, object] | None = None,
         regions: Sequence[Any] = (),
     ) -> tuple[H, ...]:
-        """Any operation: `add` is `stablehlo.add`, `chlo.erf` is written in full.
+        """Emit any operation: `add` is `stablehlo.add`, `chlo.erf` is written in full.
 
         `results` are array types or tensor types.  Attributes are made by the functions below,
         or bool, str, and int (an i64; write `parse_attribute("8 : i32")` for another width).
@@ -91,27 +92,27 @@ class Hlo(Protocol):
         ...
 
     def i64_array(self, values: Sequence[int]) -> Any:
-        """An attribute such as `array<i64: 0, 1>`."""
+        """Return an attribute such as `array<i64: 0, 1>`."""
         ...
 
     def bool_array(self, values: Sequence[bool]) -> Any:
-        """An attribute such as `array<i1: true>`."""
+        """Return an attribute such as `array<i1: true>`."""
         ...
 
     def i64_elements(self, values: Any) -> Any:
-        """An attribute such as `dense<[[0, 1]]> : tensor<1x2xi64>`, from nested sequences."""
+        """Return an attribute like `dense<[[0, 1]]> : tensor<1x2xi64>`, from nested sequences."""
         ...
 
     def parse_attribute(self, text: str) -> Any:
-        """An attribute as MLIR writes it: `#stablehlo<comparison_type TOTALORDER>`."""
+        """Return an attribute as MLIR writes it: `#stablehlo<comparison_type TOTALORDER>`."""
         ...
 
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
-        """A constant with the numbers of a NumPy array."""
+        """Emit a constant with the numbers of a NumPy array."""
         ...
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
-        """A constant with the same number everywhere."""
+        """Emit a constant with the same number everywhere."""
         ...
 
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
@@ -119,11 +120,11 @@ class Hlo(Protocol):
         ...
 
     def reshape(self, x: H, to: ArrayType) -> H:
-        """The same elements in another shape."""
+        """Reshape an array."""
         ...
 
     def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
-        """The elements from `start` up to, not including, `limit` along each axis."""
+        """Emit the elements from `start` up to, not including, `limit` along each axis."""
         ...
 
     def pad(
@@ -141,7 +142,7 @@ class Hlo(Protocol):
         ...
 
     def convert(self, x: H, to: ArrayType) -> H:
-        """The same array in another dtype; itself if it has it."""
+        """Convert an array to another dtype; return it unchanged if it has the dtype."""
         ...
 
     def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H:
@@ -153,11 +154,11 @@ class Hlo(Protocol):
         ...
 
     def binary(self, name: str, x: H, y: H) -> H:
-        """An operation whose result has the type of its operands."""
+        """Emit an operation whose result has the type of its operands."""
         ...
 
     def unary(self, name: str, x: H) -> H:
-        """An operation whose result has the type of its operand."""
+        """Emit an operation whose result has the type of its operand."""
         ...
 
     def reduce(
@@ -172,7 +173,7 @@ class Hlo(Protocol):
         ...
 
     def region(self, arguments: Sequence[Any], body: Callable[[Sequence[H]], Sequence[H]]) -> Any:
-        """A region for `op`, filled by `body` when the operation is made."""
+        """Return a region for `op`, filled by `body` when the operation is made."""
         ...
 
     def while_loop(
@@ -187,7 +188,7 @@ class Hlo(Protocol):
     def case(
         self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
     ) -> tuple[H, ...]:
-        """The branch with a number; the last one if the index is out of range."""
+        """Emit the branch with a number; the last one if the index is out of range."""
         ...
 
     def sort(
@@ -203,29 +204,29 @@ class Hlo(Protocol):
     def lower(
         self, primitive: Primitive, operands: Sequence[H], inputs: Any, outputs: Any
     ) -> Sequence[H]:
-        """The results of another primitive, emitted as the target has it."""
+        """Emit the results of another primitive, emitted as the target has it."""
         ...
 
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The equations of a block, here."""
+        """Emit the equations of a block, here."""
         ...
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[H]
     ) -> tuple[H, ...]:
-        """A call of another function, which is emitted once for each of its sizes."""
+        """Emit a call of another function, which is emitted once for each of its sizes."""
         ...
 
     def custom_call(
         self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
     ) -> tuple[H, ...]:
-        """A call of a function that XLA knows by name."""
+        """Emit a call of a function that XLA knows by name."""
         ...
 
     def lapack(
         self, routine: str, operands: Sequence[H], results: Sequence[Any], **options: str
     ) -> tuple[H, ...]:
-        """A routine of LAPACK, named without the letter of its dtype: `potrf`.
+        """Emit a routine of LAPACK, named without the letter of its dtype: `potrf`.
 
         The first operand is a matrix, or many along leading axes, which all others have as well;
         its dtype is f32, f64, c64 or c128.  Options are LAPACK's letters, `uplo="L"`.  Where a
@@ -235,43 +236,43 @@ class Hlo(Protocol):
 
 
 class TargetHlo(Hlo, Protocol):
-    """What translations of a target may ask as well: where they emit, and what was emitted."""
+    """The further operations for translations of a target: context and emitted values."""
 
     @property
     def in_loop(self) -> bool:
-        """Whether this is done in every step of a loop."""
+        """Return whether this is done in every step of a loop."""
         ...
 
     @property
     def nested(self) -> bool:
-        """Whether this is done in a loop or a branch: XLA leaves some operations there slow."""
+        """Return whether this is in a loop or a branch, where XLA leaves some operations slow."""
         ...
 
     def known(self, x: H) -> int | None:
-        """The number of an integer scalar that was made by `full`; None if it is computed."""
+        """Return the number of an integer scalar that `full` made; None if it is computed."""
         ...
 
     def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
-        """Whether y is computed by a few operations from x at places that it does not stand for.
+        """Return whether a few operations compute y from elements of x at other places.
 
-        Those that it stands for begin at `starts`.
+        The elements at y's own places begin at `starts`.
         """
         ...
 
     def everywhere(self, x: H) -> int | float | None:
-        """The real number that a constant is everywhere; None of what is not such a constant."""
+        """Return the real number that fills a constant; None if x is not such a constant."""
         ...
 
     def bounds(self, x: H) -> tuple[float, float]:
-        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
+        """Return known bounds of the elements that are not NaN; they may be infinite."""
         ...
 
     def tell_bounds(self, x: H, low: float, high: float) -> None:
-        """Let `bounds` know what nobody sees from the operations that compute a value."""
+        """Tell `bounds` what it cannot infer from the operations that compute a value."""
         ...
 
     def flushed(self, x: H) -> bool:
-        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
+        """Return whether x certainly has no subnormal numbers, as a result of arithmetic."""
         ...
 
     def effort(self, x: H, enough: int) -> int:
@@ -279,19 +280,19 @@ class TargetHlo(Hlo, Protocol):
         ...
 
     def is_stored(self, x: H) -> bool:
-        """Whether elements are in memory, and not computed where they are read."""
+        """Return whether elements are in memory, and not computed where they are read."""
         ...
 
     def kept_apart(self, x: H) -> H:
-        """The same real numbers, not fused into what repeats them."""
+        """Return the same real numbers in a form that is not fused into repeated readers."""
         ...
 
     def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The results of a block that XLA compiles apart from all else."""
+        """Emit the results of a block that XLA compiles apart from all else."""
         ...
 
 
-# What a primitive is asked.
+# The interface of a primitive.
 
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -299,24 +300,24 @@ Types: TypeAlias = tuple[ArrayType, ...]
 
 
 class Evaluation(Protocol):
-    """What a NumPy meaning may ask of the program around it."""
+    """The context of a NumPy meaning in its program."""
 
     def size(self, size: Size) -> int:
-        """The number a size stands for."""
+        """Return the number of a size."""
         ...
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """The numbers a shape stands for."""
+        """Return the numbers of a shape."""
         ...
 
     def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
-        """The results of a nested block."""
+        """Return the results of a nested block."""
         ...
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
     ) -> tuple[NDArray, ...]:
-        """The results of another function."""
+        """Return the results of another function."""
         ...
 
 
@@ -353,24 +354,24 @@ class Primitive:
     # The rules.
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        """The result types, or a Failure; what holds of the sizes is in `facts`."""
+        """Return the result types, or raise a Failure; `facts` has the facts about sizes."""
         raise NotImplementedError
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        """The meaning, in NumPy."""
+        """Compute the meaning in NumPy."""
         raise NotImplementedError
 
     def expansion(self, inputs: Types) -> Block | None:
-        """The same as a program of other primitives, of operands of these types; sizes are numbers.
+        """Return the primitive as a program of others for these operands; sizes are numbers.
 
-        None of a primitive that has a translation of its own.
+        Return None if the primitive has its own translation.
         """
         return None
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        """The translation to StableHLO, right on every device; by the expansion if there is one.
+        """Translate to StableHLO, correctly on every device; by the expansion if there is one.
 
-        Targets may know a better one: see `pscdsl._src.targets`.
+        Targets may have a better translation: see `pscdsl._src.targets`.
         """
         types = tuple([type_.with_shape(hlo.shape(type_.shape)) for type_ in inputs])
         block = self.substitute(hlo.sizes).expansion(types)
@@ -381,10 +382,10 @@ class Primitive:
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-        """The results and their tangents; None stands for a zero tangent.
+        """Return the results and their tangents; None means a zero tangent.
 
-        Primitives that hold programs have a rule of their own here, and those whose results are
-        computed in another way where tangents are wanted too; all others have `jvp`.
+        Primitives that hold programs override this, and those whose results are computed in another
+        way if tangents are wanted too; all others have `jvp`.
         """
         outputs = self.bind(*primals)
         return outputs, self.jvp(outputs, primals, tangents)
@@ -395,22 +396,22 @@ class Primitive:
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        """The tangents of the results, linear in those of the operands; None stands for zero.
+        """Return the tangents of the results, linear in those of the operands; None means zero.
 
-        A tangent has the type of its primal; at least one is given.  What has no tangents (bool,
-        integers, keys) has None.
+        A tangent has the type of its primal; at least one is given. An operand without tangents
+        (bool, integer, key) has None.
         """
         raise Failure(NoRule(primitive=self.label, rule="a derivative"))
 
     def whole_tangents(self, block: Block, equation: Equation) -> Mapping[Equation, WholeTangent]:
-        """Tangents that later equations of a block have as a whole, where one of this is moving.
+        """Return tangents that later equations of a block have as a whole if one of this is active.
 
-        They are right where the chain rule is not, which goes through the results of this one.
+        They are correct where the chain rule through the results of this equation is not.
         """
         return {}
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
-        """The equation in a program that is cut in two, with an operand that is known late.
+        """Put the equation into a program that is cut in two, with an operand that is known late.
 
         Late results depend on late operands.  Primitives that hold programs split those.
         """
@@ -419,32 +420,33 @@ class Primitive:
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        """Cotangents of the operands in which it is linear, which are given by their types.
+        """Return cotangents of the operands in which it is linear, which are given by their types.
 
-        At least one cotangent of a result is given; None stands for zero, and for the cotangents
-        of the other operands.
+        At least one cotangent of a result is given; None means zero, and also takes the place of
+        the cotangents of the other operands.
         """
         raise Failure(NoRule(primitive=self.label, rule="a transpose"))
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        """The same over a batch of operands: the results, and which of them are batched.
+        """Return the results over a batch of operands, and which of them are batched.
 
-        What is batched has the batch as its first axis, of this size; at least one operand is.
+        A batched value has the batch as its first axis, of this size; at least one operand is
+        batched.
         """
         raise Failure(NoRule(primitive=self.label, rule="a batching rule"))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
-        """How many floating-point operations it takes."""
+        """Return the number of its floating-point operations."""
         raise Failure(NoRule(primitive=self.label, rule="a cost"))
 
     @property
     def is_cheap(self) -> bool:
-        """Whether it is better computed again on the way back than saved for it."""
+        """Return whether the backward pass should compute it again instead of saving it."""
         return self._cheap
 
-    # What it is made of.
+    # The parts of a primitive.
 
     @property
     def label(self) -> str:
@@ -452,15 +454,15 @@ class Primitive:
         return self.name or type(self).__name__
 
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks nested in it; overridden by primitives that hold blocks or functions."""
+        """Return the blocks nested in it; primitives that hold blocks or functions override it."""
         return ()
 
     def substitute(self, env: Mapping[str, Size]) -> Self:
-        """The same primitive with sizes in place of names in its parameters."""
+        """Return the primitive with sizes substituted for names in its parameters."""
         changed = {}
         for name in _field_names(self.__class__):
             old = getattr(self, name)
-            new = _substituted(old, env)
+            new = _substitute(old, env)
             if new is not old:
                 changed[name] = new
         return replace(self, **changed) if changed else self  # type: ignore[type-var]
@@ -481,7 +483,7 @@ def _field_names(kind: type[Primitive]) -> tuple[str, ...]:
     return names
 
 
-def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
+def _substitute(value: Any, env: Mapping[str, Size]) -> Any:
     if value.__class__ in _WITHOUT_SIZES:
         return value
     if isinstance(value, Dim):
@@ -489,7 +491,7 @@ def _substituted(value: Any, env: Mapping[str, Size]) -> Any:
     if isinstance(value, ArrayType):
         return value.substitute(env)
     if is_tuple(value):
-        new = tuple(_substituted(item, env) for item in value)
+        new = tuple(_substitute(item, env) for item in value)
         return new if any(a is not b for a, b in zip(new, value, strict=True)) else value
     return value
 

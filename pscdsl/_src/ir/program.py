@@ -45,7 +45,7 @@ class Var:
         self.hint: Final = hint
         """The user's name for it, if there is one; for display only."""
         self.origin: Final = origin
-        """Where its type is declared, if it is a parameter."""
+        """The declaration of its type, if it is a parameter."""
 
     def __repr__(self) -> str:
         return f"{self.hint or 'v'}:{self.type}"
@@ -109,15 +109,15 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
-    """What some equations in a row are a derivative or a batch of, as the source has it.
+    """The source form of some consecutive equations, which are a derivative or a batch of it.
 
-    A derivative computes again, a batch computes what it then drops: which random key is used how
-    often is said by the source alone, and warnings are about it alone.  None as the block: it was
-    all computed before.
+    A derivative computes again, and a batch computes values that it then drops: only the source
+    tells how often each random key is used, and warnings are about the source. The block is None if
+    everything was computed before.
     """
 
     count: int
-    """How many equations there are."""
+    """The number of equations."""
     block: Block | None
     inputs: tuple[Atom, ...] = ()
     outputs: tuple[Atom, ...] = ()
@@ -125,7 +125,7 @@ class Origin:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Function:
-    """A named program; `dims` are its size parameters, `facts` what a caller must establish."""
+    """A named program; `dims` are its size parameters, `facts` the caller's obligations."""
 
     name: str
     dims: tuple[str, ...]
@@ -141,7 +141,8 @@ class Function:
     shown: ClassVar[Callable[[Function], str]]
     """Its text; the room `analysis`, which knows the primitives, sets it."""
     fast_math: bool = False
-    """Whether XLA may compute it by the laws of real numbers; of those that it calls it decides."""
+    """Whether XLA may compute it by the laws of real numbers; it also decides this for its
+    callees."""
 
     def __repr__(self) -> str:
         return str(self)  # what prompts and notebooks show
@@ -151,7 +152,7 @@ class Function:
 
 
 def walk(block: Block) -> Iterator[Equation]:
-    """Every equation of a block and of the blocks nested in it, outermost first."""
+    """Yield every equation of a block and of the blocks nested in it, outermost first."""
     for equation in block.equations:
         yield equation
         for inner in equation.primitive.blocks():
@@ -165,7 +166,7 @@ P = TypeVar("P", bound=Primitive)
 
 
 def callees(block: Block) -> Iterator[Function]:
-    """The functions that a block and the blocks in it mention."""
+    """Yield the functions that a block and the blocks in it mention."""
     for equation in walk(block):
         if not is_plain(equation.primitive):
             yield from functions_in(equation.primitive)
@@ -174,9 +175,9 @@ def callees(block: Block) -> Iterator[Function]:
 def mapped(
     function: Function, change: Callable[[Function, Mapping[Function, Function]], Function]
 ) -> Function:
-    """A function and all that it calls, each changed once, callees first.
+    """Change a function and all that it calls, each once, callees first.
 
-    `change` gets a function, and what its callees have become.
+    `change` gets a function and the results for its callees.
     """
     memo: dict[Function, Function] = {}
     due = [function]
@@ -194,24 +195,24 @@ def mapped(
 
 
 def functions_in(primitive: Primitive) -> Iterator[Function]:
-    """The functions among the fields of a primitive."""
+    """Yield the functions among the fields of a primitive."""
     return (part for part in _parts(primitive) if isinstance(part, Function))
 
 
 def is_plain(primitive: Primitive) -> bool:
-    """Whether primitives of this class never hold programs; most do not, and this is fast."""
+    """Return whether primitives of this class never hold programs: a fast test of most."""
     return type(primitive).blocks is Primitive.blocks
 
 
 def holds_programs(primitive: Primitive) -> bool:
-    """Whether blocks or functions are among the fields of a primitive."""
+    """Return whether blocks or functions are among the fields of a primitive."""
     return any(isinstance(part, Block | Function) for part in _parts(primitive))
 
 
 def rebuilt(
     primitive: P, block: Callable[[Block], Block], function: Callable[[Function], Function]
 ) -> P:
-    """The primitive with other blocks and functions; itself if they are the same ones."""
+    """Return the primitive with other blocks and functions; itself if nothing changes."""
     if is_plain(primitive) or not is_dataclass(primitive):
         return primitive
 
@@ -258,7 +259,7 @@ def _items(values: tuple[object, ...]) -> Iterator[object]:
 
 
 def kind_of(scalar: Scalar) -> Kind:
-    """The kind of a Python scalar."""
+    """Return the kind of a Python scalar."""
     if isinstance(scalar, bool):
         return Kind.BOOL
     if isinstance(scalar, int):
@@ -272,11 +273,11 @@ _LARGEST = {
     dtypes.F32: 3.4028235677e38,
     dtypes.C64: 3.4028235677e38,
 }
-"""What is larger would be rounded to infinity."""
+"""The largest numbers that are not rounded to infinity."""
 
 
 def fit(value: Scalar, dtype: DType) -> Scalar:
-    """A Python scalar as one of a dtype; a Failure if that cannot hold it."""
+    """Return a Python scalar as one of a dtype; raise a Failure if that cannot hold it."""
     if not isinstance(value, Scalar):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Failure(ScalarDoesNotFit(scalar=f"a {type(value).__name__}", dtype=dtype))
     if not accepts_weak(dtype, kind_of(value)):
@@ -314,34 +315,34 @@ def _real(value: Scalar, dtype: DType) -> float:
 def evaluate(
     function: Function, sizes: Mapping[str, int], operands: Sequence[NDArray]
 ) -> tuple[NDArray, ...]:
-    """The results of a function at given sizes; operands are not checked against its type."""
+    """Return the results of a function at given sizes, without checking the operands' types."""
     return Evaluator(sizes).block(function.body, operands)
 
 
 def evaluate_block(
     block: Block, sizes: Mapping[str, int], operands: Sequence[NDArray]
 ) -> tuple[NDArray, ...]:
-    """The results of a block at given sizes."""
+    """Return the results of a block at given sizes."""
     return Evaluator(sizes).block(block, operands)
 
 
 class Evaluator:
-    """Runs blocks at given sizes; what NumPy meanings see as `here`."""
+    """Runs blocks at given sizes; NumPy meanings get it as `here`."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes
         self._literals: dict[Literal, NDArray] = {}
 
     def size(self, size: Size) -> int:
-        """The number a size stands for."""
+        """Return the number of a size."""
         return size if isinstance(size, int) else dims.evaluate(size, self.sizes)
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """The numbers a shape stands for."""
+        """Return the numbers of a shape."""
         return tuple([self.size(size) for size in shape])
 
     def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
-        """The results of a block."""
+        """Return the results of a block."""
         values: dict[Atom, NDArray] = dict(zip(block.params, operands, strict=True))
         for equation in block.equations:
             inputs = [self._value(atom, values) for atom in equation.inputs]
@@ -350,13 +351,13 @@ class Evaluator:
         return tuple([self._value(atom, values) for atom in block.results])
 
     def results(self, equation: Equation, inputs: Sequence[NDArray]) -> Sequence[NDArray]:
-        """The results of an equation."""
+        """Return the results of an equation."""
         return equation.primitive.evaluate(self, *inputs)
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
     ) -> tuple[NDArray, ...]:
-        """The results of another function, its sizes given in terms of the sizes here."""
+        """Return the results of another function, its sizes given in terms of the sizes here."""
         inner = {name: self.size(size) for name, size in sizes.items()}
         return Evaluator(inner).block(function.body, operands)
 
@@ -370,6 +371,6 @@ class Evaluator:
 
 
 def literal_array(literal: Literal) -> NDArray:
-    """A literal as an array of rank 0."""
+    """Return a literal as an array of rank 0."""
     with np.errstate(over="ignore"):
         return np.asarray(literal.value).astype(to_numpy(literal.type.dtype))

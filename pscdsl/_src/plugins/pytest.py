@@ -1,4 +1,4 @@
-"""`pytest --pscdsl`: each Python file that is collected is a test, which passes if its kernels do.
+"""`pytest --pscdsl`: each collected Python file is a test, which passes if its kernels are right.
 
 All files are checked together when the first of these tests runs: one may write what another reads.
 The settings of the project count, as in `pscdsl check`.
@@ -34,7 +34,7 @@ NAME = "pscdsl-checks"
 
 
 class Findings(Exception):
-    """What is wrong in a file, as the report for people has it."""
+    """The errors in a file, in the form of the report for people."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class _Outcome:
 
 
 class Checks:
-    """What the tests of one session share."""
+    """The common state of one session's tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.root = config.rootpath
         try:
             self.settings: Settings = find_settings(str(config.rootpath))
-            self._baseline = self._known()
+            self._baseline = self._load_baseline()
         except Failure as failure:
             raise pytest.UsageError(
                 f"the settings are wrong\n\n{render_text(failure.diagnostics, Sources(toml=True))}"
@@ -63,7 +63,7 @@ class Checks:
         self._files: dict[str, None] = {}
         config.addinivalue_line("markers", "pscdsl: the check of a file's kernels")
 
-    def _known(self) -> Baseline:
+    def _load_baseline(self) -> Baseline:
         name = self.settings.baseline
         place = resolved(os.path.join(self.settings.root, name))
         return baseline.read(place) if name else Baseline()
@@ -72,25 +72,25 @@ class Checks:
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
         """Take the Python files that are not excluded."""
-        if file_path.suffix not in SUFFIXES or not self._followed(file_path):
+        if file_path.suffix not in SUFFIXES or not self._is_own(file_path):
             return None
         if self.settings.excludes(str(file_path)):
             return None
         return CheckedFile.from_parent(parent, path=file_path)
 
-    def _followed(self, path: Path) -> bool:
-        """Whether it is a file of the project, or of its own folder, not a link to others."""
+    def _is_own(self, path: Path) -> bool:
+        """Return whether it is a file of the project or of its own folder, not a link to others."""
         return not path.is_symlink() or inside_any(
             real(str(path)), (resolved(str(self.root)), resolved(str(path.parent)))
         )
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Remember what is to be checked: what was not deselected."""
+        """Remember the files to check: those of items that were not deselected."""
         items = [item for item in session.items if isinstance(item, CheckedItem)]
         self._files = dict.fromkeys(resolved(str(item.path)) for item in items)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what was checked."""
+        """Write a summary of the checks."""
         if "outcome" in self.__dict__:
             result, found = self.outcome.result, self.outcome.triage
             said = sentence(found.reported, result.kernels, result.files, found.hidden())
@@ -113,18 +113,18 @@ class Checks:
         return _Outcome(result, found, sources)
 
     def of(self, path: Path) -> Triage:
-        """What was found in one of the files."""
+        """Return the findings in one of the files."""
         file = resolved(str(path))
         reported = (d for d in self.outcome.triage.reported if self._file(d) == file)
         return Triage(tuple(reported))
 
     def _file(self, finding: Diagnostic) -> str:
-        """The test that tells a finding: its file, or that of the nearest call that is checked."""
+        """Return the file whose test reports a finding: its own or the nearest checked call's."""
         paths = [resolved(split_cell(f.path)[0]) for f in finding.span.frames()]
         return next((path for path in paths if path in self._files), next(iter(self._files)))
 
     def text(self, found: Iterable[Diagnostic]) -> str:
-        """The report of findings for people."""
+        """Return the report of findings for people."""
         return render_text(tuple(found), self.outcome.sources).rstrip()
 
 
@@ -132,7 +132,7 @@ class CheckedFile(pytest.File):
     """A file with kernels, or without."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """One test."""
+        """Yield one test."""
         item = CheckedItem.from_parent(self, name="pscdsl")
         item.add_marker("pscdsl")
         yield item
@@ -152,11 +152,11 @@ class CheckedItem(pytest.Item):
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: str | None = None
     ) -> str:
-        """The report, without a traceback."""
+        """Return the report, without a traceback."""
         if isinstance(excinfo.value, Findings):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """What stands above a failure."""
+        """Return the heading of a failure."""
         return self.path, None, f"pscdsl: {os.path.relpath(self.path)}"

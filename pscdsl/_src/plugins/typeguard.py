@@ -37,14 +37,14 @@ from pscdsl.typing.signatures import (
     parse_shape,
 )
 
-# Whether an array fits an annotation, within the scope of size names of one call.
+# The test whether an array fits an annotation, within the scope of size names of one call.
 #
-# Sizes are numbers here.  The first array that is met gives a name its size, the others have to
-# agree; an expression such as `n+1` is compared as soon as its names are known.
+# Sizes are numbers here. The first array with a name sets its size, the others have to agree; an
+# expression such as `n+1` is compared as soon as its names are known.
 
 
 class Misfit(Exception):
-    """What an array is, and why it does not fit."""
+    """The description of an array, and the reason why it does not fit."""
 
 
 class Waiting(NamedTuple):
@@ -57,7 +57,7 @@ class Waiting(NamedTuple):
 
 @dataclass
 class Scope:
-    """What names stand for in one call."""
+    """The values of names in one call."""
 
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
@@ -119,7 +119,7 @@ class Scope:
         return self._settle()
 
     def _spans(self, rank: int, dims: Sequence[DimSpec]) -> list[tuple[int, int]] | str:
-        """The axes that each word of a shape is about, or why there is no way to tell."""
+        """Return the axes of each word of a shape, or the reason why they cannot be determined."""
         widths = [
             len(self.groups.get(group_name(dim), ())) if isinstance(dim, Variadic) else 1
             for dim in dims
@@ -152,7 +152,7 @@ class Scope:
         return None
 
     def _settle(self) -> str | None:
-        """Compare what has been waiting for the names that are known now."""
+        """Compare the sizes whose names have become known."""
         ready = [each for each in self.waiting if names(each.dim) <= self.sizes.keys()]
         self.waiting = [each for each in self.waiting if each not in ready]
         for dim, size, argument in ready:
@@ -184,7 +184,7 @@ class Locals(dict[str, Any]):
 
 
 def scope_of(memo: TypeCheckMemo) -> Scope:
-    """The scope of the call that a memo belongs to."""
+    """Return the scope of the call that a memo belongs to."""
     if not isinstance(memo.locals, Locals):
         memo.locals = Locals(memo.locals)
         memo.locals.scope = Scope()
@@ -192,7 +192,7 @@ def scope_of(memo: TypeCheckMemo) -> Scope:
 
 
 def lookup(origin: Any, args: tuple[Any, ...], extras: tuple[Any, ...]) -> Check | None:
-    """The answer to typeguard: how to check values of a type; None for types that are not ours."""
+    """Return typeguard's checker for values of a type; None for types that are not ours."""
     if isinstance(origin, ElementType) or origin is Static:
         return _check
     if isinstance(origin, type) and _fields(origin):
@@ -205,11 +205,11 @@ def _check(value: Any, origin: Any, args: tuple[Any, ...], memo: TypeCheckMemo) 
 
 
 def check(value: Any, hint: Any, renaming: Renaming, memo: TypeCheckMemo) -> None:
-    """Check a value against a type whose size names mean other sizes, as in `Layer["d h"]`."""
+    """Check a value against a type with renamed sizes, as in `Layer["d h"]`."""
     origin, args = get_origin(hint) or hint, get_args(hint)
     if isinstance(origin, ElementType):
         try:
-            scope_of(memo).admit(value, _renamed(origin, renaming))
+            scope_of(memo).admit(value, _rename(origin, renaming))
         except Misfit as misfit:
             raise TypeCheckError(str(misfit)) from None
     elif origin is Static:
@@ -217,7 +217,7 @@ def check(value: Any, hint: Any, renaming: Renaming, memo: TypeCheckMemo) -> Non
     elif isinstance(origin, type) and (fields := _fields(origin)):
         if not isinstance(value, origin):
             raise TypeCheckError(f"is not an instance of {origin.__qualname__}")
-        inner = _applied(origin, args, renaming)
+        inner = _apply_sizes(origin, args, renaming)
         for name, inner_hint in fields.items():
             with_path(f"field {name!r}", getattr(value, name), inner_hint, inner, memo)
     elif renaming and origin is tuple and isinstance(value, tuple):
@@ -237,21 +237,21 @@ def with_path(where: str, value: Any, hint: Any, renaming: Renaming, memo: TypeC
 
 
 def _items(value: tuple[Any, ...], args: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
-    """The items of a tuple, each with its type; an error if there are not as many."""
+    """Yield the items of a tuple, each with its type; raise an error if the numbers differ."""
     hints = args[:1] * len(value) if args[1:] == (Ellipsis,) else args
     if len(hints) != len(value):
         raise TypeCheckError(f"has {len(value)} items, not {len(hints)}")
     return zip(value, hints, strict=True)
 
 
-def _renamed(declared: ElementType, renaming: Renaming) -> ElementType:
+def _rename(declared: ElementType, renaming: Renaming) -> ElementType:
     if not renaming:
         return declared
     return declared[" ".join(map(str, applied(declared.dims, renaming)))]
 
 
-def _applied(record: type, args: tuple[Any, ...], renaming: Renaming) -> Renaming:
-    """What the names in the fields of a record mean, applied to sizes or not."""
+def _apply_sizes(record: type, args: tuple[Any, ...], renaming: Renaming) -> Renaming:
+    """Return the renaming of names in the fields of a record, which may be applied to sizes."""
     if not args or not issubclass(record, Record) or not isinstance(args[0], Sizes):
         return renaming
     found = given(record.__dims__, applied(parse_shape(args[0].text), renaming))
@@ -262,7 +262,7 @@ def _applied(record: type, args: tuple[Any, ...], renaming: Renaming) -> Renamin
 
 @lru_cache(maxsize=4096)
 def _fields(record: type[Any]) -> dict[str, Any]:
-    """The fields of a record with their types; none if none of them is an array."""
+    """Return the fields of a record with their types; none if no field is an array."""
     if dataclasses.is_dataclass(record):
         names = tuple(field.name for field in dataclasses.fields(record))
     else:
@@ -311,7 +311,7 @@ def _leave_shapes_alone() -> None:
 
 
 def _is_shape(head: ast.expr, text: str) -> bool:
-    """Whether the string in brackets is no forward reference, whatever the class is."""
+    """Return whether the string in brackets is a shape and no forward reference."""
     name = head.attr if isinstance(head, ast.Attribute) else getattr(head, "id", "")
     if name in {each.__name__ for each in _with_sizes(Record)}:
         return True

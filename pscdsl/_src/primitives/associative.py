@@ -56,30 +56,29 @@ if TYPE_CHECKING:
 
 # Rows combined by an associative function, as programs of loops: one after the other or blockwise.
 #
-# Blockwise, the rows are cut into blocks of one length, and a loop goes through all blocks at once,
-# a row of each in every step (Blelloch, "Prefix sums and their applications", 1990, section 1.2.1).
-# A second loop goes through the totals of the blocks.  For prefixes, what comes before a block is
-# then combined with each prefix inside of it.  Programs are of one size, however many rows there
-# are, and are made of loops, whose derivatives are known.
-#
-# A loop over the rows themselves takes as many steps as there are rows, but half of the work.
+# Blockwise, the rows are cut into blocks of one length, and each step of a loop takes one row of
+# every block (Blelloch, "Prefix sums and their applications", 1990, section 1.2.1). A second loop
+# visits the totals of the blocks. For prefixes, the total before a block is then combined with each
+# prefix inside of it. Programs have one size for any number of rows, and consist of loops, whose
+# derivatives are known. A loop over the rows themselves takes as many steps as there are rows, but
+# half of the work.
 
 
 LENGTH = 128
-"""How many rows a block has where the number of rows is not known."""
+"""The number of rows in a block if the total number of rows is unknown."""
 FEW = 4096
-"""So many rows are combined one after the other."""
+"""The most rows that are combined one after the other."""
 NARROW = 2
-"""So are rows of more elements than that: a step has enough to do."""
+"""The most elements of a row in blocks: a step with wider rows has enough to do."""
 CACHED = 1 << 18
-"""So are rows of more elements in all: blocks need several passes through them."""
+"""The most elements in all for blocks: larger arrays do not stay in the cache between passes."""
 
 
 def block_length(facts: Assumptions, length: Size, width: Size) -> int | None:
-    """How long the blocks are of which prefixes are made; None where there are to be none.
+    """Return the length of the blocks for prefixes; None if rows are combined one after the other.
 
-    `width` is how many elements a row has.  Measured on CPUs, where the steps of a loop cost
-    little: XLA makes one function of a loop whose steps are simple.
+    `width` is the number of elements of a row. The bounds were measured on CPUs, where the steps of
+    a loop cost little: XLA makes one function of a loop whose steps are simple.
     """
     if not facts.proves(Fact("<=", width, NARROW)):
         return None
@@ -91,7 +90,7 @@ def block_length(facts: Assumptions, length: Size, width: Size) -> int | None:
 
 
 def width_of(types: Sequence[ArrayType]) -> Size:
-    """How many elements arrays have together."""
+    """Return the total number of elements of arrays."""
     total: Size = 0
     for type_ in types:
         total = total + size_of(type_.shape)
@@ -99,7 +98,7 @@ def width_of(types: Sequence[ArrayType]) -> Size:
 
 
 def goes_apart(block: Block, shared: int) -> bool:
-    """Whether a block, for many of all but its first operands, would wait or take all branches."""
+    """Return whether a block, batched over all but its shared operands, decides row by row."""
     return _goes_apart(block, [place >= shared for place in range(len(block.params))])
 
 
@@ -120,7 +119,7 @@ def _goes_apart(block: Block, many: Sequence[bool]) -> bool:
 
 
 def _waits(layout: Layout, many: Sequence[bool]) -> bool:
-    """Whether an equation's decisions differ, or such are in its blocks; carries are taken to."""
+    """Return whether an equation, or a block in it, decides differently for each row."""
     flags = layout.operands(many)
     if any(any(flags.get(g, (True,))) for g in layout.groups if g.role is Role.DECISION):
         return True
@@ -134,13 +133,13 @@ def _waits(layout: Layout, many: Sequence[bool]) -> bool:
 
 
 Build: TypeAlias = "Callable[[Builder, list[Value], bool], list[Value]]"
-"""What makes the results of the parameters, with many rows at once or one after the other."""
+"""A function that builds results from parameters, blockwise or one row after the other."""
 
 
 def many_at_once(
     facts: Assumptions, operands: Sequence[ArrayType], build: Build, many: bool
 ) -> Block:
-    """A program with many rows at once, if so asked and if all that is done has a batching rule."""
+    """Build a program that treats many rows together, if asked to and if all can be batched."""
     if many:
         try:
             return closed(facts, operands, lambda here, params: build(here, params, True))
@@ -152,7 +151,7 @@ def many_at_once(
 def prefixes(
     here: Builder, combine: Fold, rows: Sequence[Value], length: Size, block: int | None
 ) -> list[Value]:
-    """The rows up to each one combined, of at least one."""
+    """Return the rows up to each one combined, of at least one."""
     if not here.facts.proves(Fact("<=", 1, length)):
         return _prefixes_of_any(here, combine, rows, length)
     start = [row(x, 0) for x in rows]
@@ -181,7 +180,7 @@ def prefixes(
 def _prefixes_of_any(
     here: Builder, combine: Fold, rows: Sequence[Value], length: Size
 ) -> list[Value]:
-    """The same for rows of which there may be none; nothing is combined that should not be."""
+    """Return the prefixes of possibly no rows, without combining rows that do not exist."""
     captured = list(combine.captured)
     own, carried = len(captured), combine.carried
     types = [param.type for param in combine.block.params]
@@ -202,7 +201,7 @@ def _prefixes_of_any(
 
 
 def _something(here: Builder, type: ArrayType) -> Value:  # noqa: A002
-    """An array of this type, of whatever values."""
+    """Return an array of this type with arbitrary values."""
     if type.dtype is not KEY:
         return here.full(False, type.shape, BOOL) if type.dtype is BOOL else zeros(here, type)
     key = unused_key(here)
@@ -216,8 +215,8 @@ def _something(here: Builder, type: ArrayType) -> Value:  # noqa: A002
 class AssociativeScan(Expanded, name="associative_scan"):
     """`y[i] = combine(y[i-1], x[i])` along the leading axis, where `combine` is associative.
 
-    Operands: what the combination captures, the arrays; it takes two rows, of one of each array,
-    and gives another one.  Results: arrays of the types of those given.  As the function is
+    Operands: the captures of `combine`, then the arrays. `combine` maps two rows, each with one
+    element of every array, to one. Results: arrays of the same types. As the function is
     associative, rows may be combined in any grouping, in their order.
     """
 
@@ -296,13 +295,13 @@ class AssociativeScan(Expanded, name="associative_scan"):
         return results[1 + len(rows) :]
 
     def block_length(self, facts: Assumptions) -> int | None:
-        """How many rows are combined one after the other, as one of many blocks of rows."""
+        """Return the length of the blocks whose rows are combined in turn; None without blocks."""
         if goes_apart(self.combine, self.captured):
             return None
         return block_length(facts, self.length, width_of(self.combine.out_types))
 
     def program(self, facts: Assumptions, operands: Types) -> Block:
-        """The prefixes as loops over rows, or over rows of many blocks at once."""
+        """Return the prefixes as loops over rows, or over the rows of many blocks together."""
         block = self.block_length(facts)
 
         def build(here: Builder, params: list[Value], many: bool) -> list[Value]:
@@ -325,15 +324,15 @@ class AssociativeScan(Expanded, name="associative_scan"):
         return batch_scan(self, operands, batched, size)
 
 
-# How associative combinations of rows are differentiated and batched.
+# Differentiation and batching of associative combinations.
 
 
 def moving_pairs(
     facts: Assumptions, combine: Block, captured: Sequence[bool], rows: Sequence[bool]
 ) -> tuple[Block, list[bool]]:
-    """The combination of rows with their tangents, which is associative too; which rows have one.
+    """Return the combination of rows with their tangents, and the flags of rows that have tangents.
 
-    It takes what is captured, then its tangents, then a row and its tangents, twice.
+    It is associative too. It takes the captures, their tangents, then twice a row and its tangents.
     """
     flags = list(rows)
     while True:
@@ -350,7 +349,7 @@ def moving_pairs(
 def tangents_of(
     here: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], kept: Sequence[bool]
 ) -> list[Value]:
-    """Tangents of those that are to have one."""
+    """Return the tangents of the operands that have one."""
     return [
         zeros(here, primal.type) if tangent is None else tangent
         for primal, tangent, keeps in zip(primals, tangents, kept, strict=True)
@@ -359,14 +358,14 @@ def tangents_of(
 
 
 def present(tangents: Sequence[Value | None]) -> list[Value]:
-    """The tangents that are there."""
+    """Return the tangents that exist."""
     return [tangent for tangent in tangents if tangent is not None]
 
 
 def differentiate_scan(
     scan: AssociativeScan, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-    """The prefixes of rows together with their tangents."""
+    """Return the prefixes of rows together with their tangents."""
     here = primals[0].builder.program.current
     (captured, arrays), (held, moved) = scan.roles(primals), scan.roles(tangents)
     active = [[tangent is not None for tangent in part] for part in (held, moved)]
@@ -385,7 +384,7 @@ def batched_pairs(
     rows: Sequence[bool],
     size: Size,
 ) -> tuple[Block, list[bool]]:
-    """The combination of rows over a batch, and which of the rows are batched."""
+    """Return the combination of rows over a batch, and which of the rows are batched."""
     flags = list(rows)
     while True:
         many = (*captured, *flags, *flags)
@@ -396,7 +395,7 @@ def batched_pairs(
 
 
 def rows_over(x: Value, is_batched: bool, becomes: bool, size: Size) -> Value:
-    """An array of rows whose rows become batched, if they do."""
+    """Return an array of rows with a batch axis after the first, if the rows become batched."""
     if is_batched:
         return swapped(x)
     if not becomes:
@@ -407,7 +406,7 @@ def rows_over(x: Value, is_batched: bool, becomes: bool, size: Size) -> Value:
 def batch_scan(
     scan: AssociativeScan, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """The prefixes of rows over a batch."""
+    """Return the prefixes of rows over a batch."""
     here = operands[0].builder.program.current
     (captured, arrays), (shared, many) = scan.roles(operands), scan.roles(batched)
     block, batched_rows = batched_pairs(here.facts, scan.combine, shared, many, size)
@@ -424,7 +423,7 @@ def batch_scan(
 # Results of rows combined into one, as programs of loops (see above) and of sums.
 #
 # Combinations that are sums, products or extrema of each part alone are reductions of many rows
-# at once, as many as fit into a cache.
+# together, as many as fit into a cache.
 
 
 _KINDS: Final[dict[Primitive, Reduction]] = {
@@ -439,17 +438,17 @@ _KINDS: Final[dict[Primitive, Reduction]] = {
 
 
 AT_ONCE = 1 << 22
-"""How many elements there are at once of the largest array that is made of rows to be reduced."""
+"""The most elements of the largest array that is computed from rows before its reduction."""
 CACHED_BLOCK = 1 << 15
-"""The same for a step that goes through blocks of rows."""
+"""The most elements of the largest array in a step of a loop over blocks of rows."""
 LANES = 512
-"""So many blocks are gone through at once, at most."""
+"""The most blocks that one step visits together."""
 FEWEST = 4
-"""Fewer blocks are none."""
+"""The least number of blocks."""
 
 
 def widest(block: Block, captured: int) -> int | None:
-    """How many elements, at least 1, the largest array of each row has; None if not known."""
+    """Return the size of a row's largest array, at least 1; None if it is unknown."""
     outputs = [var for equation in block.equations for var in equation.outputs]
     sizes = [size_of(var.type.shape) for var in (*block.params[captured:], *outputs)]
     known = [size for size in sizes if isinstance(size, int)]
@@ -457,7 +456,7 @@ def widest(block: Block, captured: int) -> int | None:
 
 
 def block_of_results(length: Size, width: int | None) -> int | None:
-    """How long the blocks are whose results are combined; None where there are to be none."""
+    """Return the length of the blocks whose results are combined; None without blocks."""
     if not isinstance(length, int) or width is None:
         return LENGTH
     lanes = min(LANES, CACHED_BLOCK // width, length // 8)
@@ -465,7 +464,7 @@ def block_of_results(length: Size, width: int | None) -> int | None:
 
 
 def reductions(combine: Block, captured: int) -> list[Reduction] | None:
-    """What combines each part of two rows, if none has to do with another."""
+    """Return the reductions that combine the parts of two rows; None if the parts interact."""
     count = len(combine.results)
     first, second = combine.params[captured : captured + count], combine.params[captured + count :]
     made: dict[Atom, tuple[Primitive, tuple[Atom, ...]]] = {
@@ -489,7 +488,7 @@ def at_once(
     rows: Sequence[Value],
     length: Size,
 ) -> list[Value]:
-    """What the body makes of each row, combined by reductions."""
+    """Apply the body to all rows together, and reduce the results."""
     kinds = reductions(combine.block, len(combine.captured))
     assert kinds is not None
     values = body.over(here.facts, length).once(here, rows)
@@ -506,7 +505,7 @@ def part_by_part(
     length: int,
     count: int,
 ) -> list[Value]:
-    """The same for so many rows at a time."""
+    """Apply the body to `count` rows at a time, and reduce the results."""
     if length < 2 * count:
         return at_once(here, body, combine, start, rows, length)
     if start is None:
@@ -524,7 +523,7 @@ def part_by_part(
 
 
 def _fold_of_parts(facts: Assumptions, body: Fold, combine: Fold, count: int) -> Fold:
-    """A fold that combines `count` rows at a time."""
+    """Return a fold that combines `count` rows at a time."""
     others, own, carried = len(body.captured), len(combine.captured), combine.carried
     state = [var.type for var in combine.block.params[: own + carried]]
     rows = [var.type for var in body.block.params[others:]]
@@ -547,7 +546,7 @@ def in_loops(
     length: Size,
     block: int | None,
 ) -> list[Value]:
-    """What the body makes of each row, combined; without a start, of at least one row."""
+    """Apply the body to each row, and combine the results in loops; needs a row if no start."""
     blocks: Size = 0 if block is None else length // block
     if start is None and not here.facts.proves(Fact("<=", 1, blocks)):
         start = body.once(here, [row(x, 0) for x in rows])
@@ -578,10 +577,10 @@ def in_loops(
 class MapReduce(Expanded, name="map_reduce"):
     """`combine(... combine(combine(init, body(x[0])), body(x[1])) ...)`, `combine` associative.
 
-    Operands: what the body captures, what the combination captures, what comes first (`initial`
-    of them: as many as the body has results, or none if there is at least one row), the arrays.
-    Results: of the types of the body's.  As the function is associative, results may be combined
-    in any grouping, in their order.
+    Operands: the captures of `body`, those of `combine`, the initial value, the arrays. The initial
+    value has `initial` parts: one for each result of `body`, or none if there is at least one row.
+    Results: of the types of the body's. As the function is associative, results may be combined in
+    any grouping, in their order.
     """
 
     body: Block
@@ -639,7 +638,7 @@ class MapReduce(Expanded, name="map_reduce"):
         return self.program(Assumptions(), inputs)
 
     def program(self, facts: Assumptions, operands: Types) -> Block:
-        """Reductions, or loops over the rows, or over the rows of many blocks at once."""
+        """Return reductions, or loops over the rows, or over the rows of many blocks together."""
         length, width = self.length, self._width()
         sums = reductions(self.combine, self.combine_captured) is not None
 
@@ -661,7 +660,7 @@ class MapReduce(Expanded, name="map_reduce"):
         return many_at_once(facts, operands, build, not apart)
 
     def _width(self) -> int | None:
-        """How many elements the largest array has that there is of each row."""
+        """Return the size of the largest array that belongs to a row; None if it is unknown."""
         widths = widest(self.body, self.body_captured), widest(self.combine, self.combine_captured)
         return None if None in widths else max(width or 0 for width in widths)
 
@@ -678,13 +677,13 @@ class MapReduce(Expanded, name="map_reduce"):
         return batch_reduction(self, operands, batched, size)
 
 
-# How combined results of rows are differentiated and batched.
+# Differentiation and batching of combined results.
 
 
 def differentiate_reduction(
     reduction: MapReduce, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-    """The results of rows together with their tangents, combined."""
+    """Return the results of rows together with their tangents, combined."""
     here = primals[0].builder.program.current
     facts, count = here.facts, len(reduction.body.results)
     roles, moved = reduction.roles(primals), reduction.roles(tangents)
@@ -716,7 +715,7 @@ def differentiate_reduction(
 def batch_reduction(
     reduction: MapReduce, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """The results of rows over a batch, combined."""
+    """Return the results of rows over a batch, combined."""
     here = operands[0].builder.program.current
     by_body, by_combine, initial, arrays = reduction.roles(operands)
     body_many, combine_many, initial_many, arrays_many = reduction.roles(batched)

@@ -20,11 +20,11 @@ from pscdsl._src.primitives.gamma import fraction, gamma, stirling
 MOST_ORDER: Final = 99
 """The highest order that programs name."""
 _HIGHEST: Final = 128
-"""Orders beyond this have no value here: J and I have derivatives by the orders beside theirs."""
+"""The highest order with a value: J and I have derivatives by the neighbouring orders."""
 
 
 def _orders(m: Arithmetic, v: Number, known: Number) -> tuple[Number, Number]:
-    """The order without its sign, 0 where there is no value, and whether it is an odd integer."""
+    """Return the order without sign, or 0 if out of range, and whether it is an odd integer."""
     order = m.where(known, m.absolute(v), 0.0)
     half = m.floor(order) / 2
     return order, m.floor(half) != half
@@ -181,7 +181,7 @@ def _by_nodes(m: Arithmetic, rest: Number, x: Number) -> tuple[Number, Number]:
 
 
 _LARGEST: Final = {32: 160.0, 64: 900.0}
-"""Beyond this the function is infinite, whatever its order here."""
+"""The numbers beyond which the function is infinite, for all orders here."""
 _FAR: Final = 25.0
 
 
@@ -214,7 +214,7 @@ def iv(m: Arithmetic, v: Number, x: Number) -> Number:
 
 
 def _turned(m: Arithmetic, order: Number) -> Number:
-    """A number of half turns that has the same sine, between -1 and 1."""
+    """Return a number of half turns between -1 and 1 with the same sine."""
     nearest = order - fraction(m, order)
     is_odd = m.floor(nearest / 2) * 2 != nearest
     return m.where(is_odd, -fraction(m, order), fraction(m, order))

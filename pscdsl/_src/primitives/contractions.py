@@ -43,8 +43,8 @@ Pair: TypeAlias = tuple[Axes, Axes]
 class DotGeneral(Bilinear, name="dot_general"):
     """Sums of products along pairs of axes; those of `batched` are shared.
 
-    The result has the shared axes, then what is left of the first operand, then of the second.
-    `result` is its dtype where that is wider than the operands'.
+    The result has the shared axes, then the other axes of the first operand, then of the second.
+    `result` is its dtype if that is wider than the operands'.
     """
 
     contract: Pair
@@ -53,7 +53,7 @@ class DotGeneral(Bilinear, name="dot_general"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, y = operands
-        kept = _kept(self.contract, self.batched, len(x.shape), len(y.shape))
+        kept = _remaining_axes(self.contract, self.batched, len(x.shape), len(y.shape))
         if kept is None or not same_sizes(
             facts,
             [x.shape[axis] for axis in (*self.batched[0], *self.contract[0])],
@@ -107,10 +107,10 @@ class DotGeneral(Bilinear, name="dot_general"):
         return (hlo.convert(result, output),)
 
     def with_factor(self, place: int, rank: int, first: bool) -> tuple[DotGeneral, Axes]:
-        """The contraction with a factor turned so that it is summed over its first or last axes.
+        """Return the contraction with a factor turned to be summed over its first or last axes.
 
-        XLA multiplies matrices fastest on the CPU if they are the last of the first factor and the
-        first of the second.  The order in which the factor's axes have to be is the second result.
+        XLA multiplies matrices fastest on the CPU if the summed axes are the last of the first
+        factor and the first of the second. The second result is the order of the factor's axes.
         """
         summed = self.contract[place]
         kept = without(range(rank), summed)
@@ -120,13 +120,13 @@ class DotGeneral(Bilinear, name="dot_general"):
         return DotGeneral((contract[0], contract[1]), self.batched, self.result), order
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
-        dot, swapped, order = _pulled(self.contract, self.batched, place, operand.rank, other.ndim)
-        other = _converted(other, self.result or operand.dtype)
+        dot, swapped, order = _pull(self.contract, self.batched, place, operand.rank, other.ndim)
+        other = _convert(other, self.result or operand.dtype)
         if not cotangent.ndim:
             result = multiply(other, cotangent)
         else:
             result = dot(other, cotangent) if swapped else dot(cotangent, other)
-        result = _converted(result, operand.dtype)
+        result = _convert(result, operand.dtype)
         if order is not None:
             result = Transpose(order)(result)
         return exactly(result, operand.shape)
@@ -164,8 +164,8 @@ class DotGeneral(Bilinear, name="dot_general"):
 
 
 @lru_cache(maxsize=1024)
-def _kept(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
-    """The axes that operands of these ranks keep for themselves; None if the axes do not fit."""
+def _remaining_axes(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
+    """Return the axes that remain of operands of these ranks; None if the axes do not fit."""
     used = [(*b, *c) for b, c in zip(batched, contract, strict=True)]
     if (
         len(batched[0]) != len(batched[1])
@@ -178,24 +178,24 @@ def _kept(contract: Pair, batched: Pair, left: int, right: int) -> Pair | None:
 
 
 @lru_cache(maxsize=1024)
-def _pulled(
+def _pull(
     contract: Pair, batched: Pair, place: int, rank: int, other_rank: int
 ) -> tuple[DotGeneral, bool, Axes | None]:
-    """How the cotangent of the operand at a place is made from the result's and the other operand.
+    """Return the contraction that computes an operand's cotangent from the result's.
 
-    The contraction, whether it takes the other operand first, and the order in which the axes of
-    its result are the operand's, if that is another one.
+    The three results are the contraction, whether the other operand is its first factor, and the
+    permutation of its axes that gives the operand's order, if one is needed.
     """
     own, their = batched[place], batched[1 - place]
     summed, their_summed = contract[place], contract[1 - place]
     kept = without(range(rank), (*own, *summed))
     their_kept = without(range(other_rank), (*their, *their_summed))
-    # The cotangent has the shared axes, then what the first operand keeps, then the second.
+    # The cotangent has the shared axes, then those kept from the first operand and the second.
     shared = tuple(range(len(own)))
     first = len(own) + (len(their_kept) if place else 0)
     left = tuple(range(first, first + len(kept)))
     gone = without(range(len(own) + len(kept) + len(their_kept)), (*shared, *left))
-    # What the axes of the result will be in the operand, by the order of the two factors.
+    # The result's last axes as axes of the operand, by the order of the two factors.
     restored = tuple([summed[their_summed.index(axis)] for axis in sorted(their_summed)])
     orders = ((*own, *kept, *restored), (*own, *restored, *kept))
     swapped = place if _is_sorted(orders[place]) else 1 - place
@@ -211,12 +211,12 @@ def _is_sorted(axes: Sequence[int]) -> bool:
     return all(a < b for a, b in pairwise(axes))
 
 
-def _converted(x: Value, dtype: DType) -> Value:
+def _convert(x: Value, dtype: DType) -> Value:
     return x if x.dtype is dtype else Convert(dtype)(x)
 
 
 def accumulator(dtype: DType) -> DType:
-    """The dtype in which sums of products are made."""
+    """Return the dtype in which products are summed."""
     if dtype.is_integer:
         return dtype if dtype.bits >= 32 else I32
     return F32 if dtype.is_float and dtype.bits == 16 else dtype
@@ -233,6 +233,6 @@ def widened(hlo: Hlo, operands: Sequence[H], inputs: Types, wide: DType) -> Sequ
 
 
 def precision(hlo: Hlo) -> tuple[object, object]:
-    """The attribute that keeps products of f32 in f32, also on devices with faster formats."""
+    """Return the attribute that keeps products of f32 in f32, even on devices with faster ones."""
     highest = hlo.parse_attribute("#stablehlo<precision HIGHEST>")
     return highest, highest

@@ -1,7 +1,7 @@
-"""Primitives that hold functions and blocks: what they share, calls, branches, checkpoints.
+"""Primitives that hold functions and blocks: common parts, calls, branches, checkpoints.
 
-Blocks are closed, so what a block needs from outside is passed to it: captured operands come
-first, and they are the same in every step of a loop.
+Blocks are closed, so values from outside are passed as operands: captured operands come first, and
+are equal in every step of a loop.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
 
 
-# What primitives that hold blocks have in common, calls, and primitives made of others.
+# Common parts of primitives that hold blocks, calls, and primitives made of others.
 
 
-# What the primitives that hold blocks have in common.
+# Common parts of primitives that hold blocks.
 
 
 def same_type(facts: Assumptions, left: ArrayType, right: ArrayType) -> bool:
-    """Whether two types are provably the same for all admitted sizes."""
+    """Return whether two types are provably equal for all admitted sizes."""
     if left == right:
         return True
     return (
@@ -71,7 +71,7 @@ def same_type(facts: Assumptions, left: ArrayType, right: ArrayType) -> bool:
 
 
 def block_cost(block: Block) -> Size:
-    """The cost of one run of a block."""
+    """Return the cost of one run of a block."""
     total: Size = 0
     for equation in block.equations:
         inputs = tuple([atom.type for atom in equation.inputs])
@@ -81,7 +81,7 @@ def block_cost(block: Block) -> Size:
 
 
 def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
-    """The same block with sizes in place of names."""
+    """Return the block with sizes substituted for names."""
     known: dict[Atom, Var] = {}
     types: dict[ArrayType, ArrayType] = {}
 
@@ -112,7 +112,7 @@ def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
 
 @dataclass(frozen=True)
 class Control(Primitive):
-    """Base of the primitives that hold blocks; passes know of them what their layout says."""
+    """Base of the primitives that hold blocks; their layout tells passes how."""
 
     @cached_property
     def layout(self) -> Layout:
@@ -120,7 +120,7 @@ class Control(Primitive):
         return Layout()
 
     def chosen(self, operands: Sequence[Atom]) -> int | None:
-        """Which of its regions alone is run, if these operands decide that."""
+        """Return the index of the only region that runs, if these operands decide that."""
         return None
 
     def blocks(self) -> tuple[Block, ...]:
@@ -134,7 +134,7 @@ class Control(Primitive):
         return super().substitute(env).with_blocks(blocks)
 
     def with_blocks(self, blocks: Sequence[Block], counts: Mapping[str, int] | None = None) -> Self:
-        """The same with other blocks, in the order of its regions, and other `Layout.counts`."""
+        """Return the primitive with other blocks, in region order, and other `Layout.counts`."""
         changed: dict[str, Any] = dict(counts or {})
         for region, block in zip(self.layout.regions, blocks, strict=True):
             several = isinstance(getattr(self, region.field), tuple)
@@ -144,7 +144,7 @@ class Control(Primitive):
     def require(
         self, facts: Assumptions, what: str, given: Sequence[ArrayType], wanted: Sequence[ArrayType]
     ) -> None:
-        """Refuse if the types are not the same ones."""
+        """Refuse types that are not equal."""
         if len(given) != len(wanted):
             self.ill_typed(f"{what}: {len(given)} given, {len(wanted)} taken")
         for index, (one, other) in enumerate(zip(given, wanted, strict=True)):
@@ -152,7 +152,7 @@ class Control(Primitive):
                 self.ill_typed(f"{what}: number {index} is {one}, not {other}")
 
 
-# Primitives that say what is computed; a program of other primitives says how.
+# Primitives that define a computation; a program of other primitives carries it out.
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Expanded(Control):
     """Base of those that are cut in two, and transposed, as their program is."""
 
     def program(self, facts: Assumptions, operands: Types) -> Block:
-        """A program that computes the same of operands of these types."""
+        """Return a program with the same results for operands of these types."""
         raise NotImplementedError
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
@@ -196,13 +196,13 @@ class Expanded(Control):
 
 @lru_cache(maxsize=1024)
 def function_cost(function: Function) -> Size:
-    """The cost of one run of a function, in its own sizes."""
+    """Return the cost of one run of a function, in its own sizes."""
     return block_cost(function.body)
 
 
 @dataclass(frozen=True)
 class Call(Control, name="call"):
-    """Another function at certain sizes; what it requires of them must be proven."""
+    """A call of another function at certain sizes, whose requirements must be proven."""
 
     function: Function
     sizes: tuple[tuple[str, Size], ...]
@@ -285,15 +285,15 @@ class Call(Control, name="call"):
 # A choice of branches.
 
 
-# What a branch is given that is run for all lanes of a batch, though only some have chosen it.
+# Operands of a branch that runs for all lanes of a batch, although only some chose it.
 
 
 @dataclass(frozen=True)
 class Lanes(Primitive, name="lanes"):
-    """The second operand itself; it has tangents only in the rows where the first one holds.
+    """The second operand, with tangents only in the rows where the first one holds.
 
-    A slope that is infinite in another row does not come through: what goes in there is zero, and
-    so is what comes out backwards, whatever becomes of it on the way.
+    An infinite slope in another row has no effect: its tangents are replaced by zeros, and so are
+    its cotangents.
     """
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -318,7 +318,7 @@ class Lanes(Primitive, name="lanes"):
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
         tangent = tangents[1]
-        return (None if tangent is None else _chosen(primals[0], tangent),)
+        return (None if tangent is None else _mask_rows(primals[0], tangent),)
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -326,7 +326,7 @@ class Lanes(Primitive, name="lanes"):
         (cotangent,), (which, _) = cotangents, operands
         assert cotangent is not None
         assert not isinstance(which, ArrayType)
-        return None, _chosen(which, cotangent)
+        return None, _mask_rows(which, cotangent)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -335,8 +335,8 @@ class Lanes(Primitive, name="lanes"):
         return self.bind(*rows), (True,)
 
 
-def _chosen(which: Value, x: Value) -> Value:
-    """The rows where the first operand holds; zeros elsewhere."""
+def _mask_rows(which: Value, x: Value) -> Value:
+    """Return the rows where the first operand holds; zeros elsewhere."""
     if which.ndim < x.ndim:
         which = Broadcast(x.shape, tuple(range(which.ndim)))(which)
     result: Value = Select()(which, x, zeros(x.builder, x.type))
@@ -348,9 +348,9 @@ def _chosen(which: Value, x: Value) -> Value:
 
 @dataclass(frozen=True)
 class Switch(Control, name="switch"):
-    """One of several blocks, chosen by an i32 (clamped to what there is) or a bool.
+    """One of several blocks, chosen by an i32 (clamped to the existing ones) or a bool.
 
-    Operands: the index, then what every branch takes.
+    Operands: the index, then the operands of every branch.
     """
 
     branches: tuple[Block, ...]
@@ -428,7 +428,7 @@ class Switch(Control, name="switch"):
             halves = [split_block(facts, branch, late, wanted) for branch in self.branches]
         first = [operand for operand in rest if not cut.is_late(operand)]
         second = [operand for operand in rest if cut.is_late(operand)]
-        early, late_parts = _with_slots(facts, halves, second)
+        early, late_parts = _align_slots(facts, halves, second)
         results = cut.early.bind(Switch(early), [index, *first])
         saved = [cut.later(value) for value in (index, *first, *results)]
         last = cut.late.bind(Switch(late_parts), [*saved, *second])
@@ -462,17 +462,17 @@ class Switch(Control, name="switch"):
         facts = index.builder.facts
         taken = tuple(batched[1:])
         if batched[0]:
-            return self._selected(index, rest, taken, size)
+            return self._batch_by_selection(index, rest, taken, size)
         pairs = [batch_block(facts, branch, taken, size) for branch in self.branches]
         wanted = _any_of([flags for _, flags in pairs])
         if any(flags != wanted for _, flags in pairs):
             pairs = [batch_block(facts, branch, taken, size, wanted) for branch in self.branches]
         return Switch(tuple([block for block, _ in pairs])).bind(*operands), wanted
 
-    def _selected(
+    def _batch_by_selection(
         self, index: Value, operands: Sequence[Value], batched: Mask, size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        """Each lane has an index of its own: all branches are run, and selected from."""
+        """Run all branches and select, as each lane has its own index."""
         facts = index.builder.facts
         branches = self.branches[:2] if index.dtype is BOOL else self.branches
         count, rows = len(branches), (True,) * len(branches[0].results)
@@ -485,7 +485,7 @@ class Switch(Control, name="switch"):
             lanes = [equal(index, number) for number in range(count)]
         results: list[list[Value]] = []
         for branch, lane in zip(branches, lanes, strict=True):
-            own, mask = _for_lanes(lane, operands, batched, size)
+            own, mask = _guard_lanes(lane, operands, batched, size)
             block, _ = batch_block(facts, branch, mask, size, rows)
             results.append(replay(index.builder, block, own))
         chosen = results[-1]
@@ -497,14 +497,14 @@ class Switch(Control, name="switch"):
         return chosen, rows
 
 
-def _for_lanes(
+def _guard_lanes(
     lanes: Value, operands: Sequence[Value], batched: Mask, size: Size
 ) -> tuple[list[Value], Mask]:
-    """What a branch takes that is run for all lanes but chosen in some, and what is batched.
+    """Return the operands of a branch that runs for all lanes though chosen in some, and a mask.
 
-    Its slopes in other lanes, which may be infinite, do not come through: the tangents that go in
-    there are zero, and so are the cotangents that come out, whatever becomes of them on the way.
-    Arrays that all lanes share would have to be repeated for that; only numbers are.
+    Infinite slopes in other lanes must have no effect: tangents that enter there are zero, and so
+    are cotangents that leave. Arrays that all lanes share would have to be repeated for that; only
+    numbers are.
     """
     values = list(operands)
     mask = list(batched)
@@ -519,10 +519,10 @@ def _any_of(masks: Sequence[Mask]) -> Mask:
     return tuple(map(any, zip(*masks, strict=True)))
 
 
-def _with_slots(
+def _align_slots(
     facts: Assumptions, halves: Sequence[Halves], late: Sequence[Value]
 ) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-    """Early and late branches of the same types: what is saved by one is zero in the others."""
+    """Return early and late branches of equal types; what one saves is zero in the others."""
     count = len(halves[0].late_results) - sum(halves[0].late_results)
     slots: list[ArrayType] = []
     places: list[list[int]] = []
@@ -536,7 +536,7 @@ def _with_slots(
             taken.append(place)
         places.append(taken)
     early = [
-        _with_zeros(facts, half.early, count, slots, taken)
+        _fill_slots(facts, half.early, count, slots, taken)
         for half, taken in zip(halves, places, strict=True)
     ]
     first = halves[0].early.in_types
@@ -556,10 +556,10 @@ def _with_slots(
     return tuple(early), tuple(last)
 
 
-def _with_zeros(
+def _fill_slots(
     facts: Assumptions, block: Block, count: int, slots: Sequence[ArrayType], taken: Sequence[int]
 ) -> Block:
-    """A block whose extra results stand in slots, with zeros in those that are not taken."""
+    """Return a block whose extra results fill the given slots, with zeros in the others."""
 
     def build(here: Builder, params: list[Value]) -> list[Value]:
         results = replay(here, block, params)
@@ -570,7 +570,7 @@ def _with_zeros(
     return closed(facts, block.in_types, build)
 
 
-# Programs of which little is saved for the way back: they are computed again (rematerialised).
+# Programs that save little for the backward pass, which computes them again.
 
 
 Policy: TypeAlias = LiteralType["nothing", "dots", "everything"]
@@ -578,9 +578,9 @@ Policy: TypeAlias = LiteralType["nothing", "dots", "everything"]
 
 @dataclass(frozen=True)
 class Checkpoint(Control, name="checkpoint"):
-    """A program that is computed again on the way back, but for what its policy saves.
+    """A program that the backward pass computes again, except for the values that its policy saves.
 
-    `again` marks the second time: the compiler must not find the first one's values for it.
+    `again` marks the second computation: the compiler must not reuse the values of the first.
     """
 
     body: Block
@@ -623,7 +623,7 @@ class Checkpoint(Control, name="checkpoint"):
         early = [operand for operand in operands if not cut.is_late(operand)]
         moving = [operand for operand in operands if cut.is_late(operand)]
         count = len(self.body.results) - sum(halves.late_results)
-        saved = self._saved(halves, count)
+        saved = self._find_saved(halves, count)
         first = Block(
             halves.early.params,
             halves.early.equations,
@@ -635,8 +635,8 @@ class Checkpoint(Control, name="checkpoint"):
         last = cut.late.bind(Checkpoint(second, self.policy, True), [*early_values, *moving])
         return halves.merged(results[:count], last)
 
-    def _saved(self, halves: Halves, count: int) -> list[int]:
-        """The places of what the early half returns, beside results, that the policy saves."""
+    def _find_saved(self, halves: Halves, count: int) -> list[int]:
+        """Return the indices of the early half's extra results that the policy saves."""
         extra = range(count, len(halves.early.results))
         if self.policy == "everything":
             return list(extra)
@@ -674,9 +674,9 @@ class Checkpoint(Control, name="checkpoint"):
 def _second(
     facts: Assumptions, halves: Halves, saved: Sequence[int], moving: Sequence[ArrayType]
 ) -> Block:
-    """What is done on the way back: the early half once more, but for what is saved, the late one.
+    """Return the block of the backward pass: the early half without saved values, then the late.
 
-    It takes the early operands, what is saved, and the late operands.
+    It takes the early operands, the saved values, and the late operands.
     """
     early = halves.early
     types = early.in_types

@@ -1,4 +1,4 @@
-"""Programs whose derivative is not that of their equations: their author's, or a solution's."""
+"""Programs with derivatives given by their author, and solutions of equations."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from pscdsl.typing.codes.limits import NoRule, NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 
-# Programs whose derivative their author gives, and values that count as constant.
+# Programs with derivatives given by their author, and values that count as constant.
 
 
-# Programs whose derivative their author gives.
+# Programs with derivatives given by their author.
 
 
 T = TypeVar("T")
 
 
 class Rule:
-    """A block that is made when it is asked for: rules may call the functions they belong to.
+    """A block that is made on demand, as rules may call the functions they belong to.
 
-    Of one that is `linear` in tangents, those that are zero may be left out.
+    A rule that is `linear` in tangents may omit those that are zero.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Rule:
         self._make = make
         self.linear = linear
         self.given = given or self
-        """The rule as it was given, of which this one is for other sizes or for a batch."""
+        """The rule as the author gave it; this one may be for other sizes or for a batch."""
         self._block: Block | None = None
 
     def __repr__(self) -> str:
@@ -74,32 +74,33 @@ class Rule:
         return self._block
 
     def settle(self, block: Block) -> None:
-        """Say what the block is."""
+        """Set the block."""
         self._block = block
 
     def substitute(self, env: Mapping[str, Size]) -> Rule:
-        """The rule with sizes in place of names."""
+        """Return the rule with sizes in place of names."""
         return Rule(lambda: substitute_block(self.block, env), linear=self.linear, given=self.given)
 
 
 @dataclass(frozen=True)
 class Ruled(Control):
-    """Base of programs with a rule: operands are what the blocks capture, then the arguments.
+    """Base of programs with a rule; operands are the captures of the blocks, then the arguments.
 
-    The body takes what it captures and the arguments; what it captures has no derivative.
+    The body takes its captures and the arguments; its captures have no derivative.
     """
 
     function: str = field(repr=False)
     body: Block
     captured: tuple[int, ...]
-    """How many operands each block captures, the body first; those come first, in this order."""
+    """The number of operands that each block captures, the body first; they come first, in this
+    order."""
 
     def own(self, operands: Sequence[T]) -> tuple[list[T], list[T]]:
-        """What the body captures, and the arguments."""
+        """Return the body's captures and the arguments."""
         return list(operands[: self.captured[0]]), list(operands[sum(self.captured) :])
 
     def of_block(self, number: int, operands: Sequence[T]) -> list[T]:
-        """What a block captures."""
+        """Return the captures of a block."""
         first = sum(self.captured[:number])
         return list(operands[first : first + self.captured[number]])
 
@@ -146,7 +147,7 @@ class Ruled(Control):
         return [*returned[: self.captured[0]], *[None] * rest, *returned[self.captured[0] :]]
 
     def arguments(self, tangents: Sequence[Value | None]) -> list[Value | None]:
-        """The tangents of the arguments; a Failure if anything that is captured has one."""
+        """Return the tangents of the arguments; raise a Failure if a captured value has one."""
         count = sum(self.captured)
         if any(tangent is not None for tangent in tangents[:count]):
             raise Failure(CapturedByRule(function=self.function))
@@ -154,7 +155,7 @@ class Ruled(Control):
 
 
 def _full(primals: Sequence[Value], tangents: Sequence[Value | None]) -> list[Value]:
-    """Tangents for all primals that have one, zeros where none is given."""
+    """Return tangents for all primals that can have one, zeros where none is given."""
     return [
         zeros(p.builder.program.current, p.type) if t is None else t
         for p, t in zip(primals, tangents, strict=True)
@@ -162,8 +163,8 @@ def _full(primals: Sequence[Value], tangents: Sequence[Value | None]) -> list[Va
     ]
 
 
-def _batched(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size) -> Rule:
-    """The rule over a batch: its first parameters as given, the others and all results batched."""
+def _batch_rule(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size) -> Rule:
+    """Return the rule over a batch, with its first parameters as given, all else batched."""
 
     def make() -> Block:
         block = rule.block
@@ -178,8 +179,8 @@ def _batched(facts: Assumptions, rule: Rule, batched: Sequence[bool], size: Size
 class CustomJvp(Ruled, name="custom_jvp"):
     """A program with a rule for its tangents.
 
-    `rule` takes what it captures, the arguments and their tangents, and returns the results and
-    their tangents.
+    `rule` takes its captures, the arguments and their tangents, and returns the results and their
+    tangents.
     """
 
     rule: Rule
@@ -194,7 +195,7 @@ class CustomJvp(Ruled, name="custom_jvp"):
         operands = [*known, *_full(arguments, moving)]
         count = len(self.body.results)
         if self.rule.linear and None in moving:
-            # A linear function is its own derivative, and that leaves out what is zero.
+            # A linear function is its own derivative, and applying it omits zeros.
             apart = [t for x, t in zip(arguments, moving, strict=True) if has_tangent(x.type)]
             results, moves = jvp(here, self.rule.block, operands, [*[None] * len(known), *apart])
             moved = iter(moves[count:])
@@ -222,7 +223,7 @@ class CustomJvp(Ruled, name="custom_jvp"):
         ]
         always = (True,) * len(self.body.results)
         body, _ = batch_block(facts, self.body, (*own, *by_arguments), size, always)
-        rule = _batched(facts, self.rule, (*ruled, *by_arguments, *moving), size)
+        rule = _batch_rule(facts, self.rule, (*ruled, *by_arguments, *moving), size)
         made = CustomJvp(self.function, body, self.captured, rule)
         return made.bind(*operands), always
 
@@ -231,9 +232,9 @@ class CustomJvp(Ruled, name="custom_jvp"):
 class CustomVjp(Ruled, name="custom_vjp"):
     """A program with a rule for its cotangents.
 
-    `forward` takes what it captures and the arguments, and returns the results and what it saves;
-    `backward` takes what it captures, what was saved, and the cotangents of those results that
-    have one, and returns those of the arguments that have one.
+    `forward` takes its captures and the arguments, and returns the results and the saved values;
+    `backward` takes its captures, the saved values and the cotangents of the results that can have
+    one, and returns those of the arguments that can have one.
     """
 
     forward: Rule
@@ -270,17 +271,17 @@ class CustomVjp(Ruled, name="custom_vjp"):
         arguments = (True,) * len(full_arguments)
         always = (True,) * len(self.body.results)
         body, _ = batch_block(facts, self.body, (*own, *arguments), size, always)
-        forward = _batched(facts, self.forward, (*ahead, *arguments), size)
-        backward = _batched(facts, self.backward, behind, size)
+        forward = _batch_rule(facts, self.forward, (*ahead, *arguments), size)
+        backward = _batch_rule(facts, self.backward, behind, size)
         made = CustomVjp(self.function, body, self.captured, forward, backward)
         return made.bind(*operands[:count], *full_arguments), always
 
 
 @dataclass(frozen=True)
 class BackwardOnly(Control, name="custom_vjp_tangents"):
-    """Tangents that nobody can compute: only their transpose is known.
+    """Tangents that cannot be computed: only their transpose is known.
 
-    Operands: what is saved, then the tangents of the arguments.
+    Operands: the saved values, then the tangents of the arguments.
     """
 
     function: str = field(repr=False)
@@ -348,7 +349,7 @@ class BackwardOnly(Control, name="custom_vjp_tangents"):
         return made.bind(*operands[: self.saved], *tangents), always
 
 
-# Parts of the library whose tangents are better computed in another way than step by step.
+# Parts of the library whose tangents are better computed as a whole than step by step.
 
 
 Values: TypeAlias = Sequence[Value]
@@ -360,11 +361,11 @@ def with_own_tangents(
     rule: Callable[[Values, Values], tuple[Value, Value]],
     *operands: Value,
 ) -> Value:
-    """What `value` makes of the operands, with a tangent that `rule` gives.
+    """Return `value` of the operands, with the tangent that `rule` gives.
 
-    The rule takes the operands and the tangents of those that have one, and returns the value
-    and its tangent, which is linear in these.  The value has to be made with its own tangents
-    again, for further orders.
+    The rule takes the operands and the tangents of those that have one, and returns the value and
+    its tangent, which is linear in these. It must compute the value with its own tangents again,
+    for higher orders.
     """
     program = operands[0].builder.program
     types = [operand.type for operand in operands]
@@ -411,11 +412,11 @@ class StopGradient(WithoutTangents, name="stop_gradient"):
         return self.bind(*operands), batched
 
 
-# Solutions of equations, whose derivative is that of the equation, however they were found.
+# Solutions of equations, differentiated by the equation, independent of the solver.
 #
-# Operands are what each block captures, block by block, then the arguments.  Only the block that
-# finds the solution is run; the others say of what it is the solution.  By the implicit function
-# theorem a solution x of f(x, p) = 0 moves by the solution dx of df/dx dx = -df/dp dp.
+# Operands are the captures of each block, block by block, then the arguments. Only the block that
+# finds the solution runs; the others describe the equation. By the implicit function theorem a
+# solution x of f(x, p) = 0 moves by the solution dx of df/dx dx = -df/dp dp.
 
 
 @dataclass(frozen=True)
@@ -426,13 +427,13 @@ class Implicit(Control):
     """
 
     equation: Block
-    """What holds of the solution, which is the last of its parameters."""
+    """The equation of the solution, which is the last of its parameters."""
     solver: Block
     captured: tuple[int, ...]
-    """How many operands each block captures, in the order of the fields."""
+    """The number of operands that each block captures, in the order of the fields."""
 
     def of_block(self, number: int, operands: Sequence[Value]) -> list[Value]:
-        """What a block captures."""
+        """Return the captures of a block."""
         first = sum(self.captured[:number])
         return list(operands[first : first + self.captured[number]])
 
@@ -454,11 +455,11 @@ class Implicit(Control):
         return Layout((by_equation, by_solver, by_third, arguments, *solved), regions)
 
     def third(self, captured: Group, solution: Group) -> tuple[Region, ...]:
-        """The region of its last field, if it has a block."""
+        """Return the region of its last field, if it has a block."""
         raise NotImplementedError
 
     def run(self, operands: Sequence[T]) -> list[T]:
-        """What the solver takes, of what there is for each operand."""
+        """Return the solver's items from one item for each operand."""
         first, second = self.captured[:2]
         return [*operands[first : first + second], *operands[sum(self.captured) :]]
 
@@ -479,7 +480,7 @@ class Implicit(Control):
     def moved(
         self, primals: Sequence[Value], tangents: Sequence[Value | None], solution: Sequence[Value]
     ) -> list[Value | None]:
-        """How the equation's results move, if only what it captures does."""
+        """Return the tangents of the equation's results if only its captures move."""
         here = solution[0].builder.program.current
         count = self.captured[0]
         none = [None] * len(self.solution)
@@ -491,8 +492,8 @@ class Implicit(Control):
 class LinearSolve(Implicit, name="custom_linear_solve"):
     """The solution of a linear system; its arguments are the right side.
 
-    `equation` maps the solution to the right side.  `transposed` solves the system with the
-    transpose of that map, and is None where nobody said how.
+    `equation` maps the solution to the right side. `transposed` solves the system with the
+    transpose of that map; it is None if the author gave none.
     """
 
     transposed: Block | None = None
@@ -587,8 +588,8 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
 class Root(Implicit, name="custom_root"):
     """A root of a function; its arguments are a guess.
 
-    `equation` is the function.  `tangent` takes what it captures, the root, and values of the
-    function's linear approximation there, and returns where that takes these values.
+    `equation` is the function. `tangent` takes its captures, the root, and values of the function's
+    linear approximation there, and returns where that approximation has these values.
     """
 
     tangent: Block

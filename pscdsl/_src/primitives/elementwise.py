@@ -71,7 +71,7 @@ def _zero(value: Value) -> Value:
 
 @dataclass(frozen=True)
 class Select(Pointwise, name="select", cheap=True):
-    """Where the predicate holds the first, elsewhere the second."""
+    """The first array where the predicate holds, elsewhere the second."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         predicate, x, y = operands
@@ -316,7 +316,7 @@ def predicate(
 def to_real(
     name: str, accepts: str, meaning: Callable[..., Any], emit: str | Emit, derivative: UnaryRule
 ) -> Elementwise:
-    """A function whose result has the dtype of the parts of a complex number."""
+    """Declare a function whose result has the dtype of a complex number's parts."""
     return _function(name, 1, accepts, meaning, emit, 1, (derivative,), lambda dtype: dtype.real)
 
 
@@ -339,28 +339,29 @@ NEGATED = LinearIn(lambda t, _: -t)
 
 
 def along(t: Value, *_: Value) -> Value:
-    """The derivative where a function goes along with an operand, but for jumps."""
+    """Return the derivative of a function that follows an operand, except for jumps."""
     return t
 
 
 def nothing(*_: Value) -> None:
-    """The derivative where a function is constant in an operand, but for jumps."""
+    """Return the derivative of a function that is constant in an operand, except for jumps."""
 
 
 # Note [Kinks]
 # Where a function has a kink, its first derivative is a convention: 0 for the absolute value and
-# for norms, equal shares for ties.  What is made of conventions has no second derivative: any
-# number would be wrong of functions that are smooth all the same, such as `abs(x)**2` and
-# `maximum(x**2, 0)`.  So the slope has `kink(d)` added to it, which is -0, and whose tangent is NaN
-# where d is 0; a value has `bend(d)`, whose tangent is a slope with a kink.  A tangent of zero is
-# no exception: in `abs(x**2)` that of the operand is zero.
+# for norms, equal shares for ties. A result of conventions has no second derivative: any number
+# would be wrong for functions that are smooth all the same, such as `abs(x)**2` and `maximum(x**2,
+# 0)`. So `kink(d)` is added to the slope, which is -0, and whose tangent is NaN where d is 0; a
+# value has `bend(d)`, whose tangent is a slope with a kink. A tangent of zero is no exception: in
+# `abs(x**2)` the operand has one.
 #
-# What takes one of several elements or pieces (`select`, `sort`, what is flat but for jumps) has
-# the derivatives of that piece, to any order.  Where a function is smooth these are its own.
+# A primitive that takes one of several elements or pieces (`select`, `sort`, functions that are
+# constant except for jumps) has the derivatives of that piece, to any order. Where a function is
+# smooth these are its derivatives.
 
 
 def _kink(t: Value, y: Value, x: Value) -> Any:
-    """NaN at 0, and beside NaN: the difference of equal infinities; elsewhere zero."""
+    """Return NaN at 0 and at NaN, the difference of equal infinities; elsewhere zero."""
     none, zero = (x.builder.literal(number, x.dtype) for number in (nan, 0.0))
     smooth = bitwise_or(less(x, 0), greater(x, 0))
     return t * Select()(smooth, zero, none)
@@ -398,7 +399,7 @@ def _corner(t: Value, x: Value, y: Value, distance: Value) -> Any:
 
 
 def _power_by_exponent(t: Value, z: Value, x: Value, y: Value) -> Any:
-    """`x**y * log(x)`, also where `x**y` alone overflows; 0 where x is 0 and y is above."""
+    """Return `x**y * log(x)`, even where `x**y` overflows; 0 where x is 0 and y is positive."""
     one = x.builder.literal(1, x.dtype)
     slope = z * log(Select()(equal(x, 0), one, x))
     if x.dtype.is_complex:
@@ -416,12 +417,12 @@ def _by_denominator(t: Value, z: Value, x: Value, y: Value) -> Any:
 
 
 def _logistic(t: Value, y: Value, x: Value) -> Any:
-    """`y * (1 - y)`, also where y is 1 but for less than a unit in the last place."""
+    """Return `y * (1 - y)`, accurate also where y is nearly 1."""
     return t * (y * logistic(-x))
 
 
 def _tanh(t: Value, y: Value, x: Value) -> Any:
-    """`1 - y * y`, also where y is 1 but for less than a unit in the last place."""
+    """Return `1 - y * y`, accurate also where y is nearly 1."""
     return t * (4 * (logistic(2 * x) * logistic(-2 * x)))
 
 
@@ -431,7 +432,7 @@ def _turned(x: Value) -> Value:
 
 
 def _tan(t: Value, y: Value, x: Value) -> Any:
-    """`1 + y * y`, also where that is small beside 1: far from the real axis."""
+    """Return `1 + y * y`, accurate also where that is small, far from the real axis."""
     return _tanh(t, y, _turned(x)) if x.dtype.is_complex else t * (1 + y * y)
 
 
@@ -467,7 +468,7 @@ def by_divisor(t: Value, z: Value, x: Value, y: Value) -> Any:
 
 
 def _absolute(t: Value, y: Value, x: Value) -> Any:
-    """The part of the tangent that points away from zero; at zero there is none."""
+    """Return the part of the tangent that points away from zero; there is none at zero."""
     if not x.dtype.is_complex:
         return t * _direction(x)
     return real(t * conjugate(sign(x))) * (1 + kink(y))

@@ -12,10 +12,10 @@ import numpy as np
 from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.primitives.formulas import Arithmetic, Formula, Number, polynomial, ratio
 
-# Exponentials and logarithms, and what is near to them: hyperbolic and logistic functions.
+# Exponentials, logarithms and related functions: hyperbolic and logistic ones.
 
 
-# The exponential in single precision, as formulas take it apart.
+# The exponential in single precision, in parts for formulas.
 
 
 EXP: Final = (
@@ -33,7 +33,7 @@ LOG_2: Final = (0.693359375, -0.00021219444005469057)
 
 
 def reduced(m: Arithmetic, x: Number) -> tuple[Number, Number]:
-    """An integer, and what a number has beyond as many times log(2)."""
+    """Return the nearest integer multiple of log(2), as the integer, and the rest of a number."""
     power = m.nearest(x * (1 / math.log(2)))
     return power, (x - power * LOG_2[0]) - power * LOG_2[1]
 
@@ -100,7 +100,7 @@ def log1pmx(m: Arithmetic, x: Number) -> Number:
 
 @Formula
 def log1p(m: Arithmetic, x: Number) -> Number:
-    """log(1 + x) without cancellation: 1 + x is rounded, and what is lost by that added."""
+    """Return log(1 + x) without cancellation: 1 + x is rounded, and its error added."""
     moved = x + 1
     lost = x + (1 - moved)
     inverse = 1 + x * (0.5 * x - 1)  # of 1 + x, as exact as it has to be: less so beside more
@@ -194,10 +194,10 @@ def _of_probabilities(
     return m.where((x == x) & (y == y), result, x + y)
 
 
-# The error function's complement and inverse, and the normal distribution, which is the same.
+# The error function's complement and inverse, and the equivalent normal distribution.
 #
 # exp(-x^2) is computed from an exact square of the leading bits of x, as its rounding would be
-# magnified. In f64 the rest is an expm1, as XLA takes a product of exponentials for that of the
+# magnified. In f64 the rest is an expm1, as XLA replaces a product of exponentials by that of the
 # sum.
 
 
@@ -400,11 +400,11 @@ def scaled_complement(m: Arithmetic, z: Number) -> Number:
 
 
 def _single_tail(m: Arithmetic, size: Number, scale: float, times: float) -> Number:
-    """`times` the probability that a normal variable is beyond `size * sqrt(2 * scale)`.
+    """Return `times` the probability that a normal variable is beyond `size * sqrt(2 * scale)`.
 
-    For f32.  exp(-scale * size^2) is a power of two times a polynomial of what is left, which is
-    computed from an exact square of the leading bits.  The power stays normal by a factor that the
-    quotient takes back, so that small results are rounded once.
+    This is for f32. exp(-scale * size^2) is a power of two times a polynomial of the remaining
+    exponent, which is computed from an exact square of the leading bits. A factor keeps the power
+    normal; the quotient cancels it, so that small results are rounded once.
     """
     unit = root(2 * scale)
     size = m.where(size > 14.4 / unit, 14.4 / unit, size)
@@ -483,18 +483,18 @@ def _quantile(m: Arithmetic, middle: Number, logarithm: Number) -> Number:
 
 @Formula
 def erfinv(m: Arithmetic, x: Number) -> Number:
-    """The number whose error function is x; infinite at -1 and 1, NaN beyond."""
+    """Return the number whose error function is x; infinite at -1 and 1, NaN beyond."""
     return _quantile(m, x / 2, m.log((1 - m.absolute(x)) / 2)) * root(0.5)
 
 
 @Formula
 def erfcinv(m: Arithmetic, x: Number) -> Number:
-    """The number whose `erfc` is x; infinite at 0 and 2, NaN beyond."""
+    """Return the number whose `erfc` is x; infinite at 0 and 2, NaN beyond."""
     logarithm = m.log(m.where(x < 1, x, 2 - x)) - math.log(2)
     return _quantile(m, (1 - x) / 2, logarithm) * root(0.5)
 
 
 @Formula
 def ndtri(m: Arithmetic, p: Number) -> Number:
-    """The number whose `ndtr` is p; infinite at 0 and 1, NaN beyond."""
+    """Return the number whose `ndtr` is p; infinite at 0 and 1, NaN beyond."""
     return _quantile(m, p - 0.5, m.log(m.where(p < 0.5, p, 1 - p)))

@@ -44,10 +44,10 @@ from pscdsl.typing.dtypes import BOOL, I32
 
 @dataclass(frozen=True)
 class TriangularSolve(OfMatrices, name="triangular_solve"):
-    """X with `a @ x = b`, or `a^T @ x = b`; operands a and b, whose columns are solved for.
+    """X with `a @ x = b`, or `a^T @ x = b`; operands a and b, whose columns are right sides.
 
-    Only the named triangle of `a` is read, and not its diagonal where that counts as ones.  A zero
-    on the diagonal gives infinities and NaN.
+    Only the named triangle of `a` is read, without its diagonal if that counts as ones. A zero on
+    the diagonal gives infinities and NaN.
     """
 
     lower_triangle: bool
@@ -93,7 +93,7 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
         return (self(a, change),)
 
     def _read(self, a: Value) -> Value:
-        """The triangle that is read, turned if it is."""
+        """Return the triangle that is read, transposed if necessary."""
         if self.unit_diagonal:
             part = m.kept(e.greater if self.lower_triangle else e.less, a)
         else:
@@ -120,7 +120,7 @@ class TriangularSolve(OfMatrices, name="triangular_solve"):
 
 
 def many_columns(primitive: OfMatrices, operands: Sequence[Value], size: Size) -> Value:
-    """A batch of right-hand sides, the last operand, as more columns of one."""
+    """Return a batch of right-hand sides, the last operand, as more columns of one."""
     *matrix, b = operands
     rank, columns = b.ndim, b.shape[-1]
     # [batch, *leading, rows, columns] to [*leading, rows, batch * columns] and back
@@ -132,7 +132,7 @@ def many_columns(primitive: OfMatrices, operands: Sequence[Value], size: Size) -
 
 
 def substituted(a: NDArray, b: NDArray, lower: bool, unit_diagonal: bool) -> NDArray:
-    """The solution by substitution; only the triangle is read."""
+    """Return the solution by substitution; only the triangle is read."""
     size = a.shape[-1]
     x = b.copy()
     for i in range(size) if lower else reversed(range(size)):
@@ -207,17 +207,17 @@ class Cholesky(OfMatrices, name="cholesky"):
 
 
 # Note [Factored operands]
-# Primitives that are computed from the factorisation of a matrix take the matrix, then what `Lu`
-# gives for it.  They are functions of the matrix: this is what `evaluate` says, and why tangents
-# of the factorisation do not count.  A derivative uses the same factorisation again, to any order.
+# Primitives that use the factorisation of a matrix take the matrix, then the results of `Lu` for
+# it. They are functions of the matrix: `evaluate` says so, and therefore tangents of the
+# factorisation do not count. A derivative uses the same factorisation again, to any order.
 
 
 @dataclass(frozen=True)
 class Lu(OfMatrices, name="lu"):
     """Square matrices as `a[permutation] = L @ U`; results lu, pivots, permutation.
 
-    L has ones on its diagonal and stands below that of U.  The pivots (i32) tell by which row
-    each row was replaced, in order.  A singular matrix has a zero on the diagonal of U.
+    L has ones on its diagonal and is stored below that of U. The pivots (i32) are the rows by which
+    each row was replaced, in order. A singular matrix has a zero on the diagonal of U.
     """
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -328,7 +328,7 @@ class LuSolve(Composite, name="lu_solve"):
 def require_factors(
     primitive: OfMatrices, facts: Assumptions, a: ArrayType, lu: ArrayType, *rows: ArrayType
 ) -> None:
-    """Refuse what cannot be the factorisation of a matrix."""
+    """Refuse operands that cannot be the factorisation of a matrix."""
     primitive.require_square(facts, a)
     wanted = vector_type(a, a.shape[-1]).with_dtype(I32)
     given = ((lu, a), *((type_, wanted) for type_ in rows))
@@ -342,7 +342,7 @@ def require_factors(
 
 
 def by_factors(lu: Value, permutation: Value, b: Value, *, transposed: bool) -> Value:
-    """The solution of a system of equations, or of that with the transposed matrix."""
+    """Return the solution of a system of equations, or of that with the transposed matrix."""
     lower = TriangularSolve(lower_triangle=True, transposed=transposed, unit_diagonal=True)
     upper = TriangularSolve(lower_triangle=False, transposed=transposed)
     if transposed:
@@ -351,7 +351,7 @@ def by_factors(lu: Value, permutation: Value, b: Value, *, transposed: bool) -> 
 
 
 def _rows(x: Value, permutation: Value) -> Value:
-    """The rows of matrices in another order."""
+    """Return the rows of matrices in another order."""
     rank = x.ndim
     if at_most(x.builder.facts, 1, x.shape[-2]):
         places = Reshape((*permutation.shape, 1))(permutation)
@@ -363,25 +363,25 @@ def _rows(x: Value, permutation: Value) -> Value:
 
 
 def _inverse(permutation: Value) -> Value:
-    """The permutation that leads back."""
+    """Return the permutation that leads back."""
     last = permutation.ndim - 1
     counts = permutation.builder.bind(Iota(permutation.shape, last, I32), ())[0]
     return Sort(last).bind(permutation, counts)[1]
 
 
 def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
-    """What the exchange of rows, one after the other, makes of their order."""
+    """Return the order of rows after the exchanges of rows, one after the other."""
     last, count = rows.rank - 1, rows.shape[-1]
     assert isinstance(count, int)
     scalar = ArrayType(I32)
     if not last:
-        return _exchanged(hlo, pivots, rows, count)
+        return _exchange(hlo, pivots, rows, count)
     one = rows.with_shape(rows.shape[:-1])
     (place,) = hlo.op("iota", (), (rows,), {"iota_dimension": last})
     zero = hlo.full(0, scalar)
 
     def picked(x: H, where: H) -> H:
-        """The element of each row where a mask holds, along the row."""
+        """Emit the element of each row where a mask holds, along the row."""
         chosen = hlo.select(where, x, hlo.full(0, rows))
         add = hlo.reduce(
             (chosen,), (zero,), (last,), (one,), lambda a, b: (hlo.binary("add", a[0], b[0]),)
@@ -400,8 +400,8 @@ def _permutation(hlo: Hlo, pivots: H, rows: ArrayType) -> H:
     return hlo.while_loop((zero, place), lambda state: hlo.compare("LT", state[0], end), step)[1]
 
 
-def _exchanged(hlo: Hlo, pivots: H, rows: ArrayType, count: int) -> H:
-    """The same for one matrix, by reading and writing two numbers in each step."""
+def _exchange(hlo: Hlo, pivots: H, rows: ArrayType, count: int) -> H:
+    """Return the order for one matrix, by reading and writing two numbers in each step."""
     scalar, single = ArrayType(I32), ArrayType(I32, (1,))
     (order,) = hlo.op("iota", (), (rows,), {"iota_dimension": 0})
     size = {"slice_sizes": hlo.i64_array((1,))}
@@ -422,7 +422,7 @@ def _exchanged(hlo: Hlo, pivots: H, rows: ArrayType, count: int) -> H:
 
 
 def factored(a: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """The factorisation in NumPy; the pivot is the largest by the sum of its parts, as LAPACK's."""
+    """Return the factorisation in NumPy; as in LAPACK, a pivot has the largest sum of parts."""
     size = a.shape[-1]
     lu: NDArray = a.reshape((prod(a.shape[:-2]), size, size)).copy()
     each = np.arange(len(lu))
@@ -480,7 +480,7 @@ class Qr(OfMatrices, name="qr"):
         width = hlo.shape(q_type.shape)[-1]
         reflectors = _part(hlo, packed, given.with_shape((*batch, rows, min(width, columns))))
         if width > columns:
-            reflectors = _widened(hlo, reflectors, q_type, width - columns)
+            reflectors = _widen(hlo, reflectors, q_type, width - columns)
         (q,) = hlo.lapack("orgqr", (reflectors, scales), (q_type,))
         return q, r
 
@@ -522,22 +522,22 @@ class Qr(OfMatrices, name="qr"):
 
 
 def smaller(facts: Assumptions, a: Size, b: Size) -> Size:
-    """The smaller of two sizes, by its own name where it is known which."""
+    """Return the smaller of two sizes, by its own name where it is known which."""
     if at_most(facts, a, b):
         return a
     return b if at_most(facts, b, a) else minimum(a, b)
 
 
 def _part(hlo: Hlo, x: H, type: ArrayType) -> H:  # noqa: A002
-    """The first rows and columns."""
+    """Emit the first rows and columns."""
     shape = hlo.shape(type.shape)
     if tuple(hlo.type_of(x).shape) == shape:
         return x
     return hlo.slice(x, [0] * len(shape), shape)
 
 
-def _widened(hlo: Hlo, x: H, type: ArrayType, columns: int) -> H:  # noqa: A002
-    """A matrix with more columns of zeros."""
+def _widen(hlo: Hlo, x: H, type: ArrayType, columns: int) -> H:  # noqa: A002
+    """Emit a matrix with more columns of zeros."""
     none = [0] * (type.rank - 1)
     return hlo.pad(x, hlo.full(0, ArrayType(type.dtype)), (*none, 0), (*none, columns))
 
@@ -549,7 +549,7 @@ class OfFactors(Composite):
     """A function of square matrices that have been factored; operands as `Lu` gives them."""
 
     def check(self, facts: Assumptions, operands: Types) -> ArrayType:
-        """The matrix, if the others can be its factorisation."""
+        """Return the matrix, if the others can be its factorisation."""
         a, lu, pivots, permutation = operands
         require_factors(self, facts, a, lu, pivots, permutation)
         return a
@@ -579,9 +579,9 @@ class Determinant(OfFactors, name="determinant"):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        # The cofactors are there for singular matrices too, where `det(a) * inv(a)` is not.
+        # The cofactors exist for singular matrices too, where `det(a) * inv(a)` does not.
         tangent = tangents[0]
-        return (None if tangent is None else _paired(Cofactors()(*primals), tangent),)
+        return (None if tangent is None else _inner_products(Cofactors()(*primals), tangent),)
 
 
 @dataclass(frozen=True)
@@ -615,7 +615,7 @@ class LogDeterminant(OfFactors, name="log_determinant"):
         if tangent is None:
             return None, None
         whole = m.identity(a.builder, square_type(a.type).shape, a.dtype)
-        change = _paired(LuSolve(transposed=True)(a, lu, permutation, whole), tangent)
+        change = _inner_products(LuSolve(transposed=True)(a, lu, permutation, whole), tangent)
         if not a.dtype.is_complex:
             return None, change
         angle = e.imag(change)
@@ -626,7 +626,7 @@ class LogDeterminant(OfFactors, name="log_determinant"):
 class Cofactors(OfFactors, name="cofactors"):
     """The matrix of cofactors, `det(a) * inv(a)^T`; operands a, lu, pivots, permutation.
 
-    It is there for singular matrices too, to within rounding.
+    It exists for singular matrices too, to within rounding.
     """
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
@@ -670,7 +670,7 @@ class Cofactors(OfFactors, name="cofactors"):
             return (None,)
         solve = LuSolve(transposed=True)
         whole = m.identity(a.builder, square_type(a.type).shape, a.dtype)
-        trace = _paired(solve(a, lu, permutation, whole), tangent)
+        trace = _inner_products(solve(a, lu, permutation, whole), tangent)
         rest = solve(a, lu, permutation, m.product(m.turned(tangent), cofactors))
         first = Broadcast(cofactors.shape, tuple(range(a.ndim - 2)))(trace)
         return (e.subtract(e.multiply(first, cofactors), rest),)
@@ -680,9 +680,9 @@ class Cofactors(OfFactors, name="cofactors"):
 
 
 def _product(on: Value) -> Value:
-    """The product of numbers along the last axis, whose parts may be beyond the dtype's range.
+    """Return the product of numbers along the last axis, whose parts may exceed the dtype's range.
 
-    Of such parts it is computed by logarithms, as NumPy computes a determinant.
+    If they do, it is computed by logarithms, as NumPy computes a determinant.
     """
     axes = (on.ndim - 1,)
     plain = Reduce("product", axes)(on)
@@ -705,7 +705,7 @@ def _sign(pivots: Value, like: Value) -> Value:
     return result
 
 
-def _paired(x: Value, y: Value) -> Value:
-    """The sum of the products of the elements of two matrices."""
+def _inner_products(x: Value, y: Value) -> Value:
+    """Return the sum of the products of the elements of two matrices."""
     last = x.ndim - 1
     return Reduce("sum", (last - 1, last))(e.multiply(x, y))

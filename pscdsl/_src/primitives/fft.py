@@ -114,9 +114,9 @@ class Fft(Primitive, name="fft"):
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
     ) -> Sequence[Value | None]:
-        """Its matrix is symmetric; of real numbers, that of the whole transform is.
+        """Return the cotangent; the matrix of a whole transform is symmetric.
 
-        Elements of half a transform stand for two, but for the first, and the last of an even
+        Elements of half a transform represent two, except the first, and the last of an even
         length: those count once.
         """
         (ct,), (x,) = cotangents, operands
@@ -126,9 +126,9 @@ class Fft(Primitive, name="fft"):
         count = ct.builder.size(size_of(whole[-self.axes :]), ct.dtype.real)
         if self.kind == "rfft":
             inverse = Fft("irfft", self.axes, x.shape[-1])
-            return (multiply(inverse(_doubled(conjugate(ct), whole[-1], ends=True)), count * 0.5),)
+            return (multiply(inverse(_double(conjugate(ct), whole[-1], ends=True)), count * 0.5),)
         forward = Fft("rfft", self.axes)(multiply(ct, 1 / count))
-        return (_doubled(conjugate(forward), whole[-1], ends=False),)
+        return (_double(conjugate(forward), whole[-1], ends=False),)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -136,13 +136,13 @@ class Fft(Primitive, name="fft"):
         return self.bind(*operands), (True,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
-        """An estimate; half as much for real numbers."""
+        """Return an estimate; half as much for real numbers."""
         real = outputs[0] if self.kind == "irfft" else inputs[0]
         flops = FLOPS * self.axes
         return size_of(real.shape) * (flops if real.dtype.is_complex else flops // 2)
 
 
-def _doubled(z: Value, length: Size, ends: bool) -> Value:
+def _double(z: Value, length: Size, ends: bool) -> Value:
     """Half a transform with its first element doubled, and the last of an even length; or the rest.
 
     Whether the length is even is not known, but which element is at half of it.
@@ -155,7 +155,7 @@ def _doubled(z: Value, length: Size, ends: bool) -> Value:
 
 
 def transform(hlo: Hlo, kind: str, x: H, output: ArrayType, lengths: Sequence[int]) -> H:
-    """A transform along the last axes, of these lengths."""
+    """Emit a transform along the last axes, of these lengths."""
     attributes = {
         "fft_type": hlo.parse_attribute(f"#stablehlo<fft_type {kind.upper()}>"),
         "fft_length": hlo.i64_array(lengths),
@@ -164,7 +164,7 @@ def transform(hlo: Hlo, kind: str, x: H, output: ArrayType, lengths: Sequence[in
 
 
 def _inverse_before_last(hlo: Hlo, x: H, given: ArrayType, lengths: Sequence[int]) -> H:
-    """The inverse transform along the axes before the last."""
+    """Emit the inverse transform along the axes before the last."""
     kept = given.rank - len(lengths) - 1
     to_front = (*range(kept), given.rank - 1, *range(kept, given.rank - 1))
     to_back = (*range(kept), *range(kept + 1, given.rank), kept)

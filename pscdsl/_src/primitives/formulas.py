@@ -19,11 +19,11 @@ from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType, Kind
 
-# What elementwise primitives compute where NumPy's function and XLA's operation differ.
+# The computations of elementwise primitives where NumPy's function and XLA's operation differ.
 #
-# For each such function there is its meaning over NumPy arrays and how it is emitted, side by side:
-# both are defined everywhere, also where C leaves the result open (division by zero, shifts by too
-# much, integers that a float does not fit).
+# For each such function its meaning over NumPy arrays and its emission are next to each other: both
+# are defined everywhere, also where C leaves the result open (division by zero, shifts by too much,
+# integers that do not fit a float).
 
 
 def _common(inputs: Types, outputs: Types) -> ArrayType:
@@ -31,8 +31,8 @@ def _common(inputs: Types, outputs: Types) -> ArrayType:
     return inputs[0].with_shape(outputs[0].shape)
 
 
-def _widened(x: NDArray) -> NDArray:
-    """The same numbers in a dtype that NumPy's loops support well."""
+def _widen(x: NDArray) -> NDArray:
+    """Convert numbers to a dtype that NumPy's loops support well."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and _is_float(x) else x
 
 
@@ -62,21 +62,21 @@ def floor_divide(x: NDArray, y: NDArray) -> Any:
     """The quotient rounded down."""
     if _is_integer(x):
         return np.floor_divide(x, y)
-    return np.floor_divide(_widened(x), _widened(y)).astype(x.dtype)
+    return np.floor_divide(_widen(x), _widen(y)).astype(x.dtype)
 
 
 def remainder(x: NDArray, y: NDArray) -> Any:
-    """What `floor_divide` leaves; it has the sign of the divisor."""
+    """Return the remainder of `floor_divide`, which has the sign of the divisor."""
     if _is_integer(x):
         return np.remainder(x, y)
-    return np.remainder(_widened(x), _widened(y)).astype(x.dtype)
+    return np.remainder(_widen(x), _widen(y)).astype(x.dtype)
 
 
 def fmod(x: NDArray, y: NDArray) -> Any:
-    """What division towards zero leaves; it has the sign of the dividend."""
+    """Return the remainder of division towards zero, which has the sign of the dividend."""
     if _is_integer(x):
         return np.fmod(x, y)
-    return np.fmod(_widened(x), _widened(y)).astype(x.dtype)
+    return np.fmod(_widen(x), _widen(y)).astype(x.dtype)
 
 
 def emit_floor_divide(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
@@ -91,7 +91,7 @@ def emit_floor_divide(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: T
     if common.dtype.signed:
         rest = hlo.binary("remainder", x, divisor)
         down = hlo.binary("subtract", quotient, hlo.full(1, common))
-        quotient = hlo.select(_opposed(hlo, rest, y, zero), down, quotient)
+        quotient = hlo.select(_is_opposed(hlo, rest, y, zero), down, quotient)
     return hlo.select(is_zero, zero, quotient)
 
 
@@ -105,7 +105,7 @@ def emit_remainder(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Type
     is_zero, divisor = _divisor(hlo, y, common)
     rest = hlo.binary("remainder", x, divisor)
     if common.dtype.signed:
-        rest = hlo.select(_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
+        rest = hlo.select(_is_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
     return hlo.select(is_zero, zero, rest)
 
 
@@ -122,16 +122,16 @@ def emit_fmod(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
 
 
 def _divisor(hlo: Hlo, y: H, common: ArrayType) -> tuple[H, H]:
-    """Whether a divisor is zero, and what to divide by instead.
+    """Return whether a divisor is zero, and a divisor to use instead.
 
-    Where XLA's compiler sees that a divisor is zero, it may divide by it, which ends the process.
+    If XLA's compiler finds out that a divisor is zero, it may divide by it, which ends the process.
     """
     is_zero = hlo.compare("EQ", y, hlo.full(0, common))
     return is_zero, hlo.select(is_zero, hlo.full(1, common), y)
 
 
-def _opposed(hlo: Hlo, rest: H, divisor: H, zero: H) -> H:
-    """Whether there is a remainder, of the sign that the divisor has not."""
+def _is_opposed(hlo: Hlo, rest: H, divisor: H, zero: H) -> H:
+    """Return whether there is a remainder with the sign opposite to the divisor's."""
     differ = hlo.binary("xor", hlo.compare("LT", rest, zero), hlo.compare("LT", divisor, zero))
     return hlo.binary("and", hlo.compare("NE", rest, zero), differ)
 
@@ -147,7 +147,7 @@ def _in_f32(hlo: Hlo, operands: Sequence[H], common: ArrayType, emit: Any) -> H:
 def _emit_float_remainder(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
     zero = hlo.full(0.0, common)
     rest = hlo.binary("remainder", x, y)
-    shifted = hlo.select(_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
+    shifted = hlo.select(_is_opposed(hlo, rest, y, zero), hlo.binary("add", rest, y), rest)
     signed_zero = hlo.select(hlo.compare("LT", y, zero), hlo.full(-0.0, common), zero)
     return hlo.select(hlo.compare("EQ", rest, zero), signed_zero, shifted)
 
@@ -156,8 +156,8 @@ def _emit_float_floor_divide(hlo: Hlo, x: H, y: H, common: ArrayType) -> H:
     zero, one = hlo.full(0.0, common), hlo.full(1.0, common)
     rest = hlo.binary("remainder", x, y)
     exact = hlo.binary("divide", hlo.binary("subtract", x, rest), y)
-    exact = hlo.select(_opposed(hlo, rest, y, zero), hlo.binary("subtract", exact, one), exact)
-    # `exact` is an integer but for rounding: take the nearest one.
+    exact = hlo.select(_is_opposed(hlo, rest, y, zero), hlo.binary("subtract", exact, one), exact)
+    # Except for rounding, `exact` is an integer: take the nearest one.
     down = hlo.unary("floor", exact)
     off = hlo.compare("GT", hlo.binary("subtract", exact, down), hlo.full(0.5, common))
     nearest = hlo.select(off, hlo.binary("add", down, one), down)
@@ -186,7 +186,7 @@ def power(x: NDArray, y: NDArray) -> Any:
 
 def logistic(x: NDArray) -> Any:
     """`1 / (1 + exp(-x))`, without overflow."""
-    wide = _widened(x)
+    wide = _widen(x)
     one = wide.dtype.type(1)
     negative = np.real(wide) < 0
     small = np.exp(np.where(negative, wide, -wide))
@@ -195,7 +195,7 @@ def logistic(x: NDArray) -> Any:
 
 def rsqrt(x: NDArray) -> Any:
     """`1 / sqrt(x)`."""
-    wide = _widened(x)
+    wide = _widen(x)
     return (wide.dtype.type(1) / np.sqrt(wide)).astype(x.dtype)
 
 
@@ -225,8 +225,8 @@ def zero_kept(hlo: Hlo, result: H, x: H, common: ArrayType) -> H:
 def emit_atan2(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
     """Emit the angle of a point.
 
-    XLA folds that of the constants 0.0 and 0.0 to NaN.  The angle of a zero beside a zero is that
-    of a zero beside 1 with the other's sign.
+    XLA folds the angle of the constants 0.0 and 0.0 to NaN. The angle of two zeros equals that of
+    the first one and 1 with the second one's sign.
     """
     (y, x), (common,) = operands, outputs
     zero = hlo.full(0.0, common)
@@ -242,7 +242,7 @@ def emit_absolute(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types
     (size,) = hlo.op("abs", operands, outputs)
     if not inputs[0].dtype.is_complex:
         return size
-    # Infinite beside NaN, too.
+    # An infinite part gives infinity even if the other part is NaN.
     infinity = hlo.full(np.inf, outputs[0])
     for name in ("real", "imag"):
         (part,) = hlo.op(name, operands, outputs)
@@ -300,7 +300,7 @@ def emit_right_shift(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Ty
 
 
 def count_bits(x: NDArray) -> Any:
-    """How many bits are 1, in two's complement."""
+    """Count the bits that are 1, in two's complement."""
     return np.bitwise_count(_unsigned(x)).astype(x.dtype)
 
 
@@ -348,18 +348,18 @@ def convert(x: NDArray, dtype: np.dtype[Any]) -> NDArray:
         if given.is_complex and not wanted.is_complex:
             x, given = np.asarray(np.real(x)), given.real
         if given.is_float and wanted.is_integer:
-            return _saturated(x.astype(np.float64), wanted)
+            return _saturate(x.astype(np.float64), wanted)
         if _rounds_twice(given, wanted):
             x = x.astype(np.float32)
         return x.astype(dtype)
 
 
 def _rounds_twice(given: DType, wanted: DType) -> bool:
-    """Whether a cast goes by way of f32, as it does in XLA on CPUs."""
+    """Return whether a cast rounds by way of f32, as in XLA on CPUs."""
     return given is dtypes.F64 and wanted.is_float and wanted.bits == 16
 
 
-def _saturated(x: NDArray, wanted: DType) -> NDArray:
+def _saturate(x: NDArray, wanted: DType) -> NDArray:
     low, high = wanted.range
     integer = to_numpy(wanted).type
     truncated = np.trunc(np.where(np.isnan(x), 0.0, x))
@@ -386,11 +386,11 @@ def emit_convert(hlo: Hlo, x: H, given: ArrayType, output: ArrayType) -> H:
     return hlo.convert(x, output)
 
 
-# What formulas compute with: numbers with operators, in NumPy or as operations being emitted.
+# The operands of formulas: numbers with operators, in NumPy or as operations being emitted.
 #
-# A formula is a function of an `Arithmetic` and of numbers, which are added, compared and so on by
-# Python's operators; Python's numbers adapt to what they meet.  Constants must not be added to one
-# another by way of a number (`(x + a) + b`): XLA adds them first.
+# A formula is a function of an `Arithmetic` and of numbers, which are combined by Python's
+# operators; Python's numbers adapt to the other operand. Two constants must not be added to a
+# number in turn (`(x + a) + b`): XLA adds the constants first.
 
 
 Number: TypeAlias = Any
@@ -414,7 +414,7 @@ class Arithmetic(ABC):
         return 2.0**-23 if self.bits == 32 else 2.0**-52
 
     def choose(self, single: Any, double: Any) -> Any:
-        """What belongs to the precision."""
+        """Return the alternative for the precision."""
         return single if self.bits == 32 else double
 
     @abstractmethod
@@ -449,10 +449,10 @@ class Arithmetic(ABC):
     def repeat(
         self, condition: Callable[[State], Number], step: Callable[[State], State], state: State
     ) -> State:
-        """The state after so many steps that the condition holds nowhere."""
+        """Repeat the step until the condition holds nowhere."""
 
     def where_any(self, predicate: Number, compute: Callable[[], Number], x: Number) -> Number:
-        """X, but what is computed where the predicate holds; nothing is, if that is nowhere."""
+        """Replace x where the predicate holds; `compute` runs only if it holds somewhere."""
         left = self.where(predicate, 1.0, 0.0)
 
         def replace(state: State) -> State:
@@ -579,7 +579,8 @@ class OverOperations(Arithmetic):
 
     def two_to(self, n: Number) -> Number:
         hlo, bits = self.hlo, self.type.with_dtype(I32)
-        # The sum has its last bit at 1.  Conversions cost more, as XLA cuts what is too large.
+        # The sum has its last bit at 1. Conversions cost more, as XLA clamps numbers that are too
+        # large.
         (lowest,) = hlo.op("bitcast_convert", ((n + _EXPONENT_OF_1).handle,), (bits,))
         moved = hlo.binary("shift_left", lowest, hlo.full(23, bits))
         return Emitted(self, hlo.op("bitcast_convert", (moved,), (self.type,))[0])
@@ -636,7 +637,7 @@ class Emitted:
     def _with(self, name: str, x: Number, y: Number) -> Emitted:
         return Emitted(self.at, self.at.hlo.binary(name, self.at.handle(x), self.at.handle(y)))
 
-    def _compared(self, direction: str, other: Number) -> Emitted:
+    def _compare(self, direction: str, other: Number) -> Emitted:
         return Emitted(self.at, self.at.hlo.compare(direction, self.handle, self.at.handle(other)))
 
     def __add__(self, other: Number) -> Emitted:
@@ -667,22 +668,22 @@ class Emitted:
         return Emitted(self.at, self.at.hlo.unary("negate", self.handle))
 
     def __lt__(self, other: Number) -> Emitted:
-        return self._compared("LT", other)
+        return self._compare("LT", other)
 
     def __le__(self, other: Number) -> Emitted:
-        return self._compared("LE", other)
+        return self._compare("LE", other)
 
     def __gt__(self, other: Number) -> Emitted:
-        return self._compared("GT", other)
+        return self._compare("GT", other)
 
     def __ge__(self, other: Number) -> Emitted:
-        return self._compared("GE", other)
+        return self._compare("GE", other)
 
     def __eq__(self, other: object) -> Emitted:  # type: ignore[override]
-        return self._compared("EQ", other)
+        return self._compare("EQ", other)
 
     def __ne__(self, other: object) -> Emitted:  # type: ignore[override]
-        return self._compared("NE", other)
+        return self._compare("NE", other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -707,17 +708,17 @@ class Formula:
         return self.body(m, *operands)
 
     def meaning(self, *operands: NDArray) -> NDArray:
-        """What NumPy computes."""
+        """Compute the formula over NumPy arrays."""
         given = from_numpy(operands[0].dtype)
         m = OverArrays(_wide(given))
         wide = [np.asarray(x, m.dtype) for x in operands]
         shape = np.broadcast_shapes(*(x.shape for x in wide))
-        # Arrays without axes turn into scalars, whose division by zero is another one.
+        # NumPy turns arrays without axes into scalars, which treat division by zero differently.
         result: Number = self.body(m, *(np.broadcast_to(x, shape).reshape(-1) for x in wide))
         return np.asarray(result).reshape(shape).astype(operands[0].dtype)
 
     def emit(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
-        """What StableHLO computes."""
+        """Emit the formula as StableHLO."""
         output = outputs[0].with_dtype(inputs[0].dtype)
         wide = output.with_dtype(_wide(output.dtype))
         m = OverOperations(hlo, wide)

@@ -68,7 +68,7 @@ _ROOT = {
     32: (0.4616321325302124, 1.2438149938918909e-08),
     64: (0.46163214496836236, -1.5522348162858677e-17),
 }
-"""The root of the digamma function less 1: the nearest number, and what is left."""
+"""The root of the digamma function minus 1: the nearest number, and the rest."""
 # Stirling's series, in 1 / x^2; B(2k) / (2k (2k - 1)), times x.
 _STIRLING = (
     1 / 12,
@@ -106,13 +106,13 @@ def log_gamma_1p(m: Arithmetic, y: Number) -> Number:
 
 
 def stirling(m: Arithmetic, x: Number) -> Number:
-    """What log gamma(x) is above (x - 1/2) log x - x + log(2 pi) / 2, for large x."""
+    """Return log gamma(x) minus (x - 1/2) log x - x + log(2 pi) / 2, for large x."""
     inverse = 1 / x
     return inverse * polynomial(inverse * inverse, _STIRLING)
 
 
 def stirling_error(m: Arithmetic, x: Number) -> Number:
-    """The same for all positive x."""
+    """Return that difference for all positive x."""
     near = m.where(x < LARGE, x, 1.0)
     main = (near - 0.5) * m.log(near) - near + log(tau) / 2
     return m.where(x < LARGE, log_gamma(m, near) - main, stirling(m, x))
@@ -128,7 +128,7 @@ def log_gamma_growth(m: Arithmetic, x: Number, h: Number) -> Number:
     large = m.where(near, x + LARGE, x)
     relative = h / large
     above, below = 1 / (large + h), 1 / large
-    # Horner's scheme at one square, and of the quotient of differences beside it.
+    # Horner's scheme at one square, and at the same time for the quotient of differences.
     value, slope = 0.0, 0.0
     for coefficient in reversed(_STIRLING):
         slope = slope * (below * below) + value
@@ -215,12 +215,13 @@ def gamma(m: Arithmetic, x: Number) -> Number:
 
 # Hurwitz's zeta function: a few terms of the sum, the rest by Euler and Maclaurin.
 #
-# To the left of 0, where the exponent must be an integer, the sum over what is above is that over
-# all integers less that over what is below, and both are zeta functions of positive numbers.
+# To the left of 0, where the exponent must be an integer, the sum over q and the numbers above is
+# the sum over all integers minus that over the numbers below, and both are zeta functions of
+# positive numbers.
 
 
 TERMS: Final = 10
-"""How many terms are summed one by one."""
+"""The number of terms that are summed one by one."""
 # B(2k) / (2k)!
 _BERNOULLI: Final = (
     1 / 12,
@@ -256,7 +257,7 @@ def _of_positive(m: Arithmetic, s: Number, q: Number) -> Number:
 
 @Formula
 def zeta(m: Arithmetic, s: Number, q: Number) -> Number:
-    """The sum of (q + k)^-s over k from 0 on; NaN for s below 1, and for a power that is none."""
+    """Return the sum of (q + k)^-s for k from 0; NaN for s below 1 and for undefined powers."""
     fraction = q - m.floor(q)
     positive = _of_positive(m, s, m.where(q > 0, q, 1.0))
 
@@ -496,7 +497,8 @@ def betaln(m: Arithmetic, a: Number, b: Number) -> Number:
     diverges = (of_a | of_b) & (other == other) & ~has_limit
     high, low = m.where(a < b, b, a), m.where(a < b, a, b)
     mirrored = (low < 0) & (low > -inf) & (high > 0) & (high + low < 1)
-    # Of positive numbers, whose fractions are exact: one below zero may be next to it.
+    # Both numbers are positive, so that their fractions are exact: one below zero may be next to
+    # it.
     low_turns = fraction(m, m.where(mirrored, -low, 0.25))
     high_turns = fraction(m, m.where(mirrored, high, 0.25))
     quotient = m.sin(pi * (high_turns - low_turns)) / m.sin(pi * low_turns)
@@ -585,7 +587,7 @@ def _beta_inside(m: Arithmetic, a: Number, b: Number, x: Number) -> tuple[Number
 
 
 def _exponent(m: Arithmetic, a: Number, b: Number, x: Number, y: Number) -> Number:
-    """How much the logarithm of x^a y^b is below its maximum, where y = 1 - x."""
+    """Return by how much the logarithm of x^a y^b is below its maximum, where y = 1 - x."""
     total, difference = a + b, b * x - a * y
     return deviance(m, a, total * x, difference) + deviance(m, b, total * y, -difference)
 

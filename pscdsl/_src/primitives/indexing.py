@@ -67,18 +67,18 @@ def wide_indices(hlo: Hlo, indices: H, type: ArrayType, highest: int) -> tuple[H
 
 
 def moved(value: Value, source: int, target: int) -> Value:
-    """An array with one axis moved to another place, the others in their order."""
+    """Return an array with one axis moved to another place, the others in their order."""
     order = list(range(value.ndim))
     order.insert(target, order.pop(source))
     return value if source == target else Transpose(tuple(order))(value)
 
 
 def counter(facts: Assumptions, count: Size) -> DType:
-    """A dtype that counts so far."""
+    """Return a dtype that can count to this number."""
     return I32 if at_most(facts, count, I32.range[1]) else I64
 
 
-def _picked(
+def _picked_shape(
     primitive: Primitive,
     facts: Assumptions,
     x: ArrayType,
@@ -86,7 +86,7 @@ def _picked(
     axes: tuple[int, ...],
     batched: int,
 ) -> Shape:
-    """The shape of what index tuples pick, after checks."""
+    """Check the operands, and return the shape that index tuples pick."""
     shape, places = x.shape, indices.shape
     if (
         not axes
@@ -103,7 +103,7 @@ def _picked(
 
 
 def _numpy_index(x: NDArray, indices: NDArray, axes: tuple[int, ...], batched: int) -> Any:
-    """What picks from `x` with its shared axes first, then `axes`."""
+    """Return the NumPy index that picks from `x`, with its shared axes first, then `axes`."""
     places = indices.shape[:-1]
     shared: list[NDArray] = []
     for axis in range(batched):
@@ -114,7 +114,7 @@ def _numpy_index(x: NDArray, indices: NDArray, axes: tuple[int, ...], batched: i
 
 
 def front_order(rank: int, axes: tuple[int, ...], batched: int) -> tuple[int, ...]:
-    """The axes in the order in which shared ones come first, then those that are indexed."""
+    """Return the order of axes with the shared ones first, then the indexed ones, then the rest."""
     front = (*range(batched), *axes)
     return (*front, *without(range(rank), front))
 
@@ -147,7 +147,7 @@ class Gather(Linear, name="gather"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, indices = operands
-        return (x.with_shape(_picked(self, facts, x, indices, self.axes, self.batched)),)
+        return (x.with_shape(_picked_shape(self, facts, x, indices, self.axes, self.batched)),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         x, indices = operands
@@ -222,7 +222,7 @@ class Scatter(Linear, name="scatter"):
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, indices, updates = operands
-        shape = _picked(self, facts, x, indices, self.axes, self.batched)
+        shape = _picked_shape(self, facts, x, indices, self.axes, self.batched)
         if (
             updates.dtype is not x.dtype
             or updates.rank != len(shape)
@@ -283,11 +283,11 @@ class Scatter(Linear, name="scatter"):
         if self.combine == "set" or self.combine == "add":
             return super().jvp(outputs, primals, tangents)
         if self.combine == "multiply":
-            return (self._of_products(primals, tangents),)
-        return (self._of_extrema(outputs[0], primals, tangents),)
+            return (self._product_tangent(primals, tangents),)
+        return (self._extrema_tangent(outputs[0], primals, tangents),)
 
-    def _of_products(self, primals: Sequence[Value], tangents: Sequence[Value | None]) -> Value:
-        """The tangent of products: the sum of those of the factors, each times the others."""
+    def _product_tangent(self, primals: Sequence[Value], tangents: Sequence[Value | None]) -> Value:
+        """Return the tangent of products: the sum of the factors' tangents times the others."""
         (x, indices, updates), (dx, _, du) = primals, tangents
         total = zeros(x.builder, x.type) if dx is None else self(dx, indices, updates)
         if du is None:
@@ -306,7 +306,7 @@ class Scatter(Linear, name="scatter"):
         is_zero = equal(updates, 0)
         rest = Select()(is_zero, one, updates)
         product = self._pick(self(x, indices, rest), indices) / rest
-        # Of the others that are zero: how many, and their sum, which is zero, but not constant.
+        # The number of other zero elements, and their sum, which is zero, but not constant.
         counted = Convert(counter(here.facts, size_of(indices.shape)))(is_zero)
         none = zeros(here, x.type.with_dtype(counted.dtype))
         count = self._pick(add(none, indices, counted), indices) - counted
@@ -316,10 +316,10 @@ class Scatter(Linear, name="scatter"):
         others: Value = product * Select()(equal(count, 0), one, factor)
         return others
 
-    def _of_extrema(
+    def _extrema_tangent(
         self, extrema: Value, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> Value:
-        """The tangent of extrema: the mean of those of all that attain them."""
+        """Return the tangent of extrema: the mean tangent of all elements that attain them."""
         (x, indices, updates), (dx, _, du) = primals, tangents
         here, add = x.builder, self._with("add")
         kept = equal(x, extrema)
@@ -338,11 +338,11 @@ class Scatter(Linear, name="scatter"):
 
     @property
     def _pick(self) -> Gather:
-        """What reads where this writes."""
+        """Return the gather that reads where this scatter writes."""
         return Gather(self.axes, self.batched)
 
     def _picks_once(self, facts: Assumptions, places: Shape) -> bool:
-        """Whether no part can be picked more than once."""
+        """Return whether no part can be picked more than once."""
         return self.unique or facts.equal(size_of(places[self.batched : -1]), 1)
 
     def transpose(
@@ -373,7 +373,7 @@ class Scatter(Linear, name="scatter"):
         return for_x, None, for_updates
 
     def _writes_last(self, x: Value, indices: Value) -> Value:
-        """Whether an element of the updates is the last that is written to its place in x.
+        """Return whether an element of the updates is the last one written to its place in x.
 
         Updates are numbered, and the largest number at each place is read back.
         """
@@ -413,11 +413,11 @@ def _combines(combine: Combine, dtype: DType) -> bool:
     return dtype.is_number
 
 
-# Elements picked along an axis, at a place of its own for each: how rules write it.
+# Elements picked along an axis, each at its own index: the form for derivative rules.
 
 
 def take_along(x: Value, places: Value, axis: int, *, unique: bool = False) -> Value:
-    """Elements of x along an axis, of the shape of `places`, which has the other axes of x too.
+    """Take elements of x along an axis, in the shape of `places`, which has x's other axes too.
 
     A place is an integer below the size of x along the axis; `unique` promises that none occurs
     twice along it.
@@ -471,7 +471,7 @@ def _starts(
 
 
 def _moving(facts: Assumptions, whole: Shape, part: Shape) -> tuple[int, ...]:
-    """The axes along which a part can stand at different places."""
+    """Return the axes along which a part can stand at different places."""
     pairs = zip(whole, part, strict=True)
     return tuple([axis for axis, (n, size) in enumerate(pairs) if not facts.equal(n, size)])
 
@@ -501,7 +501,7 @@ def _indices(
 
 
 def _not_empty(x: Value, axes: Sequence[int]) -> Value:
-    """An array that has an element, whatever it is, along axes that could be empty."""
+    """Return an array with at least one element, of any value, along axes that could be empty."""
     here = x.builder
     for axis in axes:
         if not at_most(here.facts, 1, x.shape[axis]):
@@ -511,7 +511,7 @@ def _not_empty(x: Value, axes: Sequence[int]) -> Value:
 
 
 def _something(x: Value) -> Value:
-    """A scalar of the dtype of an array."""
+    """Return a scalar of the dtype of an array."""
     here = x.builder
     if x.dtype is KEY:
         return unused_key(here)
@@ -527,7 +527,7 @@ def _slices_at(
     size: Size,
 ) -> tuple[Value, bool]:
     """Parts of an array, or of a batch of arrays, at a batch of places; is the result a batch."""
-    x = _sliced_where_known(x, is_batched, starts, many_starts, part, size)
+    x = _slice_where_known(x, is_batched, starts, many_starts, part, size)
     whole = x.shape[is_batched:]
     axes = _moving(x.builder.facts, whole, part)
     if not axes:
@@ -540,7 +540,7 @@ def _slices_at(
     return exactly(found, (size, *part)), True
 
 
-def _sliced_where_known(
+def _slice_where_known(
     x: Value,
     is_batched: bool,
     starts: Sequence[Value],
@@ -548,7 +548,7 @@ def _sliced_where_known(
     part: Shape,
     size: Size,
 ) -> Value:
-    """What is left of an array along the axes on which all parts stand at the same place."""
+    """Slice an array along the axes on which all parts have the same place."""
     whole, zero = x.shape[is_batched:], x.builder.literal(0, I32)
     triples = zip(whole, part, many_starts, strict=True)
     left = tuple([n if many else wanted for n, wanted, many in triples])
@@ -561,7 +561,7 @@ def _sliced_where_known(
 
 
 def _updated_at(x: Value, update: Value, starts: Sequence[Value], size: Size) -> Value:
-    """A batch of arrays with parts replaced, each at a place of its own."""
+    """Return a batch of arrays with parts replaced, each at its own place."""
     whole, part = x.shape[1:], update.shape[1:]
     axes = _moving(x.builder.facts, whole, part)
     if not axes:

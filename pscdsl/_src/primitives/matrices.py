@@ -1,4 +1,4 @@
-"""Matrices in the last two axes: what the primitives of linear algebra have in common."""
+"""Matrices in the last two axes: common parts of the primitives of linear algebra."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, C64, C128, F32, F64, I32, DType
 
-# What the primitives of linear algebra have in common.
+# Common parts of the primitives of linear algebra.
 #
-# Their operands are matrices in the last two axes; all leading axes are the same, and are gone
-# through.  Dtypes are those of LAPACK.  A matrix for which a routine fails (one that is singular
-# or not positive definite, an iteration that does not end) gives NaN, the others what they give.
+# Their operands are matrices in the last two axes; all leading axes are equal, and index the
+# matrices. Dtypes are those of LAPACK. A matrix for which a routine fails (a singular one, one that
+# is not positive definite, an iteration that does not end) gives NaN, the others their results.
 
 
 ACCEPTED = (F32, F64, C64, C128)
@@ -58,12 +58,12 @@ class OfMatrices(Primitive):
         return outputs, (True,) * len(outputs)
 
     def require_matrix(self, a: ArrayType) -> None:
-        """Refuse what is no matrix."""
+        """Refuse an operand that is not a matrix."""
         if a.rank < 2 or a.dtype not in ACCEPTED:
             self.ill_typed(f"the operand is {a}")
 
     def require_square(self, facts: Assumptions, a: ArrayType) -> None:
-        """Refuse what is no square matrix."""
+        """Refuse an operand that is not a square matrix."""
         self.require_matrix(a)
         if not facts.equal(a.shape[-1], a.shape[-2]):
             self.ill_typed(f"{a} is not square")
@@ -79,10 +79,10 @@ class OfMatrices(Primitive):
 
 
 class Composite(OfMatrices):
-    """A primitive that is computed by others, and has a derivative of its own."""
+    """A primitive that consists of others, but has its own derivative."""
 
     def define(self, *operands: Value) -> Sequence[Value]:
-        """The results, by other primitives; the sizes are numbers."""
+        """Return the results, by other primitives; the sizes are numbers."""
         raise NotImplementedError
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
@@ -95,7 +95,7 @@ class Composite(OfMatrices):
 
 @lru_cache(maxsize=1024)
 def _definition(primitive: Composite, types: Types) -> Block:
-    """What a primitive is at operands of these types."""
+    """Return the definition of a primitive for operands of these types."""
 
     def build(here: Builder, params: list[Value]) -> Sequence[Value]:
         return primitive.define(*params)
@@ -104,12 +104,12 @@ def _definition(primitive: Composite, types: Types) -> Block:
 
 
 def square_type(a: ArrayType) -> ArrayType:
-    """The type of a square matrix, with the number of its columns as that of its rows too."""
+    """Return the type of a square matrix, with its number of columns as its number of rows."""
     return a.with_shape((*a.shape[:-2], a.shape[-1], a.shape[-1]))
 
 
 def vector_type(a: ArrayType, size: Size) -> ArrayType:
-    """The type of a vector for each matrix."""
+    """Return the type of a vector for each matrix."""
     return a.with_shape((*a.shape[:-2], size))
 
 
@@ -118,7 +118,7 @@ def one_by_one(
     failed: Sequence[NDArray],
     *operands: NDArray,
 ) -> tuple[NDArray, ...]:
-    """A function of matrices; where it fails for one, that one's results are those given."""
+    """Apply a function of matrices; where it fails for one, that one's results are those given."""
     with np.errstate(all="ignore"):
         try:
             return tuple([np.asarray(each) for each in function(operands)])
@@ -135,24 +135,24 @@ def one_by_one(
 
 
 def nan_like(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray:
-    """An array of NaN."""
+    """Return an array of NaN."""
     return np.full(shape, np.nan, dtype)
 
 
 def succeeded(hlo: Hlo, info: H, batch: ArrayType) -> H:
-    """Whether a routine of LAPACK has succeeded, by its `info`."""
+    """Return whether a routine of LAPACK has succeeded, by its `info`."""
     return hlo.compare("EQ", info, hlo.full(0, batch.with_dtype(I32)))
 
 
 def where_ok(hlo: Hlo, ok: H, x: H, type: ArrayType) -> H:  # noqa: A002
-    """A result, and NaN for the matrices for which something has failed."""
+    """Emit a result, and NaN for the matrices for which something has failed."""
     mask = hlo.broadcast(ok, type.with_dtype(BOOL), range(len(hlo.type_of(ok).shape)))
     nan = complex("nan+nanj") if type.dtype.is_complex else float("nan")
     return hlo.select(mask, x, hlo.full(nan, type))
 
 
 def emit_triangle(hlo: Hlo, x: H, type: ArrayType, relation: str) -> H:  # noqa: A002
-    """The elements whose row stands in a relation to their column; zeros elsewhere."""
+    """Emit the elements whose row and column satisfy a relation; zeros elsewhere."""
     return hlo.select(_where(hlo, type, relation), x, hlo.full(0, type))
 
 
@@ -176,8 +176,8 @@ def _where(hlo: Hlo, type: ArrayType, relation: str) -> H:  # noqa: A002
 class Diagonal(Shaping, name="diagonal"):
     """The diagonal of two neighbouring axes, from a row and a column on, along one new axis.
 
-    Where there are any, there are as many rows and columns from there on.  In a derivative zeros
-    are selected elsewhere, which is done together with what is computed of them.
+    If there are any elements, there are as many rows and columns from there on. A derivative
+    selects zeros elsewhere, which fuses with its further computation.
     """
 
     axis: int
@@ -259,40 +259,40 @@ def product(x: Value, y: Value) -> Value:
 
 
 def turned(x: Value) -> Value:
-    """The transpose."""
+    """Return the transpose."""
     rank = x.ndim
     return Transpose((*range(rank - 2), rank - 1, rank - 2))(x)
 
 
 def conjugated(x: Value) -> Value:
-    """The complex conjugate; itself if real."""
+    """Return the complex conjugate; itself if real."""
     return e.conjugate(x) if x.dtype.is_complex else x
 
 
 def adjoint(x: Value) -> Value:
-    """The conjugate transpose."""
+    """Return the conjugate transpose."""
     return turned(conjugated(x))
 
 
 def real(x: Value) -> Value:
-    """The real part."""
+    """Return the real part."""
     return e.real(x) if x.dtype.is_complex else x
 
 
 def cast(x: Value, dtype: DType) -> Value:
-    """The same numbers in another dtype."""
+    """Convert numbers to another dtype."""
     return x if x.dtype is dtype else Convert(dtype)(x)
 
 
 def where_row(relation: Elementwise, x: Value) -> Value:
-    """Where the row of an element stands in a relation to its column."""
+    """Return where the row and column of an element satisfy a relation."""
     last = x.ndim - 1
     row, column = (x.builder.bind(Iota(x.shape, axis, I32), ())[0] for axis in (last - 1, last))
     return relation.bind(row, column)[0]
 
 
 def kept(relation: Elementwise, x: Value) -> Value:
-    """The elements whose row stands in a relation to their column; zeros elsewhere."""
+    """Return the elements whose row and column satisfy a relation; zeros elsewhere."""
     return Select()(where_row(relation, x), x, zero(x))
 
 
@@ -302,37 +302,37 @@ def zero(x: Value) -> Value:
 
 
 def lower(x: Value) -> Value:
-    """The lower triangle with the diagonal."""
+    """Return the lower triangle with the diagonal."""
     return kept(e.greater_equal, x)
 
 
 def upper(x: Value) -> Value:
-    """The upper triangle with the diagonal."""
+    """Return the upper triangle with the diagonal."""
     return kept(e.less_equal, x)
 
 
 def strictly_lower(x: Value) -> Value:
-    """The lower triangle without the diagonal."""
+    """Return the lower triangle without the diagonal."""
     return kept(e.greater, x)
 
 
 def on_diagonal(x: Value) -> Value:
-    """The diagonal, zeros elsewhere."""
+    """Return the diagonal, zeros elsewhere."""
     return kept(e.equal, x)
 
 
 def diagonal(x: Value) -> Value:
-    """The diagonal of a square matrix, as a vector."""
+    """Return the diagonal of a square matrix, as a vector."""
     return Diagonal(x.ndim - 2, x.shape[-1])(x)
 
 
 def column_sums(x: Value) -> Value:
-    """The sum of each column."""
+    """Return the sum of each column."""
     return Reduce("sum", (x.ndim - 2,))(x)
 
 
 def hermitian(x: Value) -> Value:
-    """The Hermitian matrix that has the lower triangle of this one, and its real diagonal."""
+    """Return the Hermitian matrix with the lower triangle of this one, and its real diagonal."""
     mirrored = Select()(where_row(e.greater_equal, x), x, adjoint(x))
     if not x.dtype.is_complex:
         return mirrored
@@ -341,30 +341,30 @@ def hermitian(x: Value) -> Value:
 
 
 def halved(x: Value) -> Value:
-    """A half of each element."""
+    """Return a half of each element."""
     result: Value = e.multiply(x, 0.5)
     return result
 
 
 def in_rows(v: Value, like: Value) -> Value:
-    """A vector along each row of a matrix, in the matrix's dtype: its places are the columns."""
+    """Return a vector along each row of a matrix, in the matrix's dtype; its axis is columns."""
     rank = like.ndim
     return Broadcast(like.shape, (*range(rank - 2), rank - 1))(cast(v, like.dtype))
 
 
 def in_columns(v: Value, like: Value) -> Value:
-    """A vector along each column of a matrix, in the matrix's dtype."""
+    """Return a vector along each column of a matrix, in the matrix's dtype."""
     return Broadcast(like.shape, tuple(range(like.ndim - 1)))(cast(v, like.dtype))
 
 
 def times_diagonal(x: Value, v: Value) -> Value:
-    """A matrix times a diagonal one."""
+    """Return a matrix times a diagonal one."""
     result: Value = e.multiply(x, in_rows(v, x))
     return result
 
 
 def diagonal_times(v: Value, x: Value) -> Value:
-    """A diagonal matrix times another one."""
+    """Return a diagonal matrix times another one."""
     result: Value = e.multiply(in_columns(v, x), x)
     return result
 
@@ -377,7 +377,7 @@ def identity(here: Builder, shape: Shape, dtype: DType) -> Value:
 
 
 def first_columns(x: Value, count: Size) -> Value:
-    """The first columns; there are known to be so many."""
+    """Return the first `count` columns, which must exist."""
     if x.shape[-1] == count:
         return x
     return Slice((0,) * x.ndim, (*x.shape[:-1], count), (1,) * x.ndim)(x)
@@ -397,9 +397,9 @@ def inverse_or_nan(x: Value, nothing: Value) -> Value:
 
 
 def by_gaps(x: Value, gaps: Value, size: Value) -> Value:
-    """A matrix off its diagonal, divided by the gaps between the values of matrices of a size.
+    """Divide a matrix off its diagonal by the gaps between the values of matrices of a size.
 
-    Values that are equal to within rounding errors give NaN, but for elements that are 0.
+    Values that are equal to within rounding errors give NaN, except for elements that are 0.
     """
     inverse = inverse_or_nan(gaps, unresolved(gaps, size))
     result: Value = e.multiply_absorbing(kept(e.not_equal, x), inverse)
@@ -407,13 +407,13 @@ def by_gaps(x: Value, gaps: Value, size: Value) -> Value:
 
 
 def times_inverses(x: Value, v: Value) -> Value:
-    """A matrix times a diagonal one, whose elements may be NaN beside columns of 0."""
+    """Multiply a matrix by a diagonal one; its NaN elements do not affect columns of 0."""
     result: Value = e.multiply_absorbing(x, in_rows(v, x))
     return result
 
 
 def unresolved(gaps: Value, size: Value) -> Value:
-    """Where the gaps between values of matrices of a size are within rounding errors."""
+    """Return where the gaps between values of matrices of a size are within rounding errors."""
     bound = e.multiply(size, 16 * EPSILON[size.dtype])
     count = cast(gaps.builder.size(gaps.shape[-1], I32), size.dtype)
     bound = Broadcast(gaps.shape, tuple(range(size.ndim)))(e.multiply(bound, count))
@@ -426,5 +426,5 @@ EPSILON = {each: float(np.finfo(kind).eps) for each, kind in ((F32, np.float32),
 
 
 def largest(x: Value, axes: int = 1) -> Value:
-    """The largest absolute value along the last axes."""
+    """Return the largest absolute value along the last axes."""
     return Reduce("maximum", tuple(range(x.ndim - axes, x.ndim)))(e.absolute(x))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class WithoutTangents(Primitive):
-    """A primitive whose results do not change smoothly: places, or what counts as constant."""
+    """A primitive without smooth results: places, or values that count as constant."""
 
     def jvp(
         self,
@@ -39,7 +39,7 @@ class WithoutTangents(Primitive):
 
 
 class Linear(Primitive):
-    """A primitive that is its own derivative: the same of the tangents, where others stay."""
+    """A primitive that is its own derivative: applied to tangents, other operands unchanged."""
 
     def jvp(
         self,
@@ -86,7 +86,7 @@ class Bilinear(Primitive):
         raise Failure(NotLinear(primitive=self.label))
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
-        """The cotangent of the operand at a place, the other operand known."""
+        """Return the cotangent of the operand at a place, the other operand known."""
         raise NotImplementedError
 
 
@@ -97,10 +97,10 @@ class Bilinear(Primitive):
 
 Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 Rule: TypeAlias = Callable[..., Any]
-"""What a tangent of one operand adds to the result's: a function of the tangent, the result and
-the operands, linear in the tangent.  None stands for zero."""
+"""The tangent of the result from that of one operand: a function of the tangent, the result and the
+operands, linear in the tangent. It returns None for zero."""
 CHEAP_FLOPS = 2
-"""A function of at most so many operations is computed again on the way back."""
+"""The most operations of a function that the backward pass computes again."""
 UnaryRule: TypeAlias = "Callable[[Value, Value, Value], Any]"
 BinaryRule: TypeAlias = "Callable[[Value, Value, Value, Value], Any]"
 
@@ -115,12 +115,12 @@ ACCEPTS: dict[str, Callable[[DType], bool]] = {
     "bool, integer or float": lambda d: d is BOOL or d.is_integer or d.is_float,
     "any": lambda d: d.kind is not Kind.KEY,
 }
-"""What a table entry says of its operands' dtype, and what that means."""
+"""The predicates of dtypes that tables of primitives name."""
 _ACCEPTED = {name: frozenset(filter(accepts, (*ALL, KEY))) for name, accepts in ACCEPTS.items()}
 
 
 def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[ArrayType]) -> Shape:
-    """The one shape of operands, those of rank 0 set aside."""
+    """Return the common shape of operands, ignoring those of rank 0."""
     shape: Shape = ()
     for operand in operands:
         if operand.shape and operand.shape != shape:
@@ -132,21 +132,21 @@ def joint_shape(primitive: Primitive, facts: Assumptions, operands: Sequence[Arr
 
 
 def spread(value: Value, shape: Shape) -> Value:
-    """A value in the joint shape of its equation; one of rank 0 is repeated."""
+    """Return a value in the joint shape of its equation; one of rank 0 is repeated."""
     if value.shape == shape:
         return value
     return broadcast_to(value, shape)
 
 
 def gathered(cotangent: Value, operand: ArrayType) -> Value:
-    """The transpose of `spread`: summed where the operand has rank 0."""
+    """Return the transpose of `spread`: summed where the operand has rank 0."""
     if operand.shape or not cotangent.shape:
         return spread(cotangent, operand.shape)
     return cotangent.builder.total(cotangent, tuple(range(cotangent.ndim)))
 
 
 class Pointwise(Primitive):
-    """The same function of every element; it has one result."""
+    """A primitive that applies one function to every element, with one result."""
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -154,14 +154,14 @@ class Pointwise(Primitive):
         shapes = [v.shape[many:] for v, many in zip(operands, batched, strict=True)]
         joint = max(shapes, key=len)
         whole = [
-            _over_batch(value, many, (size, *joint))
+            _spread_over_batch(value, many, (size, *joint))
             for value, many in zip(operands, batched, strict=True)
         ]
         return self.bind(*whole), (True,)
 
 
-def _over_batch(value: Value, batched: bool, whole: Shape) -> Value:
-    """An operand in the whole shape; one of rank 0 that is not batched applies everywhere."""
+def _spread_over_batch(value: Value, batched: bool, whole: Shape) -> Value:
+    """Return an operand in the whole shape; an unbatched one of rank 0 applies everywhere."""
     if value.ndim == (len(whole) if batched else 0):
         return value
     first = 0 if batched else 1
@@ -188,19 +188,19 @@ class LinearIn:
     """The derivative in an operand in which the function is linear.
 
     `push` gives the result's tangent from the operand's, `pull` the operand's cotangent from the
-    result's, both from all operands too, of which only the others are to be used.  For a product
-    with a number they are the same.
+    result's. Both also take all operands, of which they use only the others. They are equal for a
+    product with a number.
     """
 
     push: Callable[[Value, Any], Any]
     pull: Callable[[Value, Any], Any] | None = None
 
     def __call__(self, tangent: Value, output: Value, *operands: Value) -> Any:
-        """The result's tangent."""
+        """Return the result's tangent."""
         return self.push(tangent, operands)
 
     def transpose(self, cotangent: Value, operands: Known) -> Any:
-        """The operand's cotangent; the operand itself is given by its type."""
+        """Return the operand's cotangent; the operand itself is given by its type."""
         return (self.pull or self.push)(cotangent, operands)
 
 
@@ -229,7 +229,7 @@ class Elementwise(Pointwise):
         return TABLE.__getitem__, (self.name,)
 
     def __call__(self, *operands: Any) -> Any:
-        """The function with NumPy's broadcasting and strict promotion."""
+        """Return the function with NumPy's broadcasting and strict promotion."""
         for operand in operands:
             builder = getattr(operand, "builder", None)
             if builder is not None:
@@ -244,7 +244,7 @@ class Elementwise(Pointwise):
         return self.flops <= CHEAP_FLOPS
 
     def weak_kind(self, kind: Kind) -> Kind:
-        """The kind in which weak operands of a kind are computed."""
+        """Return the kind in which weak operands of a kind are computed."""
         if self.accepts in ("inexact", "floating"):
             return max(kind, Kind.FLOAT)
         return max(kind, Kind.INT) if self.accepts in ("numeric", "real", "integer") else kind
@@ -324,10 +324,10 @@ TABLE: dict[str, Elementwise] = {}
 """Every elementwise primitive by name."""
 
 Key: TypeAlias = type[Primitive] | Elementwise
-"""How tables name a primitive: its class, or the function that is computed of each element."""
+"""The key of a primitive in tables: its class, or the elementwise function."""
 
 
 def key_of(primitive: Primitive) -> Key:
-    """How tables name this primitive."""
+    """Return the key of a primitive in tables."""
     kind = primitive.__class__
     return primitive if kind is Elementwise else kind  # type: ignore[return-value]

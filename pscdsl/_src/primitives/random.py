@@ -1,8 +1,8 @@
 """Random keys: made from a seed, split, folded with numbers, and turned into random bits.
 
-A key is two words.  All that comes of it is Threefry of a counter under that key, so the keys of
-one split differ from each other, and so do the keys of one key folded with different numbers.
-Each primitive takes arrays of keys too, and does for each what it does for one.
+A key is two words. Everything derived from it is Threefry of a counter under that key, so the keys
+of one split differ from each other, and so do the keys of one key folded with different numbers.
+Each primitive also takes arrays of keys, and treats each key alone.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 # Threefry-2x32 with 20 rounds: a block cipher whose counters are places and whose key is a key.
 #
-# From J. Salmon, M. Moraes, R. Dror, D. Shaw: "Parallel random numbers: as easy as 1, 2, 3"
-# (SC 2011), the generator of the Random123 library.  Written once, over whatever adds, rotates and
-# exors: NumPy arrays for the meaning, values of a module for the translation.
+# From J. Salmon, M. Moraes, R. Dror, D. Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC
+# 2011), the generator of the Random123 library. It is written once, for anything that adds, rotates
+# and exors: NumPy arrays for the meaning, values of a module for the translation.
 
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ U = TypeVar("U", bound=np.unsignedinteger[Any])
 ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 """By how much each round rotates; the two rows take turns, four rounds each."""
 PARITY: Final = 0x1BD11BDA
-"""What the third word of the key is mixed from, beside the first two."""
+"""The constant from which, with the first two words, the third word of the key is mixed."""
 GROUPS: Final = 5
 
 
@@ -56,16 +56,16 @@ class Words(Protocol[T]):
         ...
 
     def rotate(self, x: T, by: int) -> T:
-        """The bits moved to the left, those that fall out put in on the right."""
+        """Rotate the bits to the left."""
         ...
 
     def number(self, value: int, like: T) -> T:
-        """A number as a word."""
+        """Return a number as a word."""
         ...
 
 
 def threefry(words: Words[T], key: tuple[T, T], counter: tuple[T, T]) -> tuple[T, T]:
-    """The block that a counter is enciphered to; different counters give different blocks."""
+    """Return the enciphered block of a counter; different counters give different blocks."""
     first, second = key
     third = words.xor(words.xor(first, second), words.number(PARITY, first))
     schedule = (first, second, third)
@@ -96,11 +96,11 @@ class NumPyWords:
         return np.asarray(x ^ y)
 
     def rotate(self, x: Array, by: int) -> Array:
-        """The bits moved to the left, those that fall out put in on the right."""
+        """Rotate the bits to the left."""
         return np.asarray((x << np.uint32(by)) | (x >> np.uint32(32 - by)))
 
     def number(self, value: int, like: Array) -> Array:
-        """A number as a word."""
+        """Return a number as a word."""
         return np.asarray(value, np.uint32)
 
 
@@ -120,13 +120,13 @@ class HloWords:
         return self.hlo.binary("xor", x, y)
 
     def rotate(self, x: H, by: int) -> H:
-        """The bits moved to the left, those that fall out put in on the right."""
+        """Rotate the bits to the left."""
         left = self.hlo.binary("shift_left", x, self.number(by, x))
         right = self.hlo.binary("shift_right_logical", x, self.number(32 - by, x))
         return self.hlo.binary("or", left, right)
 
     def number(self, value: int, like: H) -> H:
-        """A number as a word."""
+        """Emit a number as a word."""
         return self.hlo.full(value, self.type)
 
 
@@ -139,13 +139,13 @@ Pair: TypeAlias = tuple[H, H]
 
 
 def counters(count: int) -> tuple[NDArray, NDArray]:
-    """The numbers from 0 on, as words: the higher ones, the lower ones."""
+    """Return the numbers from 0 on, as words: the higher ones, the lower ones."""
     places = np.arange(count, dtype=np.uint64)
     return words_of(places)
 
 
 def words_of(numbers: NDArray) -> tuple[NDArray, NDArray]:
-    """Integers as words; negative ones in two's complement of 64 bits."""
+    """Return integers as words; negative ones in two's complement of 64 bits."""
     wide = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64).view(np.uint64)
     return (wide >> np.uint64(32)).astype(np.uint32), wide.astype(np.uint32)
 
@@ -186,7 +186,7 @@ _UNUSED_SEED: Final = -0x2545F4914F6CDD1D
 
 
 def unused_key(here: Builder) -> Value:
-    """Return a key that nobody reads, for where a value has to be: it is no key of the program."""
+    """Return a key that is never read, for places that need some value."""
     return SeedKey()(here.literal(_UNUSED_SEED, I64))
 
 
@@ -308,7 +308,7 @@ class RandomBits(Primitive, name="random_bits"):
 
 
 def _sizes(hlo: Hlo, key: ArrayType, shape: Shape) -> tuple[int, int]:
-    """How many keys there are, and how much is made of each."""
+    """Return the number of keys, and the number of results for each."""
     return prod(hlo.shape(key.shape)), prod(hlo.shape(shape))
 
 
@@ -330,7 +330,7 @@ def _blocks(hlo: Hlo, keys: H, batch: int, count: int) -> Pair:
 
 
 def _halves(hlo: Hlo, keys: H, shape: Sequence[int]) -> Pair:
-    """The first words of some keys and the second ones, in this shape."""
+    """Return the first words of some keys and the second ones, in this shape."""
     batch = prod(shape)
     flat = hlo.reshape(keys, ArrayType(U32, (batch, 2)))
     found: list[H] = []
@@ -350,7 +350,7 @@ def _key(hlo: Hlo, pair: Pair, shape: Sequence[int], to: ArrayType) -> H:
 
 
 def _words(hlo: Hlo, numbers: H, type: ArrayType) -> Pair:  # noqa: A002
-    """Integers as words; negative ones in two's complement of 64 bits."""
+    """Emit integers as words; negative ones in two's complement of 64 bits."""
     shape = type.shape
     word, wide = ArrayType(U32, shape), ArrayType(U64, shape)
     if type.dtype.bits <= 32 and type.dtype.is_unsigned:

@@ -57,24 +57,24 @@ if TYPE_CHECKING:
 
 
 SIGNED: Final[dict[int, DType]] = {8: I8, 16: I16, 32: I32, 64: I64}
-"""The integers of so many bits."""
+"""The signed integers by their number of bits."""
 
 
 def ordered(hlo: Hlo, x: H, given: ArrayType, nan: int) -> H:
     """Signed integers in the order of floats, and a number of choice for each NaN."""
     whole = given.with_dtype(SIGNED[given.dtype.bits])
     (number,) = hlo.op("bitcast_convert", (x,), (whole,))
-    number = _turned(hlo, number, whole)
+    number = _flip_negative(hlo, number, whole)
     return hlo.select(hlo.compare("NE", x, x), hlo.full(nan, whole), number)
 
 
 def from_ordered(hlo: Hlo, number: H, to: ArrayType) -> H:
-    """The floats again; the integers at the ends of the order are NaN."""
-    number = _turned(hlo, number, to.with_dtype(SIGNED[to.dtype.bits]))
+    """Emit the floats again; the integers at the ends of the order are NaN."""
+    number = _flip_negative(hlo, number, to.with_dtype(SIGNED[to.dtype.bits]))
     return hlo.op("bitcast_convert", (number,), (to,))[0]
 
 
-def _turned(hlo: Hlo, number: H, whole: ArrayType) -> H:
+def _flip_negative(hlo: Hlo, number: H, whole: ArrayType) -> H:
     """Negative numbers in the other order: of the bits of floats in theirs; and back."""
     negative = hlo.compare("LT", number, hlo.full(0, whole))
     other = hlo.binary("xor", number, hlo.full(whole.dtype.range[1], whole))
@@ -139,12 +139,12 @@ _REDUCIBLE: dict[Reduction, Callable[[DType], bool]] = {
 
 
 def reducible(kind: Reduction, dtype: DType) -> bool:
-    """Whether elements of a dtype can be combined in this way."""
+    """Return whether elements of a dtype can be combined in this way."""
     return _REDUCIBLE[kind](dtype)
 
 
 def identity(kind: Reduction, dtype: DType) -> bool | int | float:
-    """What changes nothing that it is combined with."""
+    """Return the neutral element of a reduction."""
     if kind in ("maximum", "minimum"):
         lowest = kind == "maximum"
         if dtype is BOOL:
@@ -160,12 +160,12 @@ def identity(kind: Reduction, dtype: DType) -> bool | int | float:
 
 
 def accumulator(kind: Reduction, dtype: DType) -> DType:
-    """The dtype in which elements are combined."""
+    """Return the dtype in which elements are combined."""
     return F32 if dtype.is_float and dtype.bits == 16 and kind in ("sum", "product") else dtype
 
 
 def combinable(x: NDArray) -> NDArray:
-    """The elements in a dtype in which NumPy's loops can combine them."""
+    """Convert elements to a dtype in which NumPy's loops can combine them."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
 
 
@@ -227,7 +227,7 @@ class Reduce(Primitive, name="reduce"):
         return (multiply(total(taken), self._share(chosen, result)),)
 
     def _share(self, chosen: Value, result: Value) -> Value:
-        """One over how many are chosen along the axes; of several it has a kink."""
+        """Return one over the number chosen along the axes; of several it has a kink."""
         dtype = result.dtype
         wide = accumulator("sum", dtype)
         count = Reduce("sum", self.axes)(Convert(wide)(chosen))
@@ -291,7 +291,7 @@ SHORT_ROW = 64
 def extreme(
     hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
-    """The extremum of floats along axes, NaN if any is."""
+    """Emit the extremum of floats along axes, NaN if any is."""
     if prod(hlo.shape(given.shape)) <= NAN_IS_KEPT:
         return combined(hlo, kind, x, axes, given, output)
     x, axes, given = with_one_last_axis(hlo, x, axes, given)
@@ -301,7 +301,7 @@ def extreme(
 def with_one_last_axis(
     hlo: Hlo, x: H, axes: tuple[int, ...], given: ArrayType
 ) -> tuple[H, tuple[int, ...], ArrayType]:
-    """An array whose last axes are one, if they are those along which elements are combined."""
+    """Join the last axes of an array into one, if elements are combined along exactly these."""
     shape, first = hlo.shape(given.shape), given.rank - len(axes)
     if len(axes) > 1 and axes == tuple(range(first, len(shape))):
         given = given.with_shape((*shape[:first], prod(shape[first:])))
@@ -310,14 +310,14 @@ def with_one_last_axis(
 
 
 def row_length(hlo: Hlo, axes: tuple[int, ...], given: ArrayType) -> int:
-    """How many neighbours are combined; 0 if no neighbours are."""
+    """Return the number of neighbours that are combined; 0 if none are."""
     return hlo.size(given.shape[-1]) if given.rank - 1 in axes else 0
 
 
 def combined(
     hlo: Hlo, kind: Reduction, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
-    """All elements along axes combined; of large arrays of floats an extreme may lose NaN."""
+    """Combine all elements along axes; of large arrays of floats an extreme may lose NaN."""
     init = hlo.full(identity(kind, given.dtype), ArrayType(given.dtype))
     return hlo.reduce((x,), (init,), axes, (output,), combiner(hlo, kind))[0]
 
@@ -325,11 +325,11 @@ def combined(
 def kept_extreme(
     hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
 ) -> H:
-    """The extremum in a form that XLA leaves as it is; of rows, if they have elements.
+    """Emit an extremum in a form that XLA does not change; rows must have elements.
 
-    Two forms, each fast where the other is up to five times slower: beside the extremum whether
-    there is a NaN, when long rows of elements that lie next to each other are combined; or that of
-    integers in the same order, among which NaN is the most extreme.
+    There are two forms, each fast where the other is up to five times slower: for long rows of
+    neighbouring elements, the extremum together with whether there is a NaN; otherwise the extremum
+    of integers in the same order, among which NaN is the most extreme.
     """
     if row_length(hlo, axes, given) <= SHORT_ROW or given.dtype is BF16:
         signed = SIGNED[given.dtype.bits]
@@ -355,7 +355,7 @@ def kept_extreme(
 
 
 def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
-    """What combines an accumulator with an element, one each."""
+    """Return a function that combines an accumulator with an element."""
     name = OPERATIONS[kind]
     return lambda accumulators, elements: (hlo.binary(name, *accumulators, *elements),)
 
@@ -426,7 +426,7 @@ class Cumulative(Primitive, name="cumulative"):
         return (take_along(tangent, self._places(result), self.axis),)
 
     def _places(self, result: Value) -> Value:
-        """Where along the axis the extreme so far was first reached, given what it is."""
+        """Return the places along the axis at which each extreme so far was first reached."""
         here, last = result.builder, result.shape[self.axis] - 1
         earlier = before(result, self.axis, 0, reverse=self.reverse)
         is_new = bitwise_and(not_equal(result, earlier), equal(earlier, earlier))  # not NaN again
@@ -513,7 +513,7 @@ class ExponentialSum(Primitive, name="exponential_sum"):
 
     axes: tuple[int, ...]
     beside_shift: bool = False
-    """Whether it is added to the shift, beside which it is not seen more accurately."""
+    """Whether the sum is added to the shift, so that more accuracy would not be seen."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         x, shift = operands
@@ -540,12 +540,12 @@ class ExponentialSum(Primitive, name="exponential_sum"):
         return (self.above_one(hlo, terms, sums, given, output),)
 
     def terms(self, hlo: Hlo, x: H, shift: H, given: ArrayType) -> H:
-        """The exponentials."""
+        """Emit the exponentials."""
         spread = hlo.broadcast(shift, given, without(range(given.rank), self.axes))
         return hlo.unary("exponential", hlo.binary("subtract", x, spread))
 
     def above_one(self, hlo: Hlo, terms: H, sums: H, given: ArrayType, output: ArrayType) -> H:
-        """The sums of all terms less 1; where that is small, of those that are not 1."""
+        """Emit the sums of all terms less 1; where that is small, sums of terms other than 1."""
         others = hlo.binary("subtract", terms, hlo.unary("floor", terms))
         (others,) = hlo.lower(Reduce("sum", self.axes), (others,), (given,), (output,))
         # The sum of few ones and others, all to be below 2, tells how many ones there are.
@@ -583,23 +583,23 @@ class ExponentialSum(Primitive, name="exponential_sum"):
 
 
 def less_one(hlo: Hlo, x: H, given: ArrayType) -> H:
-    """Numbers less 1."""
+    """Emit numbers less 1."""
     return hlo.binary("subtract", x, hlo.full(1, given))
 
 
 def near_one(hlo: Hlo, sums: H, output: ArrayType) -> H:
-    """Whether sums are near 1."""
+    """Return whether sums are near 1."""
     distance = hlo.unary("abs", less_one(hlo, sums, output))
     return hlo.compare("LT", distance, hlo.full(NEAR_ONE, output))
 
 
-# Where along an axis the extreme stands.
+# The place of the extreme along an axis.
 
 
 def first_extreme(
     hlo: Hlo, kind: Extreme, dtype: DType
 ) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:
-    """What keeps of two elements with their places the more extreme one, of equal ones the first.
+    """Return a function that keeps the more extreme of two elements with places, or the first.
 
     A NaN is more extreme than all numbers.
     """
@@ -622,7 +622,7 @@ def first_extreme(
 
 @dataclass(frozen=True)
 class ArgReduce(WithoutTangents, name="arg_reduce"):
-    """Where along an axis the extreme is first reached; a NaN is more extreme than all numbers."""
+    """The place along an axis at which the extreme is first reached; NaN is the most extreme."""
 
     kind: Extreme
     axis: int
@@ -669,8 +669,8 @@ class ArgReduce(WithoutTangents, name="arg_reduce"):
 
 # Linear recurrences along an axis, and neighbours along one.
 #
-# They are what cumulative products have as derivatives, to any order and also at zeros, where
-# dividing by an element is no way.
+# They are the derivatives of cumulative products, to any order and also at zeros, where dividing by
+# an element is impossible.
 
 
 def before(x: Value, axis: int, fill: float, *, reverse: bool = False) -> Value:
@@ -759,7 +759,7 @@ class LinearRecurrence(Primitive, name="linear_recurrence"):
         assert cotangent is not None
         if isinstance(a, ArrayType):
             self.ill_typed("it is linear in what is added, not in the factors")
-        # What is added at k reaches k, and by way of the factor there k + 1.
+        # A summand at k affects k, and through the factor there k + 1.
         factors = before(a, self.axis, 0, reverse=not self.reverse)
         return None, LinearRecurrence(self.axis, not self.reverse)(factors, cotangent)
 
@@ -778,7 +778,7 @@ def _accumulator(dtype: DType) -> DType:
 
 
 CHUNK = 8
-"""So many steps are taken one after the other, the rest by a recurrence of so much fewer steps."""
+"""The number of steps in turn; a shorter recurrence does the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -789,7 +789,7 @@ class _Lines:
     dtype: DType
 
     def prefixes(self, a: H, b: H, shape: tuple[int, int, int]) -> H:
-        """The recurrence: of chunks, each as one step, then of the steps within each.
+        """Emit the recurrence: over chunks, each as one step, then over the steps within each.
 
         Two steps are one, of `a[k] * a[k-1]` and `a[k] * b[k-1] + b[k]` (Blelloch, "Prefix sums
         and their applications", 1990, section 1.4).
@@ -810,8 +810,8 @@ class _Lines:
             factor, term = (self.hlo.reshape(x, self.type(line)) for x in (factor, term))
             single = (outer, chunks, 1, inner)
             ends = self.hlo.reshape(self.prefixes(factor, term, line), self.type(single))
-            # Before the first chunk there is nothing: its first factor, which may be infinite,
-            # must not be used.
+            # Before the first chunk there is nothing: its first factor, which may be infinite, must
+            # not be used.
             first = self.moved(self.moved(factors[0], single, -1), single, 1)
             results = self.steps([first, *factors[1:-1]], self.moved(ends, single, 1), terms[:-1])
             results = [*results[1:], ends]
@@ -820,7 +820,7 @@ class _Lines:
         return self.padded(self.hlo.reshape(joined, self.type(flat)), flat, 0, count - flat[1])
 
     def steps(self, factors: Sequence[H], start: H, terms: Sequence[H]) -> list[H]:
-        """The start, and what each step makes of it."""
+        """Return the start, and the state after each step."""
         results = [start]
         for factor, term in zip(factors, terms, strict=True):
             product = self.hlo.binary("multiply", factor, results[-1])
@@ -828,7 +828,7 @@ class _Lines:
         return results
 
     def split(self, x: H, shape: Sequence[int], split: Sequence[int]) -> list[H]:
-        """The first, second, … elements of the chunks."""
+        """Emit the first, second, … elements of the chunks."""
         outer, chunks, length, inner = split
         x = self.padded(x, shape, 0, chunks * length - shape[1])
         x = self.hlo.reshape(x, self.type(split))
@@ -838,7 +838,7 @@ class _Lines:
         ]
 
     def moved(self, x: H, shape: Sequence[int], by: int) -> H:
-        """Elements at places further on, zeros in front; further back if negative."""
+        """Move elements to later places, with zeros in front; to earlier ones if negative."""
         return self.padded(x, shape, by, -by)
 
     def padded(self, x: H, shape: Sequence[int], low: int, high: int) -> H:
@@ -850,5 +850,5 @@ class _Lines:
         return self.hlo.pad(x, zero, (0, low, *rest), (0, high, *rest))
 
     def type(self, shape: Sequence[int]) -> ArrayType:
-        """The type of an array of this shape."""
+        """Return the type of an array of this shape."""
         return ArrayType(self.dtype, tuple(shape))

@@ -1,8 +1,8 @@
-"""What an equation with blocks does with its operands, in one description for all passes.
+"""The use that an equation with blocks makes of its operands, in one description for all passes.
 
-Operands and results stand in groups, each with one role.  A region is a block: it takes a parameter
-for each member of some groups, and gives a result for each member of others.  So a carry is one
-group that the equation takes and returns, and that the body takes and gives.
+Operands and results form groups, each with one role. A region is a block: it has a parameter for
+each member of some groups, and a result for each member of others. So a carry is one group that is
+an operand and a result of the equation, and a parameter and a result of the body.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Role(Enum):
-    """What becomes of the members of a group."""
+    """The use of the members of a group."""
 
     DECISION = auto()
     """The equation itself reads it: which branch is run, how many steps, whether to stop."""
@@ -28,9 +28,10 @@ class Role(Enum):
     ARGUMENT = auto()
     """An operand of a block that is run once."""
     CARRY = auto()
-    """An operand at first, then what the run before has given; the last one is a result."""
+    """The first value is an operand, the next ones the run before gives; the last one is a
+    result."""
     PARTIAL = auto()
-    """What rows are combined to, in any grouping."""
+    """A combination of rows in any grouping."""
     ROW = auto()
     """Each run takes one row of an operand."""
     STACK = auto()
@@ -52,23 +53,23 @@ class Group:
     field: str = ""
     """The field of the primitive that counts them, perhaps with another group; empty if none."""
     label: str = ""
-    """What the text form calls them."""
+    """The group's name in the text form."""
     given: bool = True
-    """Whether the operands of this role are there: a loop's condition is none."""
+    """Whether operands of this role exist: a loop's condition has none."""
 
     @property
     def is_taken(self) -> bool:
-        """Whether they are operands."""
+        """Return whether the members are operands."""
         return self.given and self.role in _TAKEN
 
     @property
     def is_returned(self) -> bool:
-        """Whether they are results."""
+        """Return whether the members are results."""
         return self.role in _RETURNED
 
 
 class Nesting(Enum):
-    """How a block is run by the equation that holds it."""
+    """The way in which an equation runs a block."""
 
     NEVER = auto()
     """It only says something of the others."""
@@ -83,27 +84,27 @@ class Region:
     """A block, and the groups that its parameters and results belong to."""
 
     field: str
-    """The field of the primitive that it stands in, alone or with others."""
+    """The field of the primitive that holds it, possibly with others."""
     block: Block
     takes: tuple[Group, ...]
     gives: tuple[Group, ...]
     nesting: Nesting
     times: Size | None = 1
-    """How often it is run, at most; None if nothing is known."""
+    """The number of runs, at most; None if it is unknown."""
     label: str = ""
-    """What the text form calls it, if not as the field."""
+    """The block's name in the text form, if it differs from the field."""
 
     @property
     def is_body(self) -> bool:
-        """Whether it is the body of a loop, which gives what is carried on."""
+        """Return whether it is the body of a loop, which gives the next carry."""
         return any(group.role is Role.CARRY for group in self.gives)
 
     def params(self) -> Iterator[tuple[Group, Sequence[Var]]]:
-        """The parameters by group; one that is taken twice comes twice."""
+        """Yield the parameters by group; one that is taken twice comes twice."""
         return by_group(self.takes, self.block.params)
 
     def results(self) -> Iterator[tuple[Group, Sequence[Atom]]]:
-        """The results by group."""
+        """Yield the results by group."""
         return by_group(self.gives, self.block.results)
 
 
@@ -116,7 +117,7 @@ class Layout:
 
     @classmethod
     def of(cls, body: Block) -> Layout:
-        """The layout of a primitive that runs one block once, of its operands."""
+        """Return the layout of a primitive that runs one block once, of its operands."""
         arguments = Group(Role.ARGUMENT, len(body.params))
         results = Group(Role.RESULT, len(body.results))
         region = Region("body", body, (arguments,), (results,), Nesting.ONCE)
@@ -124,7 +125,7 @@ class Layout:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether blocks are run more or less than once, as a part of the primitive's meaning."""
+        """Return whether, by the primitive's meaning, blocks may run more or less than once."""
         return any(region.nesting in (Nesting.LOOP, Nesting.BRANCH) for region in self.regions)
 
     @property
@@ -133,23 +134,23 @@ class Layout:
         return tuple([region for region in self.regions if region.nesting is not Nesting.NEVER])
 
     def operands(self, operands: Sequence[T]) -> dict[Group, Sequence[T]]:
-        """The operands, or something of each, by group."""
+        """Return the operands, or something of each, by group."""
         return dict(by_group([group for group in self.groups if group.is_taken], operands))
 
     def results(self, results: Sequence[T]) -> dict[Group, Sequence[T]]:
-        """The results, or something of each, by group."""
+        """Return the results, or something of each, by group."""
         return dict(by_group([group for group in self.groups if group.is_returned], results))
 
     def inputs(self, members: Mapping[Group, Sequence[T]]) -> tuple[T, ...]:
-        """One sequence for all operands."""
+        """Return one sequence for all operands."""
         return tuple([x for group in self.groups if group.is_taken for x in members[group]])
 
     def outputs(self, members: Mapping[Group, Sequence[T]]) -> tuple[T, ...]:
-        """One sequence for all results."""
+        """Return one sequence for all results."""
         return tuple([x for group in self.groups if group.is_returned for x in members[group]])
 
     def counts(self, members: Mapping[Group, Sequence[object]]) -> dict[str, int]:
-        """The fields of the primitive that count members, if these are left."""
+        """Return the fields of the primitive that count members, if these are left."""
         counts: dict[str, int] = {}
         for group in self.groups:
             if group.field:
@@ -158,11 +159,11 @@ class Layout:
         return counts
 
     def captured(self, region: Region) -> tuple[Group, ...]:
-        """The groups that a region takes from outside, the same in each run."""
+        """Return the groups that a region takes from outside, the same in each run."""
         return tuple([g for g in region.takes if g.role in (Role.CONSTANT, Role.DECISION)])
 
     def total(self, of: Callable[[Block], Size]) -> Size:
-        """What all runs take, given what a run of a block takes; of branches, the most."""
+        """Return the total cost of all runs, given that of one run; for branches, the most."""
         total: Size = 0
         dearest: Size = 0
         for region in self.run:
@@ -177,10 +178,10 @@ class Layout:
         operands: Sequence[bool],
         run: Callable[[Block, tuple[bool, ...]], Sequence[bool]],
     ) -> tuple[bool, ...]:
-        """Which results depend on some of the operands.
+        """Return which results depend on some of the operands.
 
-        `run` says the same of a block and some of its parameters; of each it is asked last about
-        all those that depend.
+        `run` answers this for a block and some of its parameters; the last question about each
+        block concerns all parameters that depend.
         """
         flags = {each: [False] * each.count for each in self.groups}
         flags.update({group: [*given] for group, given in self.operands(operands).items()})

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 class Scan(Control, name="scan"):
     """A loop over the leading axis of arrays that carries values from step to step.
 
-    Operands: what the body captures, the first carry, the arrays; the body takes a slice of each
-    array and gives the next carry and what is to be stacked.  Results: the last carry, the stacks.
-    `reverse` starts at the end; stacks keep the order of the arrays.  If it is `counted`, the
-    first captured operand, an i32, is how many steps are taken, at most `length`: those with the
-    first slices, whichever the direction; the rest of the stacks is zero.  With `unordered_sums`
-    a carry to which steps only add may be summed up in any order.
+    Operands: the body's captures, the first carry, the arrays; the body takes a slice of each array
+    and gives the next carry and the rows to stack. Results: the last carry, the stacks. `reverse`
+    starts at the end; stacks keep the order of the arrays. If the scan is `counted`, the first
+    captured operand, an i32, is the number of steps, at most `length`: they use the first slices in
+    either direction; the rest of the stacks is zero. With `unordered_sums` a carry to which steps
+    only add may be summed in any order.
     """
 
     body: Block
@@ -176,12 +176,12 @@ class Scan(Control, name="scan"):
 
 
 def counter_type(length: int) -> ArrayType:
-    """The type of a counter of so many steps."""
+    """Return the type of a counter of `length` steps."""
     return ArrayType(I32 if length <= I32.range[1] else I64)
 
 
 def pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
-    """The slice of an array at an index of its leading axis."""
+    """Emit the slice of an array at an index of its leading axis."""
     stored = hlo.type_of(x).shape  # a key has one more axis than its type says
     (row,) = hlo.op(
         "dynamic_slice",
@@ -193,7 +193,7 @@ def pick(hlo: Hlo, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
 
 
 def put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # noqa: A002
-    """The array with a slice replaced at an index of its leading axis."""
+    """Emit the array with a slice replaced at an index of its leading axis."""
     stored = hlo.type_of(stack)
     row = hlo.reshape(x, type.with_shape((1, *type.shape)))
     starts = (index, *(zero for _ in stored.shape[1:]))
@@ -202,17 +202,17 @@ def put(hlo: Hlo, stack: H, x: H, index: H, zero: H, type: ArrayType) -> H:  # n
 
 @dataclass(frozen=True)
 class Rows(Scan):
-    """What a batch was made of: a loop over its rows, which nobody runs (see `ir.Origin`)."""
+    """The origin of a batch: a loop over its rows that never runs (see `ir.Origin`)."""
 
 
-# How scans are differentiated, cut in two, transposed and batched.
+# Differentiation, partition, transposition and batching of scans.
 
 
 T = TypeVar("T")
 
 
 def parts(items: Sequence[T], *counts: int) -> list[list[T]]:
-    """A sequence in parts of these lengths, and the rest."""
+    """Return a sequence in parts of these lengths, and the rest."""
     pieces: list[list[T]] = []
     first = 0
     for count in counts:
@@ -224,7 +224,7 @@ def parts(items: Sequence[T], *counts: int) -> list[list[T]]:
 def differentiate(
     scan: Scan, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-    """A scan that carries its tangents along."""
+    """Bind a scan that carries its tangents along."""
     here = primals[0].builder.program.current
     count, body = scan.carried, scan.body
     roles = scan.roles(tangents)
@@ -261,9 +261,9 @@ def differentiate(
 
 
 def split(scan: Scan, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
-    """An early scan that stacks what the late one needs of each step.
+    """Bind an early scan that stacks what the late one needs of each step.
 
-    What is the same in every step is not stacked, nor is what is a slice of an array already.
+    Values that are equal in every step are not stacked, nor are slices of an existing array.
     """
     captured, carry, arrays = scan.roles(operands)
     halves, late_carry = halves_of_loop(
@@ -288,7 +288,7 @@ def split(scan: Scan, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
 def halves_of_loop(
     facts: Assumptions, body: Block, captured: list[bool], carry: list[bool], arrays: list[bool]
 ) -> tuple[Halves, list[bool]]:
-    """A loop's body cut in two, and which carries are late; a carry computed late is late."""
+    """Cut a loop's body in two, and return which carries are late; one computed late is late."""
     count = len(carry)
     first, second = len(captured), len(captured) + count
     ys = [False] * (len(body.results) - count)
@@ -305,7 +305,7 @@ def halves_of_loop(
 
 
 class Saving:
-    """The early half of a loop's body, returning what has to be stacked, and how it is used."""
+    """The early half of a loop's body, which returns the rows to stack, and their use."""
 
     def __init__(
         self,
@@ -326,7 +326,7 @@ class Saving:
         self.early, self.sources = self._sources()
 
     def _sources(self) -> tuple[Block, list[tuple[str, int]]]:
-        """The early block with all that is stacked among its results; where each saved value is.
+        """Return the early block with all stacks as results, and the source of each saved value.
 
         A source is `captured`, `hoisted`, `array` or `result`, with a place.
         """
@@ -357,7 +357,7 @@ class Saving:
         return Block(early.params, early.equations, tuple(results)), sources
 
     def hoist(self, here: Builder, captured: Sequence[Value]) -> list[Value]:
-        """The saved values that are the same in every step, computed once."""
+        """Return the saved values that are equal in every step, computed once."""
         params = self.early.params[: len(captured)]
         equations, _ = needed(Block(params, self.early.equations, tuple(self.hoisted)))
         return replay(here, Block(params, equations, tuple(self.hoisted)), captured)
@@ -371,7 +371,7 @@ class Saving:
         length: Size,
         reverse: bool,
     ) -> tuple[Value, ...]:
-        """The late loop, given what the early one has returned and the late operands."""
+        """Bind the late loop, given the results of the early one and the late operands."""
         later = self.cut.later
         hoisted = self.hoist(self.cut.early, self.captured)
         return self.scan_of(
@@ -394,7 +394,7 @@ class Saving:
         moving: tuple[Sequence[Value], Sequence[Value]],
         length: Size,
     ) -> tuple[Value, ...]:
-        """The late loop where the early one has just been run again; `moving` is what is late."""
+        """Bind the late loop after the early one has run again; `moving` are the late operands."""
         hoisted = self.hoist(here, captured)
         saved = [self._source(source, captured, hoisted, found) for source in self.sources]
         return self.scan_of(here, steps, saved, *moving, [], length, False)
@@ -421,7 +421,7 @@ class Saving:
         length: Size,
         reverse: bool,
     ) -> tuple[Value, ...]:
-        """The late scan of what is saved and of the late operands."""
+        """Bind the late scan of the saved values and the late operands."""
         late = self.halves.late
         a, b, c = parts(late.params[len(saved) :], len(captured), len(carry))
         fixed: list[tuple[Var, Value]] = []
@@ -438,14 +438,14 @@ class Saving:
 
 
 def _stacked_at(results: list[Atom], first: int, atom: Atom) -> int:
-    """Where an atom is among the results that are stacked, added if need be."""
+    """Return the index of an atom among the stacked results; append it if it is missing."""
     if atom not in results[first:]:
         results.append(atom)
     return results.index(atom, first)
 
 
 def _invariant(block: Block, captured: int) -> set[Atom]:
-    """The variables of a loop's body that only depend on what it captures."""
+    """Return the variables of a loop's body that only depend on its captures."""
     atoms: set[Atom] = set(block.params[:captured])
     for equation in block.equations:
         if all(not isinstance(atom, Var) or atom in atoms for atom in equation.inputs):
@@ -456,7 +456,7 @@ def _invariant(block: Block, captured: int) -> set[Atom]:
 def transpose(
     scan: Scan, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
 ) -> Sequence[Value | None]:
-    """A scan in the other direction, which sums the cotangents of what is captured."""
+    """Bind a scan in the other direction, which sums the cotangents of captures."""
     captured, _, arrays = scan.roles(operands)
     here = next(v for v in cotangents if v is not None).builder.program.current
     facts, count = here.facts, scan.carried
@@ -501,7 +501,7 @@ def transpose(
     first = [zeros(here, type_) for type_ in sums if isinstance(type_, ArrayType)]
     results = iter(here.bind(backward, [*known, *first, *starts, *slices, *stacks]))
     operand_cotangents = [next(results) if keeps else None for keeps in with_cotangents]
-    # A carry may start with something known, such as zeros, that needs no cotangent.
+    # A carry may start with a known value, such as zeros, that needs no cotangent.
     return [
         x if isinstance(o, ArrayType) else None
         for x, o in zip(operand_cotangents, operands, strict=True)
@@ -509,7 +509,7 @@ def transpose(
 
 
 def _linear(scan: Scan, given: Sequence[bool]) -> Mask:
-    """In which of its operands a scan is taken to be linear: also in carries that become so."""
+    """Return the operands in which a scan is linear, including carries that become so."""
     captured, carry, arrays = scan.roles(given)
     while True:
         moving: set[Atom] = set(compress(scan.body.params, (*captured, *carry, *arrays)))
@@ -528,7 +528,7 @@ def _linear(scan: Scan, given: Sequence[bool]) -> Mask:
 def batch(
     scan: Scan, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """A scan over the same axis, each step of it over the batch."""
+    """Return a scan over the same axis, each step of it over the batch."""
     here = operands[0].builder.program.current
     many, carry_many, arrays_many = scan.roles(batched)
     captured, carry, arrays = scan.roles(operands)
@@ -536,7 +536,7 @@ def batch(
         most = Reduce("maximum", (0,))(captured[0])
         counts = Iota((scan.length,), 0, I32)
         numbers = here.bind(counts, ())[0]
-        guarded = _guarded(here.facts, scan)
+        guarded = _guard_steps(here.facts, scan)
         guarded_operands = [most, *captured, *carry, numbers, *arrays]
         return batch(
             guarded, guarded_operands, [False, *many, *carry_many, False, *arrays_many], size
@@ -565,14 +565,15 @@ def batch(
 
 
 def swapped(x: Value) -> Value:
-    """An array with its first two axes exchanged."""
+    """Return an array with its first two axes exchanged."""
     return Transpose((1, 0, *range(2, x.ndim)))(x)
 
 
-def _guarded(facts: Assumptions, scan: Scan) -> Scan:
-    """A counted scan that may be asked for more steps than there are; these change nothing.
+def _guard_steps(facts: Assumptions, scan: Scan) -> Scan:
+    """Return a counted scan with `length` steps or more; the additional ones change nothing.
 
-    It captures how many steps it takes, then what the scan does, and its first array counts them.
+    It captures the number of steps, then the captures of the scan; its first array counts the
+    steps.
     """
     captured, carry, rows = scan.roles(scan.body.in_types)
 
@@ -592,29 +593,29 @@ def _guarded(facts: Assumptions, scan: Scan) -> Scan:
 
 
 def row_type(array: ArrayType) -> ArrayType:
-    """The type of the rows of an array."""
+    """Return the type of the rows of an array."""
     return array.with_shape(array.shape[1:])
 
 
 def row(x: Value, index: int) -> Value:
-    """One row."""
+    """Return one row."""
     return Reshape(x.shape[1:])(rows_of(x, index, index + 1))
 
 
 def rows_of(x: Value, start: Size, stop: Size) -> Value:
-    """The rows from one to another, which is not included."""
+    """Return the rows from one to another, which is not included."""
     if start == 0 and stop == x.shape[0]:
         return x
     return part_of(x.shape, 0, start, stop)(x)
 
 
 def single(x: Value) -> Value:
-    """An array of one row."""
+    """Return an array of one row."""
     return Reshape((1, *x.shape))(x)
 
 
 def joined(arrays: Sequence[Value]) -> Value:
-    """The rows of all arrays."""
+    """Return the rows of all arrays."""
     return arrays[0] if len(arrays) == 1 else Concatenate(0)(*arrays)
 
 
@@ -625,35 +626,35 @@ def side_by_side(x: Value, length: Size, count: Size) -> Value:
 
 
 def one_after_the_other(x: Value) -> Value:
-    """The rows of blocks that stand side by side, block after block."""
+    """Return the rows of parallel blocks, block after block."""
     length, count, *rest = x.shape
     return Reshape((count * length, *rest))(swapped(x))
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A function of what is accumulated and of rows; its block captures these values first."""
+    """A function of accumulated values and rows; its block takes the captured values first."""
 
     block: Block
     captured: Sequence[Value]
     carried: int
 
     def over(self, facts: Assumptions, size: Size) -> Fold:
-        """The same for many at once, each with rows of its own; what is captured they share."""
-        return Fold(self._batched(facts, size, len(self.captured)), self.captured, self.carried)
+        """Return the fold of many accumulations with their own rows; they share the captures."""
+        return Fold(self._batch_block(facts, size, len(self.captured)), self.captured, self.carried)
 
     def over_rows(self, facts: Assumptions, size: Size) -> Fold:
-        """The same for many rows, each with the same that is accumulated."""
+        """Return the fold of many rows, each with the same accumulated values."""
         own = len(self.captured) + self.carried
-        return Fold(self._batched(facts, size, own), self.captured, self.carried)
+        return Fold(self._batch_block(facts, size, own), self.captured, self.carried)
 
-    def _batched(self, facts: Assumptions, size: Size, shared: int) -> Block:
+    def _batch_block(self, facts: Assumptions, size: Size, shared: int) -> Block:
         many = tuple([place >= shared for place in range(len(self.block.params))])
         wanted = (True,) * len(self.block.results)
         return batch_block(facts, self.block, many, size, wanted)[0]
 
     def after(self, facts: Assumptions, body: Fold) -> Fold:
-        """The fold that combines the results of a function of rows."""
+        """Return the fold that combines the results of a function of rows."""
         own, others = len(self.captured), len(body.captured)
         types = [var.type for var in self.block.params[: own + self.carried]]
         rows = [var.type for var in body.block.params[others:]]
@@ -674,7 +675,7 @@ class Fold:
     def last(
         self, here: Builder, start: Sequence[Value], rows: Sequence[Value], length: Size
     ) -> list[Value]:
-        """What is accumulated in the end, row after row."""
+        """Return the accumulated values after all rows."""
         if length == 0:
             return list(start)
         scan = Scan(self.block, len(self.captured), self.carried, length)
@@ -683,7 +684,7 @@ class Fold:
     def before(
         self, here: Builder, start: Sequence[Value], rows: Sequence[Value], length: Size
     ) -> tuple[list[Value], list[Value]]:
-        """What is accumulated before each row, stacked, and in the end."""
+        """Return the accumulated values before each row, stacked, and after all rows."""
         block, count = self.block, len(self.captured)
         state = block.params[count : count + self.carried]
         block = Block(block.params, block.equations, (*block.results, *state))

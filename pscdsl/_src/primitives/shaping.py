@@ -36,12 +36,12 @@ class Constant(Primitive, name="constant", cheap=True):
 
     @classmethod
     def of(cls, array: Any, dtype: DType) -> Self:
-        """An array captured by value."""
+        """Return an array captured by value."""
         array = np.ascontiguousarray(array, to_numpy(dtype))
         return cls(array.tobytes(), ArrayType(dtype, array.shape))
 
     def array(self) -> NDArray:
-        """The array itself."""
+        """Return the array itself."""
         shape = tuple(int(size) for size in self.type.shape)  # type: ignore[arg-type]
         return np.frombuffer(self.data, to_numpy(self.type.dtype)).reshape(shape)
 
@@ -117,47 +117,47 @@ Results: TypeAlias = "tuple[Sequence[Value], Sequence[bool]]"
 
 
 def stored(type: ArrayType) -> tuple[int, ...]:  # noqa: A002
-    """The axes of an array that its type does not show: the two words of a key."""
+    """Return the axes of an array that its type does not show: the two words of a key."""
     return (2,) if type.dtype is KEY else ()
 
 
 def same_sizes(facts: Assumptions, left: Iterable[Size], right: Iterable[Size]) -> bool:
-    """Whether two shapes of one rank are provably the same."""
+    """Return whether two shapes of one rank are provably equal."""
     return all(a == b or facts.equal(a, b) for a, b in zip(left, right, strict=True))
 
 
 def without(items: Sequence[T], axes: Iterable[int]) -> tuple[T, ...]:
-    """The items that stand at none of the axes."""
+    """Return the items whose indices are not among the axes."""
     dropped = frozenset(axes)
     return tuple([item for axis, item in enumerate(items) if axis not in dropped])
 
 
 def at_most(facts: Assumptions, low: Size, high: Size) -> bool:
-    """Whether one size is provably not above another."""
+    """Return whether one size is provably not above another."""
     if isinstance(low, int) and isinstance(high, int):
         return low <= high
     return low == high or facts.proves(Fact("<=", low, high))
 
 
 def are_axes(axes: Sequence[int], rank: int) -> bool:
-    """Whether these are different axes of an array of this rank."""
+    """Return whether these are different axes of an array of this rank."""
     return len(frozenset(axes)) == len(axes) and all(0 <= axis < rank for axis in axes)
 
 
 def inverted(permutation: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes another."""
+    """Return the permutation that undoes another."""
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 def with_gaps(facts: Assumptions, size: Size, between: int) -> Size:
-    """How long an axis is when so many elements have been put between each two."""
+    """Return the length of an axis after inserting `between` elements between each two."""
     if not between:
         return size
     return size + (size - 1 if at_most(facts, 1, size) else maximum(size - 1, 0)) * between
 
 
 def part_of(shape: Shape, axis: int, start: Size, stop: Size) -> Slice:
-    """What cuts an axis of an array of this shape, and leaves the others whole."""
+    """Return the slice that cuts one axis of this shape, and leaves the others whole."""
     low: list[Size] = [0 for _ in shape]
     high = list(shape)
     low[axis] = start
@@ -166,12 +166,12 @@ def part_of(shape: Shape, axis: int, start: Size, stop: Size) -> Slice:
 
 
 def each_batched(operands: Sequence[Value], batched: Sequence[bool], size: Size) -> list[Value]:
-    """Operands over a batch, those that are the same everywhere repeated."""
+    """Return operands over a batch, repeating those that have no batch."""
     return [x if m else repeated(x, size) for x, m in zip(operands, batched, strict=True)]
 
 
 def exactly(value: Value, shape: Shape) -> Value:
-    """A value whose sizes, provably the same as these, are also written so."""
+    """Return a value with its sizes, provably equal to these, also written like these."""
     return value if value.shape == shape else Reshape(shape)(value)
 
 
@@ -227,7 +227,7 @@ class Broadcast(Shaping, name="broadcast", cheap=True):
 
 @dataclass(frozen=True)
 class Reshape(Shaping, name="reshape", cheap=True):
-    """The same elements, in the same order, counted by other axes."""
+    """The elements of an array, in the same order, in another shape."""
 
     shape: Shape
 
@@ -401,12 +401,12 @@ class Pad(Shaping, name="pad"):
     ) -> Sequence[Value | None]:
         (cotangent,), (x, scalar) = cotangents, operands
         assert cotangent is not None
-        inner = self._taken_out(cotangent, x.shape) if isinstance(x, ArrayType) else None
+        inner = self._take_out(cotangent, x.shape) if isinstance(x, ArrayType) else None
         around = self._around(cotangent, x.shape) if isinstance(scalar, ArrayType) else None
         return inner, around
 
-    def _taken_out(self, cotangent: Value, shape: Shape) -> Value:
-        """The cotangent at the elements of x, which has this shape."""
+    def _take_out(self, cotangent: Value, shape: Shape) -> Value:
+        """Return the cotangent at the elements of x, which has this shape."""
         steps = tuple([between + 1 for between in self.interior])
         # Every element with as many places behind it as there are between two: whole periods.
         periods = tuple([size * step for size, step in zip(shape, steps, strict=True)])
@@ -422,7 +422,7 @@ class Pad(Shaping, name="pad"):
         return exactly(Slice(none, periods, steps)(inner), shape)
 
     def _around(self, cotangent: Value, shape: Shape) -> Value | None:
-        """The sum of the cotangent where there is no element of x."""
+        """Return the sum of the cotangent over the places without an element of x."""
         if not shape:
             return None
         zero = cotangent.builder.literal(0, cotangent.dtype)
@@ -430,7 +430,7 @@ class Pad(Shaping, name="pad"):
         return outside.builder.total(outside, tuple(range(len(shape))))
 
     def _is_outside(self, here: Builder, shape: Shape) -> Value:
-        """Where the scalar stands, given the shape of x."""
+        """Return the mask of the scalar's place, given the shape of x."""
         return self(here.full(False, shape, BOOL), here.literal(True, BOOL))
 
     def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:

@@ -25,20 +25,18 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
 
 
-# Sorting by a total order: NaN comes last, whatever the direction, and -0 equals 0.
+# Sorting by a total order: NaN comes last in both directions, and -0 equals 0.
 #
 # Complex numbers are ordered by their real and then their imaginary parts; those with a NaN come
-# last, first those whose real part is a number.
-#
-# A comparison that is more than `<` on integers costs XLA several times the sort itself, so keys
-# are sorted as integers: see Note [Words].
+# last, first those whose real part is a number. A comparison more complex than `<` on integers
+# costs XLA several times the sort itself, so keys are sorted as integers: see Note [Words].
 
 
 UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
 
 
 def ranks(x: NDArray, *, descending: bool = False) -> list[NDArray]:
-    """Arrays whose lexicographic order, by `<`, is the order of the elements."""
+    """Return arrays whose lexicographic order by `<` is the order of the elements."""
     dtype = from_numpy(x.dtype)
     if not dtype.is_inexact:
         return [~x if descending else x]
@@ -55,8 +53,8 @@ def ranks(x: NDArray, *, descending: bool = False) -> list[NDArray]:
 class Sort(Primitive, name="sort"):
     """Sort arrays of one shape together, by the first `keys` of them in lexicographic order.
 
-    Equal elements keep their order; but one array of floats, alone and not `stable`, has its
-    zeros in order too, which is faster: -0 before 0 if ascending.
+    Equal elements keep their order; but a single array of floats that is not `stable` has its zeros
+    in order too, which is faster: -0 before 0 if ascending.
     """
 
     axis: int
@@ -116,9 +114,9 @@ class Sort(Primitive, name="sort"):
     def differentiate(
         self, primals: Sequence[Value], tangents: Sequence[Value | None]
     ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-        """Sorts once, and the places along: tangents are taken from these.
+        """Sort once, together with the places, which pick the tangents.
 
-        Of one array alone, -0 and 0 are then in their given order.
+        In a single array, -0 and 0 are then in their given order.
         """
         first = primals[0]
         (count,) = first.builder.bind(Iota(first.shape, self.axis, I32), ())
@@ -234,7 +232,7 @@ class SortWords(Primitive):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An array of u32 of which only the lowest bits are used."""
+    """An array of u32 with only the lowest bits in use."""
 
     value: H
     bits: int
@@ -267,7 +265,7 @@ def _holds_negative_zero(hlo: Hlo, x: H, given: ArrayType) -> H:
 def _words(
     hlo: Hlo, x: H, given: ArrayType, descending: bool, *, total: bool = False
 ) -> list[Word]:
-    """An array as words; `total` puts NaN first of all and 0 before -0 (for descending order)."""
+    """Return an array as words; with `total`, NaN comes first and 0 before -0 (if descending)."""
     dtype = given.dtype
     if dtype.is_complex:
         part = given.with_dtype(dtype.real)
@@ -307,7 +305,7 @@ def _split(hlo: Hlo, number: H, whole: ArrayType) -> list[Word]:
     return [Word(hlo.convert(upper, word), 32), Word(hlo.convert(number, word), 32)]
 
 
-def _packed(hlo: Hlo, words: Sequence[Word], word: ArrayType) -> list[Word]:
+def _pack(hlo: Hlo, words: Sequence[Word], word: ArrayType) -> list[Word]:
     """Fewer words, where neighbours fit into one."""
     result = [words[0]]
     for each in words[1:]:
@@ -321,11 +319,11 @@ def _packed(hlo: Hlo, words: Sequence[Word], word: ArrayType) -> list[Word]:
 
 
 def _argsort(hlo: Hlo, words: Sequence[Word], shape: tuple[int, ...], axis: int) -> H:
-    """The places (i32) along an axis, in the order of the words."""
+    """Emit the places (i32) along an axis, in the order of the words."""
     word, wide, places = (ArrayType(dtype, shape) for dtype in (U32, U64, I32))
     found: H = None
     (position,) = hlo.op("iota", (), (wide,), {"iota_dimension": axis})
-    for each in reversed(_packed(hlo, words, word)):
+    for each in reversed(_pack(hlo, words, word)):
         value = each.value
         if found is not None:
             value = take(hlo, value, U32, linear(hlo, found, shape, axis), shape)
@@ -357,7 +355,7 @@ def linear(hlo: Hlo, places: H, shape: tuple[int, ...], axis: int) -> H:
 
 
 def take(hlo: Hlo, x: H, dtype: DType, at: H, wanted: tuple[int, ...]) -> H:
-    """The elements at places from `_linear`, in the shape wanted."""
+    """Emit the elements at places from `_linear`, in the shape wanted."""
     flat = hlo.reshape(x, ArrayType(dtype, (prod(hlo.type_of(x).shape),)))
     numbers = hlo.parse_attribute(
         "#stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
@@ -374,19 +372,19 @@ def take(hlo: Hlo, x: H, dtype: DType, at: H, wanted: tuple[int, ...]) -> H:
 Side: TypeAlias = Literal["left", "right"]
 
 FEW = 64
-"""Up to so many elements all are compared; above, halves are discarded one after the other."""
+"""The most elements that are all compared; in longer arrays a search halves the rest."""
 
 
 @dataclass(frozen=True)
 class SearchSorted(WithoutTangents, name="search_sorted"):
     """The i32 places at which elements go into a sorted array; operands a, v.
 
-    A place is the number of elements of a before it: those that are smaller, for the side
-    "right" also those that are equal.  NaN is the largest.  The last axis of a is sorted, those
-    before it are shared with v.  What is found in an array that is not sorted is some place.
+    A place is the number of elements of a before it: the smaller ones, for the side "right" also
+    the equal ones. NaN is the largest. The last axis of a is sorted, those before it are shared
+    with v. In an array that is not sorted, the result is some place.
 
-    Of many elements, the largest power of two that stays before the place is taken, then the next
-    one; every element of v takes its step at the same time.
+    In a long array, a place is found by adding powers of two, the largest first, as long as it
+    stays before the element; every element of v takes its step at the same time.
     """
 
     side: Side
@@ -431,7 +429,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         if not count or 0 in hlo.shape(wanted.shape):
             return (place,)
         if count <= FEW:
-            return (self._counted(hlo, a, v, (row, wanted, output)),)
+            return (self._count(hlo, a, v, (row, wanted, output)),)
         pick, one = Gather((shared,), shared), hlo.full(1, output)
         tuples = output.with_shape((*output.shape, 1))
         for step in _steps(count):
@@ -443,8 +441,8 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
             place = hlo.select(good, further, place)
         return (place,)
 
-    def _counted(self, hlo: Hlo, a: H, v: H, types: Types) -> H:
-        """The places by comparing with all elements: NaN is before nothing, and comes after all."""
+    def _count(self, hlo: Hlo, a: H, v: H, types: Types) -> H:
+        """Emit the places by comparing with all elements: NaN comes after all."""
         row, wanted, output = types
         place = hlo.full(0, output)
         for index in range(hlo.size(row.shape[-1])):
@@ -454,12 +452,12 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         return hlo.select(hlo.compare("NE", v, v), self._last(hlo, a, row, output), place)
 
     def _further(self, hlo: Hlo, other: H, v: H, place: H, output: ArrayType) -> H:
-        """One place further where an element is before what is sought."""
+        """Advance a place by one where an element comes before the one sought."""
         before = hlo.compare("LT" if self.side == "left" else "LE", other, v)
         return hlo.binary("add", place, hlo.convert(before, output))
 
     def _last(self, hlo: Hlo, a: H, row: ArrayType, output: ArrayType) -> H:
-        """The places of NaN: after all elements, for the side "left" those that are numbers."""
+        """Emit the places of NaN: after all elements, for the side "left" after all numbers."""
         if self.side == "right":
             return hlo.full(hlo.size(row.shape[-1]), output)
         numbers = hlo.convert(hlo.compare("EQ", a, a), row.with_dtype(I32))
@@ -474,7 +472,7 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
         return hlo.broadcast(found, output, tuple(range(row.rank - 1)))
 
     def _element(self, hlo: Hlo, a: H, row: ArrayType, index: int, wanted: ArrayType) -> H:
-        """An element of each line, spread over those of v that it is compared with."""
+        """Emit an element of each line, spread over the elements of v to compare with."""
         front, none = hlo.shape(row.shape[:-1]), [0] * (row.rank - 1)
         one = hlo.slice(a, (*none, index), (*front, index + 1))
         return hlo.broadcast(

@@ -41,20 +41,20 @@ SPECIAL: list[Elementwise] = []
 
 def of_one(name: str, formula: Formula, flops: int, derivative: UnaryRule) -> Elementwise:
     """A function of a real number, with its derivative."""
-    return _made(name, formula, flops, (derivative,))
+    return _make(name, formula, flops, (derivative,))
 
 
 def of_two(name: str, formula: Formula, flops: int, *derivative: BinaryRule) -> Elementwise:
     """A function of two real numbers, with a derivative in each."""
-    return _made(name, formula, flops, derivative)
+    return _make(name, formula, flops, derivative)
 
 
 def of_three(name: str, formula: Formula, flops: int, *derivative: TernaryRule) -> Elementwise:
     """A function of three real numbers, with a derivative in each."""
-    return _made(name, formula, flops, derivative)
+    return _make(name, formula, flops, derivative)
 
 
-def _made(name: str, formula: Formula, flops: int, derivative: tuple[Rule, ...]) -> Elementwise:
+def _make(name: str, formula: Formula, flops: int, derivative: tuple[Rule, ...]) -> Elementwise:
     made = Elementwise(
         name,
         len(derivative),
@@ -68,8 +68,8 @@ def _made(name: str, formula: Formula, flops: int, derivative: tuple[Rule, ...])
     return made
 
 
-def _held(name: str, operand: str) -> Rule:
-    """The rule of an operand in which there is no derivative."""
+def _refuse_slope(name: str, operand: str) -> Rule:
+    """Return the rule that refuses a derivative in an operand."""
 
     def refuse(*_: Value) -> Any:
         raise Failure(NoRule(primitive=name, rule=f"a derivative in `{operand}`"))
@@ -119,7 +119,7 @@ zeta: Elementwise = of_two(
     "zeta",
     gamma.zeta,
     200,
-    _held("zeta", "x"),
+    _refuse_slope("zeta", "x"),
     lambda t, y, s, q: t * -(s * zeta(s + 1, q)),
 )
 betaln: Elementwise = of_two(
@@ -133,30 +133,30 @@ gammainc: Elementwise = of_two(
     "gammainc",
     gamma.gammainc,
     1000,
-    _held("gammainc", "a"),
+    _refuse_slope("gammainc", "a"),
     lambda t, y, a, x: t * _gamma_density(a, x),
 )
 gammaincc: Elementwise = of_two(
     "gammaincc",
     gamma.gammaincc,
     1000,
-    _held("gammaincc", "a"),
+    _refuse_slope("gammaincc", "a"),
     lambda t, y, a, x: t * -_gamma_density(a, x),
 )
 betainc: Elementwise = of_three(
     "betainc",
     gamma.betainc,
     1000,
-    _held("betainc", "a"),
-    _held("betainc", "b"),
+    _refuse_slope("betainc", "a"),
+    _refuse_slope("betainc", "b"),
     lambda t, y, a, b, x: t * _beta_density(a, b, x),
 )
 betaincc: Elementwise = of_three(
     "betaincc",
     gamma.betaincc,
     1000,
-    _held("betaincc", "a"),
-    _held("betaincc", "b"),
+    _refuse_slope("betaincc", "a"),
+    _refuse_slope("betaincc", "b"),
     lambda t, y, a, b, x: t * -_beta_density(a, b, x),
 )
 
@@ -202,21 +202,21 @@ jv: Elementwise = of_two(
     "jv",
     bessel.jv,
     2000,
-    _held("jv", "v"),
+    _refuse_slope("jv", "v"),
     lambda t, y, v, x: t * ((jv(v - 1, x) - jv(v + 1, x)) * 0.5),
 )
 iv: Elementwise = of_two(
     "iv",
     bessel.iv,
     2000,
-    _held("iv", "v"),
+    _refuse_slope("iv", "v"),
     lambda t, y, v, x: t * (iv(v - 1, x) * 0.5 + iv(v + 1, x) * 0.5),  # the sum may overflow
 )
 kv: Elementwise = of_two(
     "kv",
     bessel.kv,
     2000,
-    _held("kv", "v"),
+    _refuse_slope("kv", "v"),
     lambda t, y, v, x: t * _slope_of_k(y, absolute(v), x),
 )
 

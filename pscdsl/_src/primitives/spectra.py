@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values, with vectors, and what is computed from them."""
+"""Eigenvalues and singular values, with vectors, and functions of them."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from pscdsl.typing.dtypes import I32
 class Eig(OfMatrices, name="eig"):
     """Eigenvalues in any order, and eigenvectors of length 1 as columns; results values, vectors.
 
-    Both are complex, also where all eigenvalues are real.  Without `vectors`, the values alone.
-    An iteration that does not end gives NaN.
+    Both are complex, even if all eigenvalues are real. Without `vectors`, the result is only the
+    values. An iteration that does not end gives NaN.
     """
 
     vectors: bool = True
@@ -111,7 +111,7 @@ class Eig(OfMatrices, name="eig"):
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
         # With M = V^-1 a' V, the values change by the diagonal of M, the vectors by V (F * M) as
-        # those of `Eigh`, less what would change their lengths.
+        # those of `Eigh`, minus the change of their lengths.
         (values, vectors), (a,), (tangent,) = outputs, primals, tangents
         assert tangent is not None
         lu, _, permutation = Lu().bind(vectors)
@@ -137,10 +137,10 @@ class Eig(OfMatrices, name="eig"):
 
 
 def _well_conditioned(inverse: Value, gaps: Value, size: Value) -> Value:
-    """1 for each eigenvalue, NaN for those of matrices that rounding errors may make defective.
+    """Return 1 for each eigenvalue, NaN if rounding errors may make its matrix defective.
 
-    A defective matrix has eigenvalues without a derivative.  What is computed of it, or next to
-    it, are close eigenvalues whose condition is the inverse of a root of the precision.
+    The eigenvalues of a defective matrix have no derivative. Near such a matrix, eigenvalues are
+    close, and their condition is the inverse of a root of the precision.
     """
     last, epsilon = gaps.ndim - 1, EPSILON[size.dtype]
     real, imag = e.real(inverse), e.imag(inverse)
@@ -165,8 +165,8 @@ def _well_conditioned(inverse: Value, gaps: Value, size: Value) -> Value:
 class Eigh(OfMatrices, name="eigh"):
     """Eigenvalues in ascending order, and eigenvectors as columns; results values, vectors.
 
-    Only the lower triangle of the matrix is read, and of its diagonal the real part.  Without
-    `vectors`, the values alone.  An iteration that does not end gives NaN.
+    Only the lower triangle of the matrix is read, and the real part of its diagonal. Without
+    `vectors`, the result is only the values. An iteration that does not end gives NaN.
     """
 
     vectors: bool = True
@@ -248,8 +248,8 @@ class Eigh(OfMatrices, name="eigh"):
 class Svd(OfMatrices, name="svd"):
     """`a = U @ diag(s) @ V^H` with s real and in descending order; results U, s, V^H.
 
-    Of a matrix [m n] with k = min(m, n), U is [m k] and V^H [k n]; [m m] and [n n] if `complete`.
-    Without `vectors`, s alone.  An iteration that does not end gives NaN.
+    For a matrix [m n] with k = min(m, n), U is [m k] and V^H [k n]; [m m] and [n n] if `complete`.
+    Without `vectors`, the result is only s. An iteration that does not end gives NaN.
     """
 
     complete: bool = False
@@ -400,7 +400,7 @@ class OfSingularValues(Composite):
     """
 
     def check(self, facts: Assumptions, a: ArrayType, cutoff: ArrayType) -> None:
-        """Refuse what is no matrix with a cutoff."""
+        """Refuse an operand that is not a matrix with a cutoff."""
         self.require_matrix(a)
         if (
             cutoff.dtype is not a.dtype.real
@@ -423,7 +423,7 @@ class PseudoInverse(OfSingularValues, name="pseudo_inverse"):
     def define(self, *operands: Value) -> Sequence[Value]:
         a, cutoff = operands
         u, s, vh = Svd().bind(a)
-        scaled = m.times_diagonal(m.adjoint(vh), _inverted(s, cutoff))
+        scaled = m.times_diagonal(m.adjoint(vh), _invert(s, cutoff))
         return (m.product(scaled, m.adjoint(u)),)
 
     def jvp(
@@ -462,7 +462,7 @@ class LeastSquares(OfSingularValues, name="least_squares"):
     def define(self, *operands: Value) -> Sequence[Value]:
         a, cutoff, b = operands
         u, s, vh = Svd().bind(a)
-        inside = m.diagonal_times(_inverted(s, cutoff), m.product(m.adjoint(u), b))
+        inside = m.diagonal_times(_invert(s, cutoff), m.product(m.adjoint(u), b))
         return (m.product(m.adjoint(vh), inside),)
 
     def jvp(
@@ -499,7 +499,7 @@ class LeastSquares(OfSingularValues, name="least_squares"):
         return _cost(inputs[0])
 
 
-def _inverted(s: Value, cutoff: Value) -> Value:
+def _invert(s: Value, cutoff: Value) -> Value:
     """`1 / s`, and 0 where s is not above the cutoff."""
     last = s.ndim - 1
     largest = Reduce("maximum", (last,))(s)

@@ -33,11 +33,11 @@ from pscdsl.typing.dtypes import I32
 NO_FACTS = Assumptions()
 
 
-# The function that is summed: a block of scalars, the value first, then what else it depends on.
+# The function to sum: a block of scalars, the value first, then its other parameters.
 
 
 def sums(block: Block, values: Var) -> Iterator[tuple[Equation, Block, tuple[Atom, ...]]]:
-    """The equations that sum a function over values along the last axis.
+    """Yield the equations that sum a function over values along the last axis.
 
     Each with the function, and the scalars that this depends on.
     """
@@ -65,7 +65,7 @@ def sums(block: Block, values: Var) -> Iterator[tuple[Equation, Block, tuple[Ato
 
 
 def _adds_up(equation: Equation, values: Var) -> bool:
-    """Whether elements, or products of two, are added up along the last axis, maybe along all."""
+    """Return whether elements, or products of two, are summed along the last axis, or along all."""
     primitive, last = equation.primitive, values.type.rank - 1
     if isinstance(primitive, Reduce):
         return primitive.kind == "sum" and last in primitive.axes
@@ -109,7 +109,7 @@ def _function(
 
 @lru_cache(maxsize=1024)
 def slope(function: Block, place: int = 0) -> Block:
-    """The derivative of a function in one of its parameters."""
+    """Return the derivative of a function in one of its parameters."""
     active = tuple([index == place for index in range(len(function.params))])
     both, _ = jvp_block(NO_FACTS, function, active, (True,))
 
@@ -121,13 +121,13 @@ def slope(function: Block, place: int = 0) -> Block:
 
 
 def applied(function: Block, x: Value, captured: Sequence[Value]) -> Value:
-    """The function of each element; what it captures are scalars, or one for each matrix."""
+    """Apply the function to each element; its captures are scalars, or one for each matrix."""
     operands = [x, *[_along(each, x) for each in captured]]
     return spread(replay(x.builder, function, operands)[0], x.shape)
 
 
 def _along(captured: Value, x: Value) -> Value:
-    """A scalar, or an array with one for each matrix."""
+    """Return a scalar, or an array with one for each matrix."""
     if not captured.ndim:
         return captured
     return Broadcast(x.shape, tuple(range(captured.ndim)))(captured)
@@ -221,8 +221,8 @@ class SingularFunction(Composite, name="singular_function"):
         primals: Sequence[Value],
         tangents: Sequence[Value | None],
     ) -> Sequence[Value | None]:
-        # Of M = U^H a' V the Hermitian part is multiplied by divided differences, the rest by those
-        # between s_i and -s_j, as the function is odd; so is what is outside of the spans.
+        # The Hermitian part of M = U^H a' V is multiplied by divided differences, the rest by those
+        # between s_i and -s_j, as the function is odd; so is the part outside of the spans.
         (a, u, values, vh, *captured), (tangent, _, _, _, *moved) = primals, tangents
         total = _by_captured(self, primals[:4], captured, moved)
         if tangent is None:
@@ -267,7 +267,7 @@ def _by_captured(
     captured: Sequence[Value],
     moved: Sequence[Value | None],
 ) -> Value | None:
-    """The tangent by what the function captures."""
+    """Return the tangent that comes from the function's captures."""
     total: Value | None = None
     for place, tangent in enumerate(moved, 1):
         if tangent is not None:
@@ -284,7 +284,7 @@ def _batch(
     batched: Sequence[bool],
     size: Size,
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """The function over a batch of matrices; a scalar that it captures may stay one."""
+    """Return the function over a batch of matrices; a captured scalar may stay a scalar."""
     whole = [
         x if many or (place >= count and not x.ndim) else repeated(x, size)
         for place, (x, many) in enumerate(zip(operands, batched, strict=True))
@@ -296,7 +296,7 @@ def _batch(
 
 
 HALF_WIDTH = sqrt(3 / 5)
-"""Of the outer nodes of Gauss and Legendre's rule of three, whose weights are 5, 8 and 5 of 18."""
+"""The outer node of the three-point rule of Gauss and Legendre, with weights 5, 8 and 5 over 18."""
 
 
 def divided(function: Block, values: Value, captured: Sequence[Value]) -> Value:
@@ -325,7 +325,7 @@ def divided(function: Block, values: Value, captured: Sequence[Value]) -> Value:
 def divided_oddly(
     function: Block, values: Value, captured: Sequence[Value], sizes: tuple[Size, Size]
 ) -> tuple[Value, Value]:
-    """The divided differences of an odd function at each x and y, and at each x and -y.
+    """Return the divided differences of an odd function at each x and y, and at each x and -y.
 
     The latter are `(f(x) + f(y)) / (x + y)`, at 0 the derivative.  Both are NaN at 0 if the
     function jumps there.
@@ -348,7 +348,7 @@ def divided_oddly(
 
 
 def _pairs(v: Value) -> tuple[Value, Value]:
-    """A vector along each column of a square matrix, and along each row."""
+    """Return a vector along each column of a square matrix, and along each row."""
     rank, shape = v.ndim, (*v.shape, v.shape[-1])
     return Broadcast(shape, tuple(range(rank)))(v), Broadcast(shape, (*range(rank - 1), rank))(v)
 
@@ -363,9 +363,9 @@ def whole_tangents(
     function_of: FunctionOf,
     read: Callable[[Value], Value] = lambda a: a,
 ) -> Mapping[Equation, WholeTangent]:
-    """The tangents of sums over the values that an equation computes of a matrix.
+    """Return the tangents of sums over the values that an equation computes from a matrix.
 
-    `read` is what it reads of the matrix.
+    `read` gives the part of the matrix that the equation reads.
     """
     values = equation.outputs[place]
     return {

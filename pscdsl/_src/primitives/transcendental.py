@@ -1,8 +1,8 @@
-"""How functions are emitted whose operation in XLA is not close enough to NumPy's function.
+"""Emission of functions for which XLA's operation is not close enough to NumPy's function.
 
-XLA takes no notice of the sign of a zero, so on the branch cuts of a complex function it gives the
-value of one side; here the function is computed in one quadrant and mirrored.  Its integer power
-reads six bits of the exponent, and its logarithm near 1 ends its series early in f64.
+XLA ignores the sign of a zero, so on the branch cuts of a complex function it gives the value of
+one side; here the function is computed in one quadrant and mirrored. Its integer power reads six
+bits of the exponent, and its logarithm near 1 ends its series early in f64.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Emit: TypeAlias = Callable[[Hlo, Sequence[H], Types, Types], H]
 
 
 def emit_power(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> H:
-    """Emit the power; `scalar_functions.power` says what it is for integers."""
+    """Emit the power; `scalar_functions.power` defines it for integers."""
     x, y = operands
     common = inputs[0].with_shape(outputs[0].shape)
     dtype = common.dtype
@@ -130,7 +130,7 @@ def emit_log(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> 
 
 
 def _infinite_beside(hlo: Hlo, result: H, x: H, given: ArrayType) -> H:
-    """A real part, but infinite where either part of x is."""
+    """Emit a real part, but infinite where either part of x is."""
     part = _part(given)
     infinite = hlo.full(math.inf, part)
     for each in parts(hlo, x, given):
@@ -167,16 +167,16 @@ def emit_cbrt(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
         found = _one_step_nearer(hlo, found, x, given)
     if given.dtype not in (F32, BF16):
         return found
-    # Of a subnormal number, which arithmetic takes for zero, the C library gives some number.
+    # For a subnormal number, which arithmetic takes for zero, the C library gives some number.
     zero = copysign_of(hlo, hlo.full(0.0, given), x, given)
     small = hlo.compare("LT", absolute_of(hlo, x, given), hlo.full(_LEAST, given))
     return hlo.select(small, zero, found)
 
 
 def _one_step_nearer(hlo: Hlo, root: H, x: H, given: ArrayType) -> H:
-    """A cube root after a step of Newton's method, but for zeros, infinities and NaN.
+    """Improve a cube root by a step of Newton's method, except for zeros, infinities and NaN.
 
-    XLA's is a power by 1/3, which is rounded: far from 1 it is 15 units in the last place off.
+    XLA computes a power by a rounded 1/3: far from 1 it is 15 units in the last place off.
     """
     quotient = hlo.binary("divide", x, hlo.binary("multiply", root, root))
     excess = hlo.binary("subtract", root, quotient)
@@ -247,12 +247,12 @@ def emit_atan(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) ->
 
 
 def _kept_nan(hlo: Hlo, result: H, given: H) -> H:
-    """A result, but NaN where what it turns with is."""
+    """Return a result, but NaN where the angle is NaN."""
     return hlo.select(hlo.compare("EQ", given, given), result, given)
 
 
 def _at_poles(hlo: Hlo, x: H, found: H, given: ArrayType) -> H:
-    """An area tangent, near -1 and 1 by distances whose squares may underflow."""
+    """Correct an area tangent near -1 and 1, by distances whose squares may underflow."""
     part = _part(given)
     real, imag = parts(hlo, found, given)
     for place, sign in ((1.0, 0.5), (-1.0, -0.5)):
@@ -264,7 +264,7 @@ def _at_poles(hlo: Hlo, x: H, found: H, given: ArrayType) -> H:
 
 
 def _size_beyond(hlo: Hlo, x: H, place: float, given: ArrayType) -> tuple[H, H]:
-    """The size of the sum of a complex number and a real one, and whether it is small."""
+    """Emit the size of the sum of a complex number and a real one, and whether it is small."""
     part = _part(given)
     real, imag = parts(hlo, x, given)
     moved = join(hlo, hlo.binary("add", real, hlo.full(place, part)), imag, given)
@@ -316,7 +316,7 @@ def emit_cosine(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) 
 
 
 def _sinh_parts(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H]:
-    """`sinh(x) cos(y)` and `cosh(x) sin(y)`: neither part is lost beside the other."""
+    """Return `sinh(x) cos(y)` and `cosh(x) sin(y)`, each accurate next to the other."""
     sinh, cosh, sine, cosine = _waves(hlo, real, imag, given)
     first = _infinite(hlo, hlo.binary("multiply", sinh, cosine), real, imag, given)
     second = _kept_zero(hlo, hlo.binary("multiply", cosh, sine), imag, imag, given)
@@ -335,7 +335,7 @@ def _cosh_parts(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H]:
 
 
 def _waves(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H, H, H]:
-    """The hyperbolic functions of one number, and the circular ones of another."""
+    """Emit the hyperbolic functions of one number, and the circular ones of another."""
     part = (_part(given),)
     return (
         exponentials.sinh.emit(hlo, (real,), part, part),
@@ -346,12 +346,12 @@ def _waves(hlo: Hlo, real: H, imag: H, given: ArrayType) -> tuple[H, H, H, H]:
 
 
 def _kept_zero(hlo: Hlo, product: H, factor: H, zero: H, given: ArrayType) -> H:
-    """A product, but zero where a factor is, beside infinity too."""
+    """Return a product, but zero where a factor is zero, even if the other is infinite."""
     return hlo.select(hlo.compare("EQ", factor, hlo.full(0.0, _part(given))), zero, product)
 
 
 def _infinite(hlo: Hlo, product: H, real: H, imag: H, given: ArrayType) -> H:
-    """A real part, but infinite where x is, though y has no direction."""
+    """Emit a real part, but infinite where x is, though y has no direction."""
     part = _part(given)
     infinity = hlo.full(math.inf, part)
     infinite = hlo.compare("EQ", absolute_of(hlo, real, part), infinity)
@@ -361,13 +361,13 @@ def _infinite(hlo: Hlo, product: H, real: H, imag: H, given: ArrayType) -> H:
 
 
 def _zero_beside_infinity(hlo: Hlo, product: H, real: H, imag: H, given: ArrayType) -> H:
-    """A multiple of `sinh(x)`, but zero where x is, though y has no direction."""
+    """Emit a multiple of `sinh(x)`, but zero where x is, though y has no direction."""
     zero = hlo.compare("EQ", real, hlo.full(0.0, _part(given)))
     return hlo.select(hlo.binary("and", zero, _without_angle(hlo, imag, given)), real, product)
 
 
 def _without_angle(hlo: Hlo, imag: H, given: ArrayType) -> H:
-    """Whether y is infinite or NaN."""
+    """Return whether y is infinite or NaN."""
     return hlo.unary("not", hlo.op("is_finite", (imag,), (given.with_dtype(BOOL),))[0])
 
 
@@ -377,7 +377,7 @@ def emit_erf(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> 
     found = hlo.unary("chlo.erf", x)
     if given.dtype not in (F32, BF16):
         return found
-    # Of a tiny number, the quotient of polynomials that this becomes gives zero.
+    # For a tiny number, the quotient of polynomials that this becomes gives zero.
     tiny = hlo.compare("LT", absolute_of(hlo, x, given), hlo.full(1e-20, given))
     return hlo.select(
         tiny, hlo.binary("multiply", x, hlo.full(2 / math.sqrt(math.pi), given)), found
@@ -395,7 +395,7 @@ def emit_acosh(hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -
 
 
 def _upper(hlo: Hlo, name: str, x: H, given: ArrayType, sign: Callable[[H], H]) -> H:
-    """A function with `f(conj(x)) == conj(f(x))`, computed in the upper half-plane."""
+    """Emit a function with `f(conj(x)) == conj(f(x))`, computed in the upper half-plane."""
     if not given.dtype.is_complex:
         return hlo.unary(name, x)
     part = _part(given)
@@ -410,11 +410,11 @@ def _part(type: ArrayType) -> ArrayType:  # noqa: A002
 
 
 def parts(hlo: Hlo, x: H, type: ArrayType) -> tuple[H, H]:  # noqa: A002
-    """The real and the imaginary part."""
+    """Emit the real and the imaginary part."""
     part = _part(type)
     return hlo.op("real", (x,), (part,))[0], hlo.op("imag", (x,), (part,))[0]
 
 
 def join(hlo: Hlo, real: H, imag: H, type: ArrayType) -> H:  # noqa: A002
-    """The complex number with these parts."""
+    """Emit the complex number with these parts."""
     return hlo.op("complex", (real, imag), (type,))[0]

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class While(Control, name="while"):
     """Repeat a body while a condition on the carry holds.
 
-    Operands: what the condition captures, what the body captures, the carry.  Both blocks take
-    what they capture and then the carry; results: the carry.  `bound` says how many steps there
-    are at most, if that is known; its derivative saves the state every `every` steps.
+    Operands: the condition's captures, the body's captures, the carry. Both blocks take their
+    captures and then the carry; results: the carry. `bound` is the largest number of steps, if it
+    is known; the derivative saves the state every `every` steps.
     """
 
     cond: Block
@@ -110,13 +110,13 @@ class While(Control, name="while"):
         return batch(self, operands, batched, size)
 
 
-# How loops that end by a condition are differentiated and batched.
+# Differentiation and batching of loops that end by a condition.
 
 
 def differentiate(
     loop: While, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[Sequence[Value], Sequence[Value | None]]:
-    """A loop that carries its tangents along; its condition does not look at them."""
+    """Bind a loop that carries its tangents along; its condition ignores them."""
     here = primals[0].builder.program.current
     _, captured_tangents, carry_tangents = loop.roles(tangents)
     captured = [tangent is not None for tangent in captured_tangents]
@@ -148,7 +148,7 @@ def differentiate(
 def batch(
     loop: While, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Sequence[Value], Sequence[bool]]:
-    """A loop over the batch, which goes on while any lane does; the others stay as they are."""
+    """Bind a loop over the batch that goes on while any lane does; other lanes do not change."""
     here = operands[0].builder.program.current
     facts = here.facts
     many_cond, many_body, many = loop.roles(batched)
@@ -195,26 +195,26 @@ def _any_lane(
     return closed(facts, cond.in_types, goes_on), closed(facts, types, step)
 
 
-# How loops that end by a condition are cut in two, so that they can be run backwards.
+# Partition of loops that end by a condition, so that they can run backwards.
 #
-# The early loop saves, in buffers of as many rows as there can be steps; the late one is a scan
-# over the rows that were filled. With checkpoints, the early loop only saves its state every so
-# many steps, and the late one computes each stretch between them once more.
+# The early loop saves rows in buffers with one row for each possible step; the late one is a scan
+# over the filled rows. With checkpoints, the early loop only saves its state at regular intervals,
+# and the late one computes each stretch between them once more.
 
 
 MOST_SAVED = 1 << 17
-"""How many bytes all steps may take before only some states are saved, where that is known.
+"""The most bytes, if known, that all steps may save before only some states are saved.
 
-Saving all saves a quarter of the time if most of the steps are taken, but all rows are filled with
-zeros first: at 128 kB that takes as long as what it saves, at 5 MB it takes 2 ms, 10 times as long
-as 64 steps do.
+Saving all takes a quarter less time if most of the steps are taken, but all rows are filled with
+zeros first: at 128 kB that takes as long as it saves; at 5 MB it takes 2 ms, 10 times as long as 64
+steps.
 """
 STRETCH = 64
 """The steps between two checkpoints where the bound is a symbol."""
 
 
 def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
-    """The loop's early half, and a scan over the steps that it took."""
+    """Bind the loop's early half, and a scan over the steps that it took."""
     by_cond, captured, carry = loop.roles(operands)
     facts = cut.early.facts
     halves, late_carry = halves_of_loop(
@@ -234,7 +234,7 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
     if loop.bound is None:
         again = cut.late.bind(loop, [cut.later(operand) for operand in operands])
         moving = [v for v, late in zip(again, late_carry, strict=True) if late]
-        return halves.merged(_alone(loop, cond, by_cond, saving), moving)
+        return halves.merged(_bind_early(loop, cond, by_cond, saving), moving)
     starts = [v for v, late in zip(carry, late_carry, strict=True) if late]
     rows = saving.early.out_types[len(saving.carry) :]
     every = loop.every if loop.every is not None else stretch(loop.bound, rows)
@@ -245,10 +245,12 @@ def split(loop: While, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]
     return halves.merged(final, last)
 
 
-def _alone(loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving) -> tuple[Value, ...]:
-    """The early half of a loop of which nothing can be saved: the late one runs all of it again.
+def _bind_early(
+    loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving
+) -> tuple[Value, ...]:
+    """Bind the early half of a loop that can save nothing: the late one runs all of it again.
 
-    So forward mode needs no bound; there is none to run it backwards (see `While.transpose`).
+    So forward mode needs no bound; reverse mode is impossible (see `While.transpose`).
     """
     early = saving.early
     body = Block(early.params, early.equations, early.results[: len(saving.carry)])
@@ -257,7 +259,7 @@ def _alone(loop: While, cond: Block, by_cond: Sequence[Value], saving: Saving) -
 
 
 def stretch(bound: Size, rows: Sequence[ArrayType]) -> Size:
-    """How many steps apart states are saved: 1 if all of them fit, else the root of the bound."""
+    """Return the steps between saved states: 1 if all states fit, else the root of the bound."""
     if not isinstance(bound, int):
         return STRETCH
     bytes_ = 0
@@ -274,7 +276,7 @@ def stretch(bound: Size, rows: Sequence[ArrayType]) -> Size:
 def _all_states(
     bound: Size, cond: Block, by_cond: Sequence[Value], saving: Saving, starts: Sequence[Value]
 ) -> tuple[Sequence[Value], Sequence[Value]]:
-    """Every step saves what the late scan needs of it."""
+    """Bind an early loop that saves what the late scan needs of every step."""
     cut, count = saving.cut, len(saving.carry)
     rows = saving.early.out_types[count:]
     final, steps, buffers = _run(
@@ -295,7 +297,7 @@ def _run(
     rows: Sequence[ArrayType],
     length: Size,
 ) -> tuple[list[Value], Value, list[Value]]:
-    """A loop whose body returns the next carry and rows: the last carry, the steps, the rows."""
+    """Bind a loop whose body returns the next carry and rows; return carry, steps and buffers."""
     facts, count = here.facts, len(carry)
     buffers = [type_.with_shape((length, *type_.shape)) for type_ in rows]
     state = [*[value.type for value in carry], ArrayType(I32), *buffers]
@@ -307,7 +309,7 @@ def _run(
     def step(inner: Builder, params: list[Value]) -> list[Value]:
         own, now, (number,), old = parts(params, len(captured), count, 1)
         results = replay(inner, body, [*own, *now])
-        new = [_put(b, row, number) for b, row in zip(old, results[count:], strict=True)]
+        new = [_write_row(b, row, number) for b, row in zip(old, results[count:], strict=True)]
         return [*results[:count], number + 1, *new]
 
     test = closed(facts, (*[v.type for v in by_cond], *state), goes_on)
@@ -319,8 +321,8 @@ def _run(
     return final, steps, saved
 
 
-def _put(buffer: Value, row: Value, number: Value) -> Value:
-    """A buffer with a row written."""
+def _write_row(buffer: Value, row: Value, number: Value) -> Value:
+    """Return a buffer with a row written."""
     zero = buffer.builder.literal(0, I32)
     update = Reshape((1, *row.shape))(row)
     return DynamicUpdate()(buffer, update, number, *[zero] * row.ndim)
@@ -334,7 +336,7 @@ def _checkpoints(
     saving: Saving,
     starts: Sequence[Value],
 ) -> tuple[Sequence[Value], Sequence[Value]]:
-    """Stretches of steps: the states between them are saved, what is inside is computed again."""
+    """Bind stretches of steps: states between them are saved, the steps computed again."""
     cut, count = saving.cut, len(saving.carry)
     length = (bound + every - 1) // every
     captured = [*by_cond, *saving.captured]
@@ -358,14 +360,14 @@ def _checkpoints(
 
 
 def _ignoring_last(here: Builder, cond: Block) -> Block:
-    """A condition that is given the number of steps too."""
+    """Return a condition that also takes the number of steps."""
     return closed(
         here.facts, (*cond.in_types, ArrayType(I32)), lambda inner, p: replay(inner, cond, p[:-1])
     )
 
 
 def _stretch(here: Builder, every: Size, cond: Block, asked: int, saving: Saving) -> Block:
-    """Some steps of the loop at once: the next carry, the steps so far, and the state before."""
+    """Return a block of several steps: the next carry, the steps so far, and the state before."""
     facts, captured, count = here.facts, len(saving.captured), len(saving.carry)
     early = Block(saving.early.params, saving.early.equations, saving.early.results[:count])
     by_cond = cond.in_types[:asked]
@@ -403,7 +405,7 @@ def _backwards(
     buffers: Sequence[Value],
     starts: Sequence[Value],
 ) -> Sequence[Value]:
-    """A scan over the stretches, each computed again from its checkpoint before its late half."""
+    """Bind a scan over the stretches, each computed again before its late half."""
     here = cut.late
     known = [cut.later(value) for value in saving.captured]
     count = len(saving.carry)
@@ -424,7 +426,7 @@ def _backwards(
         )
         size = inner.size(every, I32)
         steps_here = minimum(size, steps - number * size)
-        again = Scan(_counted(saving.early), 1 + len(own), count, every, False, True)
+        again = Scan(_add_counter(saving.early), 1 + len(own), count, every, False, True)
         results = inner.bind(again, [steps_here, *own, *state])
         return list(saving.again(inner, steps_here, own, results, (moving, tangents), every))
 
@@ -437,6 +439,6 @@ def _backwards(
     return here.bind(scan, [*later, *known, *late, *first, numbers, *rows])
 
 
-def _counted(block: Block) -> Block:
-    """A block that is given the number of steps first."""
+def _add_counter(block: Block) -> Block:
+    """Return a block that first takes the number of steps."""
     return Block((Var(ArrayType(I32), "steps"), *block.params), block.equations, block.results)

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
 
 
-# Windows that slide along axes: where they stand, their elements, and combinations of these.
+# Windows that slide along axes: their places, their elements, and combinations of these.
 
 
-# Windows that slide along axes: where they stand, and which elements they see.
+# Windows that slide along axes: their places, and the elements that they see.
 
 
 Padding: TypeAlias = tuple[tuple[Size, Size], ...]
@@ -59,7 +59,7 @@ Padding: TypeAlias = tuple[tuple[Size, Size], ...]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What slides along one axis, and how."""
+    """The size, steps and padding of a window along one axis."""
 
     size: Size
     stride: int = 1
@@ -69,18 +69,18 @@ class Window:
     dilation: int = 1
 
     def at(self, here: Evaluation) -> Window:
-        """The window at given sizes."""
+        """Return the window at given sizes."""
         low, high = here.size(self.low), here.size(self.high)
         size = here.size(self.size)
         return Window(size, self.stride, low, high, self.base_dilation, self.dilation)
 
     @property
     def reach(self) -> Size:
-        """How far its last element is from its first."""
+        """Return the distance from its first to its last element."""
         return (self.size - 1) * self.dilation
 
     def always_sees(self, facts: Assumptions, size: Size) -> bool:
-        """Whether it is known to see an element from each place, if there are any places."""
+        """Return whether it certainly sees an element from each place, if there are any places."""
         if self == Window(1):
             return True
         if self.base_dilation != 1 or not at_most(facts, 1, size):
@@ -89,9 +89,9 @@ class Window:
         return at_most(facts, self.low, most) and at_most(facts, self.high, most)
 
     def back(self, facts: Assumptions, size: Size, places: Size) -> Window:
-        """What slides over the places and reaches, at each of `size` elements, all that saw it.
+        """Return a window over the places that reaches, at each element, all places that saw it.
 
-        Where this window has its first elements, that one has its last.
+        Its last elements correspond to the first ones of this window.
         """
         spread = with_gaps(facts, places, self.stride - 1)
         high = (size - 1) * self.base_dilation + 1 - spread + self.low
@@ -99,16 +99,16 @@ class Window:
         return Window(self.size, self.base_dilation, low, high, self.stride, self.dilation)
 
     def across(self, facts: Assumptions, size: Size, places: Size) -> Window:
-        """What slides the places over `size` elements, and reaches all that met a window element.
+        """Return a window that slides the places over `size` elements.
 
-        There is one of its places for each element of this window.
+        It has one place for each element of this window, and reaches all pairs that met there.
         """
         spread = with_gaps(facts, size, self.base_dilation - 1)
         high = self.reach + (places - 1) * self.stride + 1 - spread - self.low
         return Window(places, self.dilation, self.low, high, self.base_dilation, self.stride)
 
     def places(self, facts: Assumptions, size: Size) -> Size | None:
-        """How many places there are along an axis; None if the window may be empty."""
+        """Return the number of places along an axis; None if the window may be empty."""
         if not at_most(facts, 1, self.size):
             return None
         spread = with_gaps(facts, size, self.base_dilation - 1)
@@ -122,7 +122,7 @@ class Window:
 def slide(
     facts: Assumptions, windows: Sequence[Window], shape: Sequence[Size]
 ) -> tuple[Size, ...] | None:
-    """How many places there are along each axis; None if a window may be empty."""
+    """Return the number of places along each axis; None if a window may be empty."""
     places: list[Size] = []
     for window, size in zip(windows, shape, strict=True):
         count = window.places(facts, size)
@@ -133,7 +133,7 @@ def slide(
 
 
 def laid_out(here: Evaluation, x: NDArray, windows: Sequence[Window], padding: object) -> NDArray:
-    """An array with what stands between and around its elements, along its last axes."""
+    """Return an array with padding around and between its elements, along its last axes."""
     first = x.ndim - len(windows)
     for axis, window in enumerate(windows, first):
         count = x.shape[axis]
@@ -150,7 +150,7 @@ def laid_out(here: Evaluation, x: NDArray, windows: Sequence[Window], padding: o
 def offsets(
     here: Evaluation, windows: Sequence[Window], places: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """Each place in the window, and the elements that stand there as it slides."""
+    """Yield each place in the window, and the elements at that place as it slides."""
     for offset in product(*(range(here.size(window.size)) for window in windows)):
         yield (
             offset,
@@ -164,19 +164,19 @@ def offsets(
 
 
 def emit_padding(hlo: Hlo, padding: Padding) -> object:
-    """The padding as an attribute."""
+    """Return the padding as an attribute."""
     pairs = [[hlo.size(low), hlo.size(high)] for low, high in padding]
     return hlo.i64_elements(np.array(pairs, np.int64).reshape(len(pairs), 2))
 
 
-# The elements that windows see as an axis of their own: how rules write it.
+# The elements that windows see as a separate axis: the form for derivative rules.
 
 
 def patches(x: Value, windows: Sequence[Window], fill: float) -> Value:
-    """What each place of the windows sees: a last axis, of the size of a window.
+    """Return the elements that each place of the windows sees, along a new last axis.
 
     x has an axis for each window; the result has the places along each, then the elements of a
-    window in order.  What is not in x is `fill`.
+    window in order. Elements outside of x are `fill`.
     """
     for window in reversed(windows):
         # The last axis becomes two in front: the places, and the elements seen from each.
@@ -195,7 +195,7 @@ def patches(x: Value, windows: Sequence[Window], fill: float) -> Value:
 
 
 def _indices(here: Builder, window: Window, size: Size) -> Value:
-    """Where the elements stand that a window along an axis sees; those that are none at the end."""
+    """Return the indices of the elements that a window sees; missing ones are at the end."""
     places = window.places(here.facts, size)
     assert places is not None
     shape = (places, window.size)
@@ -209,7 +209,7 @@ def _indices(here: Builder, window: Window, size: Size) -> Value:
     return Reshape((*shape, 1))(Select()(exists, element, end))
 
 
-# Combinations over windows that slide along all axes, and where their extremes stand.
+# Combinations over windows that slide along all axes, and the places of their extremes.
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Sliding(Primitive):
     base_dilation: tuple[int, ...]
 
     def windows(self) -> list[Window]:
-        """The window along each axis."""
+        """Return the window along each axis."""
         return [
             Window(size, stride, low, high, base, dilation)
             for size, stride, (low, high), base, dilation in zip(
@@ -238,7 +238,7 @@ class Sliding(Primitive):
         ]
 
     def places(self, facts: Assumptions, x: ArrayType) -> Shape:
-        """How many places the windows have along each axis, after checks."""
+        """Check the window, and return the number of places along each axis."""
         parts = (self.window, self.strides, self.padding, self.dilation, self.base_dilation)
         if (
             any(len(part) != x.rank for part in parts)
@@ -252,7 +252,7 @@ class Sliding(Primitive):
         return found
 
     def with_batch(self) -> Self:
-        """The same over a batch."""
+        """Return the window over a batch."""
         return replace(
             self,
             window=(1, *self.window),
@@ -263,7 +263,7 @@ class Sliding(Primitive):
         )
 
     def attributes(self, hlo: Hlo) -> dict[str, object]:
-        """The windows as attributes of StableHLO's operation."""
+        """Return the windows as attributes of StableHLO's operation."""
         return {
             "window_dimensions": hlo.i64_array(hlo.shape(self.window)),
             "window_strides": hlo.i64_array(self.strides),
@@ -331,11 +331,11 @@ class ReduceWindow(Sliding, name="reduce_window"):
             moved = multiply(patches(tangent, windows, 0), others)
             return (exactly(Reduce("sum", (last,))(moved), outputs[0].shape),)
         if self.kind == "maximum" or self.kind == "minimum":
-            return (self._picked(tangent, x),)
+            return (self._pick_tangent(tangent, x),)
         return (None,)
 
-    def _picked(self, tangent: Value, x: Value) -> Value:
-        """The tangent at the first extreme in each window, 0 where a window sees nothing."""
+    def _pick_tangent(self, tangent: Value, x: Value) -> Value:
+        """Return the tangent at the first extreme in each window, 0 where a window sees nothing."""
         windows, facts = self.windows(), x.builder.facts
         shared = next(axis for axis, window in enumerate(windows) if not _is_single(window))
         places = ArgReduceWindow(
@@ -388,10 +388,10 @@ class ReduceWindow(Sliding, name="reduce_window"):
 
 @dataclass(frozen=True)
 class ArgReduceWindow(WithoutTangents, Sliding, name="arg_reduce_window"):
-    """Where the first extreme in a window stands, as it slides; a NaN is more extreme than numbers.
+    """The place of the first extreme in a window as it slides; NaN is the most extreme.
 
-    The first `shared` axes are not slid along.  A place (i32) counts the elements along the other
-    axes, in order; where a window sees none of them it is how many there are.
+    The first `shared` axes have no windows. A place (i32) counts the elements along the other axes,
+    in order; if a window sees no element, it is the number of all elements.
     """
 
     shared: int = 0
@@ -481,7 +481,7 @@ class Convolution(Bilinear, name="convolution"):
     batch_groups: Size = 1
 
     def windows(self, kernel: ArrayType) -> list[Window]:
-        """The kernel along each spatial axis."""
+        """Return the kernel along each spatial axis."""
         return [
             Window(size, stride, low, high, base, dilation)
             for size, stride, (low, high), base, dilation in zip(
@@ -561,7 +561,7 @@ class Convolution(Bilinear, name="convolution"):
         return (hlo.convert(result, output),)
 
     def attributes(self, hlo: Hlo, layout: str) -> dict[str, object]:
-        """The attributes of the operation, for arrays whose axes are laid out so."""
+        """Return the attributes of the operation for arrays with this layout of axes."""
         return {
             "window_strides": hlo.i64_array(self.strides),
             "padding": emit_padding(hlo, self.padding),
@@ -575,29 +575,29 @@ class Convolution(Bilinear, name="convolution"):
 
     def cotangent(self, cotangent: Value, operand: ArrayType, other: Value, place: int) -> Value:
         return (
-            self._of_kernel(cotangent, operand, other)
+            self._cotangent_of_kernel(cotangent, operand, other)
             if place
-            else self._of_x(cotangent, operand, other)
+            else self._cotangent_of_x(cotangent, operand, other)
         )
 
-    def _of_x(self, cotangent: Value, x: ArrayType, kernel: Value) -> Value:
-        """What meets each element: the kernel turned round slides over the cotangent."""
+    def _cotangent_of_x(self, cotangent: Value, x: ArrayType, kernel: Value) -> Value:
+        """Return the cotangent of x: the reversed kernel slides over the result's cotangent."""
         facts, sizes = kernel.builder.facts, zip(x.shape[2:], cotangent.shape[2:], strict=True)
         windows = [
             window.back(facts, size, places)
             for window, (size, places) in zip(self.windows(kernel.type), sizes, strict=True)
         ]
         groups, parts = self.groups * self.batch_groups, self.batch_groups
-        result = _sliding(windows, groups)(cotangent, _turned(kernel, groups))
+        result = _sliding(windows, groups)(cotangent, _turn_kernel(kernel, groups))
         if parts != 1:  # the parts of the batch, so far groups of channels
             (batch, channels), spatial = x.shape[:2], result.shape[2:]
             result = Reshape((batch // parts, parts, channels, *spatial))(result)
-            result = _swapped(result)
+            result = _swap(result)
             return Reshape(x.shape)(result)
         return exactly(result, x.shape)
 
-    def _of_kernel(self, cotangent: Value, kernel: ArrayType, x: Value) -> Value:
-        """What meets each element of the kernel: the cotangent slides over x.
+    def _cotangent_of_kernel(self, cotangent: Value, kernel: ArrayType, x: Value) -> Value:
+        """Return the cotangent of the kernel: the result's cotangent slides over x.
 
         The sum is over the batch now: it takes the place of the channels, and these its own.
         """
@@ -613,47 +613,47 @@ class Convolution(Bilinear, name="convolution"):
             zero = cotangent.builder.literal(0, cotangent.dtype)
             cotangent = Pad(none, (0, 0, *high), none)(cotangent, zero)
         slide_back = _sliding(windows, self.batch_groups, self.groups)
-        return exactly(_swapped(slide_back(_swapped(x), _swapped(cotangent))), kernel.shape)
+        return exactly(_swap(slide_back(_swap(x), _swap(cotangent))), kernel.shape)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         (x, kernel), (many_x, many_kernels) = operands, batched
         if many_x and many_kernels:
-            return (self._both_batched(x, kernel, size),), (True,)
+            return (self._batch_both(x, kernel, size),), (True,)
         if many_x:
-            return (self._x_batched(x, kernel, size),), (True,)
-        return (self._kernel_batched(x, kernel, size),), (True,)
+            return (self._batch_x(x, kernel, size),), (True,)
+        return (self._batch_kernel(x, kernel, size),), (True,)
 
-    def _x_batched(self, x: Value, kernel: Value, size: Size) -> Value:
-        """The batch joins that of x, inside its parts."""
+    def _batch_x(self, x: Value, kernel: Value, size: Size) -> Value:
+        """Join the batch with that of x, inside its parts."""
         (batch, *rest), parts = x.shape[1:], self.batch_groups
         each = batch // parts
         if parts != 1:
-            x = _swapped(Reshape((size, parts, each, *rest))(x))
+            x = _swap(Reshape((size, parts, each, *rest))(x))
         result = self(Reshape((parts * size * each, *rest))(x), kernel)
         return Reshape((size, each, *result.shape[1:]))(result)
 
-    def _kernel_batched(self, x: Value, kernel: Value, size: Size) -> Value:
-        """The batch joins the outputs, inside their groups."""
+    def _batch_kernel(self, x: Value, kernel: Value, size: Size) -> Value:
+        """Join the batch with the outputs, inside their groups."""
         (outputs, *rest), groups = kernel.shape[1:], self.groups * self.batch_groups
         each = outputs // groups
         if groups != 1:
-            kernel = _swapped(Reshape((size, groups, each, *rest))(kernel))
+            kernel = _swap(Reshape((size, groups, each, *rest))(kernel))
         result = self(x, Reshape((groups * size * each, *rest))(kernel))
         batch, _, *places = result.shape
         if groups == 1:
-            return _swapped(Reshape((batch, size, outputs, *places))(result))
+            return _swap(Reshape((batch, size, outputs, *places))(result))
         result = Reshape((batch, groups, size, each, *places))(result)
         result = Transpose((2, 0, 1, *range(3, result.ndim)))(result)
         return Reshape((size, batch, outputs, *places))(result)
 
-    def _both_batched(self, x: Value, kernel: Value, size: Size) -> Value:
-        """Each lane is a group of its own; parts of the batch become groups too."""
+    def _batch_both(self, x: Value, kernel: Value, size: Size) -> Value:
+        """Treat each lane as a separate group; parts of the batch become groups too."""
         (batch, channels, *spatial), parts = x.shape[1:], self.batch_groups
         each = batch // parts
         if parts == 1:
-            x = _swapped(x)
+            x = _swap(x)
         else:
             x = Reshape((size, parts, each, channels, *spatial))(x)
             x = Transpose((2, 0, 1, *range(3, x.ndim)))(x)
@@ -662,14 +662,14 @@ class Convolution(Bilinear, name="convolution"):
         groups = size * self.groups * parts
         many = replace(self, groups=groups, batch_groups=1)
         result = many(x, Reshape((size * outputs, *rest))(kernel))
-        return _swapped(Reshape((each, size, outputs, *result.shape[2:]))(result))
+        return _swap(Reshape((each, size, outputs, *result.shape[2:]))(result))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * size_of(inputs[1].shape[1:]) * 2
 
 
 def _sliding(windows: Sequence[Window], groups: Size, batch_groups: Size = 1) -> Convolution:
-    """The convolution with these windows."""
+    """Return the convolution with these windows."""
     return Convolution(
         tuple([window.stride for window in windows]),
         tuple([(window.low, window.high) for window in windows]),
@@ -680,19 +680,19 @@ def _sliding(windows: Sequence[Window], groups: Size, batch_groups: Size = 1) ->
     )
 
 
-def _swapped(x: Value) -> Value:
-    """The first two axes in each other's place."""
+def _swap(x: Value) -> Value:
+    """Exchange the first two axes."""
     return Transpose((1, 0, *range(2, x.ndim)))(x)
 
 
-def _turned(kernel: Value, groups: Size) -> Value:
-    """The kernel seen from the other side: reversed, from its outputs to what it takes."""
+def _turn_kernel(kernel: Value, groups: Size) -> Value:
+    """Return the kernel for the transposed direction: reversed, from its outputs to its inputs."""
     outputs, taken, *spatial = kernel.shape
     axes = tuple([axis for axis, size in enumerate(spatial, 2) if size != 1])
     if axes:
         kernel = Reverse(axes)(kernel)
     if groups == 1:
-        return _swapped(kernel)
+        return _swap(kernel)
     each = outputs // groups
     kernel = Reshape((groups, each, taken, *spatial))(kernel)
     kernel = Transpose((0, 2, 1, *range(3, kernel.ndim)))(kernel)

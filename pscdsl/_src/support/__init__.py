@@ -1,1 +1,1 @@
-"""What every room may use: paths, processes, tracebacks, tested versions."""
+"""Modules for every room: paths, processes, tracebacks, tested versions."""

@@ -1,9 +1,9 @@
-"""Files that strangers may have named: where a path leads, and opening it without following links.
+"""Files that strangers may have named: resolving paths, and opening them without following links.
 
-A repository can hold links, and its users pipes and devices, in place of anything.  So a
-path is resolved once (`real`), what comes out is compared with the folders that may be read or
-written (`inside`), and then that resolved path is opened with no link anywhere in it: one that was
-put there since is an error, never another file.
+A repository can contain links, and its users pipes and devices, in place of anything. So a path is
+resolved once (`real`), the result is compared with the folders that may be read or written
+(`inside`), and then that resolved path is opened with no link anywhere in it: a link that was put
+there since is an error, never another file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe that nobody writes to would wait for ever
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | _NO_LINK
 _STEP = _FOLDER | (getattr(os, "O_PATH", 0) or os.O_RDONLY)
-"""How a folder is opened that is only passed through: it need not be readable."""
+"""The mode to open a folder on the way to another: it need not be readable."""
 _CHUNK = 1 << 20
 
 
@@ -36,7 +36,7 @@ class NotAFile(OSError):
 
 
 def real(path: str) -> str | None:
-    """The path without links, from the root on; None where that cannot be found out."""
+    """Return the path without links, from the root on; None where that cannot be found out."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):  # a folder that may not be looked into, a name that is none
@@ -44,40 +44,40 @@ def real(path: str) -> str | None:
 
 
 def resolved(path: str) -> str:
-    """The path without links where that can be found out; to be shown or compared, not opened."""
+    """Return the path without links if possible; to be shown or compared, not opened."""
     return real(path) or os.path.abspath(path)
 
 
 def inside(path: str | None, folder: str) -> bool:
-    """Whether a resolved path is a folder, or lies below it."""
+    """Return whether a resolved path is a folder or below it."""
     return path is not None and (path == folder or path.startswith(os.path.join(folder, "")))
 
 
 def inside_any(path: str | None, folders: Iterable[str]) -> bool:
-    """Whether a resolved path is one of some folders, or lies below one."""
+    """Return whether a resolved path is one of some folders, or below one."""
     return any(inside(path, folder) for folder in folders)
 
 
 def is_private(state: os.stat_result) -> bool:
-    """Whether only this user, and root, can write a file or in a folder."""
+    """Return whether only this user, and root, can write a file or in a folder."""
     if not hasattr(os, "geteuid"):
         return True
     return state.st_uid in (os.geteuid(), 0) and not stat.S_IMODE(state.st_mode) & 0o022
 
 
 def is_secret(state: os.stat_result) -> bool:
-    """Whether only this user can read and write a file."""
+    """Return whether only this user can read and write a file."""
     if not hasattr(os, "geteuid"):
         return True
     return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
 
 
 def admitted(path: str, folders: Iterable[str]) -> str:
-    """The resolved path of what somebody has typed; Refused if a link leads it elsewhere.
+    """Return the resolved form of a typed path; raise Refused if a link leads it elsewhere.
 
-    Who types a name in a checkout does not know where its links lead.  So a path that begins in one
-    of the folders (resolved ones) must end in one of them, and a file that is a link anywhere else
-    must lead to one in or below its own folder.
+    A person who types a name in a checkout does not know where its links lead. So a path that
+    begins in one of the folders (resolved ones) must end in one of them, and a file that is a link
+    anywhere else must lead to a file in or below its own folder.
     """
     folders = tuple(folders)
     end, written = real(path), os.path.abspath(path)
@@ -94,7 +94,7 @@ def admitted(path: str, folders: Iterable[str]) -> str:
 
 
 def read(path: str, most: int) -> bytes:
-    """The content of a regular file at a resolved path; an OSError if there is none so small."""
+    """Return the content of a regular file at a resolved path; raise OSError if it is too large."""
     with _parent(path) as folder:
         return folder.read(os.path.basename(path), most)
 
@@ -107,9 +107,9 @@ def _parent(path: str) -> Folder:
 
 
 class Folder:
-    """A folder held open: what is done in it by name is done there, wherever its path leads since.
+    """A folder held open: operations by name happen in it even if its path leads elsewhere later.
 
-    The path is a resolved one.  Only regular files are read and removed.
+    The path is a resolved one. Only regular files are read and removed.
     """
 
     def __init__(self, path: str, *, make: bool = False) -> None:
@@ -141,13 +141,13 @@ class Folder:
             self._descriptor = None
 
     def is_private(self) -> bool:
-        """Whether it is this user's, or root's, and nobody else can write in it."""
+        """Return whether it belongs to this user or root, and others cannot write in it."""
         return self._descriptor is None or is_private(os.fstat(self._descriptor))
 
     def read(self, name: str, most: int, *, private: bool = False) -> bytes:
-        """The content of a file at one moment; an OSError if it has more than `most` bytes.
+        """Return the content of a file at one moment; raise OSError beyond `most` bytes.
 
-        One that is to be `private` is such that nobody else can have written it.
+        With `private`, raise it also if others could have written the file.
         """
         descriptor = self._open(name, os.O_RDONLY | _NO_WAIT)
         try:
@@ -163,7 +163,7 @@ class Folder:
             os.close(descriptor)
 
     def state(self, name: str) -> os.stat_result | None:
-        """What is known of a regular file; None if the name is another thing's, or nobody's."""
+        """Return the state of a regular file; None if the name is free or names something else."""
         try:
             found = os.stat(self._name(name), dir_fd=self._descriptor, follow_symlinks=False)
         except (OSError, ValueError):
@@ -171,11 +171,11 @@ class Folder:
         return found if stat.S_ISREG(found.st_mode) else None
 
     def replace(self, name: str, data: bytes, mode: int = 0o600, *, keep: bool = False) -> None:
-        """Write a file at once: readers find the old content or the new.
+        """Write a file atomically: readers find the old content or the new.
 
-        What stood under the name, be it a link, is not written to, but replaced; a NotAFile if it
-        is a folder, a pipe or a device.  If `keep`, a regular file keeps its permissions; else they
-        are `mode`, less what the umask forbids.
+        Whatever had the name, even a link, is replaced rather than written to; raise NotAFile for a
+        folder, a pipe or a device. With `keep`, a regular file keeps its permissions; otherwise
+        they are `mode`, minus those that the umask forbids.
         """
         self._require_replaceable(name)
         temporary = f"{os.urandom(8).hex()}.part"
@@ -189,7 +189,7 @@ class Folder:
             raise
 
     def create(self, name: str, data: bytes, mode: int = 0o600) -> bool:
-        """Write a file at once if there is none of this name; whether that was so."""
+        """Write a file atomically if the name is free; return whether it was."""
         temporary = f"{os.urandom(8).hex()}.part"
         self._written(temporary, data, mode)
         try:
@@ -202,7 +202,7 @@ class Folder:
         return True
 
     def remove(self, name: str) -> None:
-        """Remove a regular file, if there is one of this name."""
+        """Remove a regular file of this name, if it exists."""
         if self.state(name) is not None:
             self._unlink(name)
 
@@ -212,7 +212,7 @@ class Folder:
             os.utime(self._name(name), dir_fd=self._descriptor, follow_symlinks=False)
 
     def names(self) -> Iterator[str]:
-        """The names in it, of whatever they are."""
+        """Yield the names of all things in it."""
         with os.scandir(self.path if self._descriptor is None else self._descriptor) as found:
             for each in found:
                 yield each.name
@@ -256,7 +256,7 @@ class Folder:
 
 
 def _descend(path: str, make: bool) -> int:
-    """A folder opened from the root on, a part of its path at a time, following no link."""
+    """Return a folder opened from the root on, a part of its path at a time, following no link."""
     drive, rest = os.path.splitdrive(path)
     parts = [part for part in rest.split(os.sep) if part]
     here = os.open(drive + os.sep, _FOLDER if not parts else _STEP)

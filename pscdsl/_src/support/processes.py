@@ -1,19 +1,19 @@
-"""Where kernels cannot run: in some forked processes, and in one that is about to end.
+"""Processes in which kernels cannot run: some forked ones, and those about to end.
 
-XLA's client has threads, which a forked child does not have: who waits for them waits for ever, and
-locks that they held are never given back.  That is so for whatever uses several threads, and for
-compiling, also by a client that the child makes.  So a child of a process with a client refuses to
-run and to compile, and says what to do.  Children of a process that has none yet, which are forked
-before the first call of a kernel, make their own.
+XLA's client has threads, which a forked child does not have: waiting for them never ends, and the
+locks that they held are never released. This concerns everything that uses several threads, and
+compilation, even by a client that the child makes. So a child of a process with a client refuses to
+run and to compile, and explains the remedy. Children of a process without a client yet, which are
+forked before the first call of a kernel, make their own.
 
-While Python shuts down, it loads no modules, so that nothing is compiled; what was called before
-can be called.  And it ends other threads where they come back to it: in C++ that is a crash.  So
-they do not: from the moment on at which functions of `atexit` are called, kernels that other
-threads call never return, and those that run are waited for, up to a bound.
+While Python shuts down, it loads no modules, so that nothing is compiled; kernels that were called
+before can be called. Python also ends other threads where they return to it: in C++ that is a
+crash. So they do not return: as soon as the functions of `atexit` are called, kernels that other
+threads call never return, and running ones are waited for, up to a bound.
 
-Caches of a program's modules are emptied then.  Parts of this package live until after
-Python has cleared its builtins: a module that is reached from here would live as long, and a
-`__del__` of its objects would run without `float` and `print`.
+Caches of a program's modules are emptied then. Parts of this package live until after Python has
+cleared its builtins: a module that is reachable from here would live as long, and a `__del__` of
+its objects would run without `float` and `print`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Asking(Protocol):
 
 
 class _State:
-    """Whether kernels can run in this process."""
+    """The state of this process: whether kernels can run."""
 
     __slots__ = ("can_run", "is_ending")
 
@@ -78,17 +78,17 @@ _WAITING: Final = frozenset(
     for name in "threading queue selectors socket ssl subprocess multiprocessing/connection "
     "multiprocessing/queues multiprocessing/synchronize".split()
 )
-"""Modules of Python's in which threads wait for others."""
+"""Modules of Python in which threads wait for others."""
 _making: Final[Any] = RLock()
 _ours: Final[list[list[Any]]] = []
-"""What belongs to a client, each in a list that is empty until it is made."""
+"""The objects of a client, each in a list that is empty until the object is made."""
 _told: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 _forgotten: Final[list[MutableMapping[Any, Any]]] = []
-"""What holds modules, functions or classes of users."""
+"""Caches that hold modules, functions or classes of users."""
 
 
 def tell(thing: Asking) -> None:
-    """Register a function to call when calls are no longer what they were."""
+    """Register a function to call when the rules of calls change."""
     _told.add(thing)
 
 
@@ -107,7 +107,7 @@ def require() -> None:
 
 
 def require_modules() -> None:
-    """The same, where something is to be read or compiled, for which modules are loaded."""
+    """Refuse to read or compile something if kernels cannot run, or modules cannot be loaded."""
     require()
     if sys.is_finalizing():
         raise ShutdownError(
@@ -117,12 +117,12 @@ def require_modules() -> None:
 
 
 def once(make: Callable[[], Made]) -> Callable[[], Made]:
-    """A thing of which a process has one, made at first use, by whichever thread comes first."""
+    """Return a function that makes an object once in a process, at first use, in any thread."""
     return _once(make, [])
 
 
 def once_a_client(make: Callable[[], Made]) -> Callable[[], Made]:
-    """The same for the client and what belongs to it."""
+    """Return a function that makes an object once for each client."""
     made: list[Made] = []
     _ours.append(made)
     return _once(make, made)
@@ -187,9 +187,9 @@ def _stop_other_threads() -> None:
 
 
 def _positions(threads: Mapping[int | None, object]) -> dict[int | None, object]:
-    """From where threads call what may be a kernel; those that have been stopped, or wait, do not.
+    """Return the places at which threads call possible kernels; not of stopped or waiting threads.
 
-    A call in C++ has no frame: the innermost one that is not ours is the caller's.
+    A call in C++ has no frame: the innermost frame that is not ours is the caller's.
     """
     found: dict[int | None, object] = {}
     for ident, top in sys._current_frames().items():  # pyright: ignore[reportPrivateUsage]

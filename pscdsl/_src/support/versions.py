@@ -1,4 +1,4 @@
-"""Where the package works: the versions of Python and jaxlib that the tests run with, and others.
+"""The supported versions of Python and jaxlib, which the tests run with, and others.
 
 `make compat` tries the oldest, the newest and the Pythons between; README has the table.
 """

@@ -1,1 +1,1 @@
-"""What depends on the device."""
+"""The parts of the compiler that depend on the device."""

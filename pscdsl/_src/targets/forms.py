@@ -1,9 +1,9 @@
 """Speed forms: ways to compute an operation that were measured to be faster than XLA's own.
 
-A form has a name, a claim of what it gains, a benchmark of that name, and a switch to compare:
-`PSCDSL_WITHOUT=sorting_network,small_products` in the environment.  It decorates what it consists
-of: rewrites of the typed program, translations to StableHLO, passes over blocks, and compile
-options.  A form is used where a target's table has these; the table is the registration.
+A form has a name, a claim of its gain, a benchmark of that name, and a switch to compare:
+`PSCDSL_WITHOUT=sorting_network,small_products` in the environment. It decorates its parts: rewrites
+of the typed program, translations to StableHLO, passes over blocks, and compile options. A target
+uses a form if its table lists these parts; the table is the registration.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ VARIABLE: Final = WITHOUT
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where in a program an equation or a block stands, as far as rewrites may ask."""
+    """The context of an equation or a block that rewrites may consult."""
 
     in_loop: bool
-    """Whether it is computed in every step of a loop."""
+    """Whether every step of a loop computes it."""
     nested: bool
-    """Whether it is computed in a loop or a branch: XLA leaves some operations there slow."""
+    """Whether a loop or a branch computes it: XLA leaves some operations slow there."""
     effort_of: Callable[[Equation, Sequence[float]], Effort | None]
-    """What an equation computes for each element, of operands of at most these sizes.
+    """Return the operations of an equation for each element, given bounds of its operands.
 
-    None of an equation that is not computed element by element."""
+    The result is None if the equation is not computed element by element.
+    """
 
 
 RewriteRule: TypeAlias = "Callable[[Any, Types, Types, Context], Block | None]"
-"""Of a primitive and the types of its operands and results, a program of other primitives."""
+"""Given a primitive and its operand and result types, return a block of other primitives, or
+None."""
 TranslationRule: TypeAlias = "Callable[[Any, Any, Sequence[H], Types, Types], Sequence[H] | None]"
-"""Of a primitive, the `hlo`, operands and types, the results; None to leave it to the next."""
+"""Given a primitive, the `hlo`, operands and types, return the results; None leaves it to the next
+rule."""
 PassRule: TypeAlias = "Callable[[Block, Context], Block]"
 
 
@@ -50,7 +53,7 @@ class Form:
 
     name: str
     claim: str
-    """What is done instead of what, where, and what it was measured to gain."""
+    """A sentence about the replacement, where it applies, and its measured gain."""
 
     def rewrite(self, rule: RewriteRule) -> Rewrite:
         """Declare a rewrite of the typed program as a part of this form."""
@@ -67,7 +70,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What replaces an equation by a program, where it applies; sizes are numbers."""
+    """A rule that replaces an equation by a program where it applies; sizes are numbers."""
 
     rule: RewriteRule
     form: Form | None = None
@@ -75,9 +78,9 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """How a primitive is emitted on a target, where StableHLO has what no primitive says.
+    """A rule that emits a primitive on a target in its own way.
 
-    One without a form is no matter of speed, and cannot be switched off.
+    A translation without a form does not concern speed, and cannot be switched off.
     """
 
     rule: TranslationRule
@@ -86,7 +89,7 @@ class Translation:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What replaces a block by another one."""
+    """A rule that replaces a block by another one."""
 
     rule: PassRule
     form: Form
@@ -94,7 +97,7 @@ class Pass:
 
 @lru_cache(maxsize=1)
 def forms() -> Mapping[str, Form]:
-    """All forms by name, as the tables of the targets have them."""
+    """Return all forms by name, as the tables of the targets have them."""
     from pscdsl._src.targets.cpu.table import CPU  # their tables hold forms
     from pscdsl._src.targets.pipeline import PORTABLE
 
@@ -106,7 +109,7 @@ def forms() -> Mapping[str, Form]:
 
 
 def switched_off() -> frozenset[str]:
-    """The names of the forms that the environment switches off; a ValueError if one is unknown."""
+    """Return the forms that the environment switches off; raise ValueError if one is unknown."""
     names = without()
     if unknown := sorted(names and names - forms().keys()):
         known = ", ".join(sorted(forms()))

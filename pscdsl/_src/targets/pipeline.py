@@ -22,7 +22,7 @@ from pscdsl._src.xla.emit.emit import ModuleEmitter, alone, emit_module
 from pscdsl._src.xla.emit.facts import effort_of
 from pscdsl.typing.assumptions import Assumptions
 
-# Modules for any device: primitives' own rules, and what was measured to gain everywhere.
+# Modules for any device: the primitives' own rules, and forms that gain everywhere.
 
 
 PORTABLE: Final = Target(
@@ -43,7 +43,7 @@ PORTABLE: Final = Target(
 
 
 def specialise(function: Function, sizes: Mapping[str, int]) -> Function:
-    """The function at these sizes; the functions that it calls are specialised when emitted."""
+    """Specialise a function to these sizes; its callees are specialised when emitted."""
     if not function.dims:
         return function
     body = substitute_block(function.body, sizes)
@@ -51,7 +51,7 @@ def specialise(function: Function, sizes: Mapping[str, int]) -> Function:
 
 
 Check: TypeAlias = Callable[[str, Block], None]
-"""Gets the name of a step, and what it has made."""
+"""A function that gets the name of a step and its result."""
 
 
 # All steps, in order.
@@ -68,7 +68,7 @@ def lower_module(
     donate: Sequence[int] = (),
     target: Target = CPU,
 ) -> Any:
-    """The module of a function at these sizes, for a target.
+    """Return the module of a function at these sizes, for a target.
 
     The memory of the parameters in `donate` may be reused for results.
     """
@@ -80,7 +80,7 @@ class Pipeline:
 
     def __init__(self, target: Target) -> None:
         self._without = switched_off()
-        self.target = _chosen(target, self._without)
+        self.target = _choose(target, self._without)
         self.translations = self.target.translations
         self.routines = self.target.routines
         self._verifies = os.environ.get(VERIFY, "") not in ("", "0")
@@ -89,7 +89,7 @@ class Pipeline:
     def prepared(
         self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
     ) -> Block:
-        """The body of a function after all steps, called where that is."""
+        """Return the body of a function after all steps, called where that is."""
         self.target.require(function.body)
         program = specialise(function, sizes)
         check: Check = partial(_verify, program) if self._verifies else _nothing
@@ -100,7 +100,7 @@ class Pipeline:
         return body
 
     def _effort_of(self, equation: Equation, sizes: Sequence[float]) -> Effort | None:
-        """See `Context`: found by what is emitted for the equation, in a module aside."""
+        """Return the effort of an equation, measured by emitting it into a separate module."""
         aside = self._aside
         if aside is None:
             aside = self._aside = ModuleEmitter(self)
@@ -109,7 +109,7 @@ class Pipeline:
 
 
 @lru_cache(maxsize=16)
-def _chosen(target: Target, without: frozenset[str]) -> Target:
+def _choose(target: Target, without: frozenset[str]) -> Target:
     return target.without(without)
 
 

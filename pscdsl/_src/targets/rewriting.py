@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
 
 
-# What only rewritten programs have: parts for the compiler, which compute nothing else.
+# Primitives of rewritten programs only: hints for the compiler, which compute nothing else.
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ class ReadOften(Primitive):
 def call_apart(
     primitive: Apart, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H]:
-    """The call of a function, which is the same for blocks that compute the same."""
+    """Emit the call of a function, one for all blocks with the same computation."""
     return hlo.apart(primitive.body, operands)
 
 
 # A target, as tables that can be read, and typed programs rewritten by its tables.
 
 
-# A target: what is done with typed programs for a device, as tables that can be read.
+# A target: tables of how typed programs are treated for a device.
 
 
 Row = TypeVar("Row", Rewrite, Translation)
@@ -95,31 +95,31 @@ Row = TypeVar("Row", Rewrite, Translation)
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Rewrites, translations and passes for a device; of a row the first that applies is used.
+    """Rewrites, translations and passes for a device; in a row, the first that applies is used.
 
-    What no table has is emitted by the primitive's own rule, which is right on every device.
+    A primitive without an entry is emitted by its own rule, which is correct on every device.
     """
 
     name: str
     rewrites: Mapping[Key, tuple[Rewrite, ...]] = field(
         default_factory=dict[Key, tuple[Rewrite, ...]]
     )
-    """What replaces equations by programs, before anything is emitted."""
+    """The rules that replace equations by programs before anything is emitted."""
     translations: Mapping[Key, tuple[Translation, ...]] = field(
         default_factory=dict[Key, tuple[Translation, ...]]
     )
-    """How equations are emitted."""
+    """The rules that emit equations."""
     passes: tuple[Pass, ...] = ()
-    """What replaces whole blocks, in order, before their equations are rewritten."""
+    """The passes over whole blocks, in order, before their equations are rewritten."""
     options: tuple[Form, ...] = ()
     """The forms that are options of the compiler."""
     routines: Routines = ON_CPU
-    """How it calls the routines of linear algebra that StableHLO lacks."""
+    """The calls of the routines of linear algebra that StableHLO lacks."""
     missing: Mapping[Key, str] = field(default_factory=dict[Key, str])
-    """The primitives that it cannot compute, and what to do instead."""
+    """The primitives that it cannot compute, with a remedy for each."""
 
     def require(self, block: Block) -> None:
-        """A `Failure` with the first equation that it cannot compute, in inner blocks too."""
+        """Raise a `Failure` about the first equation that it cannot compute, at any depth."""
         for equation in walk(block) if self.missing else ():
             instead = self.missing.get(key_of(equation.primitive))
             if instead is not None:
@@ -129,7 +129,7 @@ class Target:
                 raise Failure(missing).at(equation.span)
 
     def forms(self) -> Iterator[Form]:
-        """The forms that it has, some of them several times."""
+        """Yield the forms that it has, some of them several times."""
         for table in (self.rewrites, self.translations):
             for row in table.values():
                 yield from [each.form for each in row if each.form is not None]
@@ -137,19 +137,19 @@ class Target:
         yield from self.options
 
     def without(self, names: frozenset[str]) -> Target:
-        """The same without some forms."""
+        """Return the target without some forms."""
         if not names:
             return self
         return replace(
             self,
-            rewrites=_without(self.rewrites, names),
-            translations=_without(self.translations, names),
+            rewrites=_drop_forms(self.rewrites, names),
+            translations=_drop_forms(self.translations, names),
             passes=tuple([pass_ for pass_ in self.passes if pass_.form.name not in names]),
             options=tuple([option for option in self.options if option.name not in names]),
         )
 
 
-def _without(
+def _drop_forms(
     table: Mapping[Key, tuple[Row, ...]], names: frozenset[str]
 ) -> dict[Key, tuple[Row, ...]]:
     return {
@@ -168,19 +168,19 @@ Define = Callable[[P, "Sequence[Value]"], "Sequence[Value]"]
 def rewritten(
     target: Target, block: Block, here: Context, check: Callable[[str, Block], None]
 ) -> Block:
-    """A block after the target's passes, with its equations rewritten, and the blocks in them.
+    """Return a block after the target's passes, with its equations and inner blocks rewritten.
 
-    `check` gets the name of each pass and what it has made.
+    `check` gets the name of each pass and its result.
     """
     for pass_ in target.passes:
         changed = pass_.rule(block, here)
         if changed is not block:
             check(pass_.form.name, changed)
             block = changed
-    return _with_rewritten_equations(target, block, here, check)
+    return _rewrite_equations(target, block, here, check)
 
 
-def _with_rewritten_equations(
+def _rewrite_equations(
     target: Target, block: Block, here: Context, check: Callable[[str, Block], None]
 ) -> Block:
     equations: list[Equation] = []
@@ -193,12 +193,12 @@ def _with_rewritten_equations(
         program = _instead(target, primitive, inputs, equation.outputs, here)
         if program is not None:
             program = rewritten(target, program, here, check)
-            found = _inserted(equations, program, inputs, equation)
+            found = _insert(equations, program, inputs, equation)
             known.update(zip(equation.outputs, found, strict=True))
             changed = True
             continue
         if isinstance(primitive, Control):
-            primitive = _inside(target, primitive, here, check)
+            primitive = _rewrite_inside(target, primitive, here, check)
         if primitive is equation.primitive and inputs == equation.inputs:
             equations.append(equation)
         else:
@@ -217,7 +217,7 @@ def _instead(
     outputs: Sequence[Var],
     here: Context,
 ) -> Block | None:
-    """The program that takes the place of an equation: by the first rewrite that applies."""
+    """Return the program that takes the place of an equation: by the first rewrite that applies."""
     row = target.rewrites.get(key_of(primitive))
     if not row and primitive.__class__.expansion is Primitive.expansion:
         return None
@@ -231,10 +231,10 @@ def _instead(
     return primitive.expansion(types)
 
 
-def _inserted(
+def _insert(
     equations: list[Equation], program: Block, inputs: Sequence[Atom], place: Equation
 ) -> list[Atom]:
-    """Append the equations of a program of these operands, with names of their own; its results."""
+    """Append a program's equations on `inputs`, with fresh variables; return its results."""
     names: dict[Atom, Atom] = dict(zip(program.params, inputs, strict=True))
     for equation in program.equations:
         outputs = tuple([Var(var.type, var.hint) for var in equation.outputs])
@@ -244,11 +244,11 @@ def _inserted(
     return [names.get(atom, atom) for atom in program.results]
 
 
-def _inside(
+def _rewrite_inside(
     target: Target, primitive: Control, here: Context, check: Callable[[str, Block], None]
 ) -> Primitive:
-    """A primitive with its blocks rewritten."""
-    mine = _without_passes(target) if isinstance(primitive, Apart) else target
+    """Return a primitive with its blocks rewritten."""
+    mine = _drop_passes(target) if isinstance(primitive, Apart) else target
     blocks: list[Block] = []
     for region in primitive.layout.regions:
         block, inner = region.block, here
@@ -261,18 +261,18 @@ def _inside(
 
 
 @lru_cache(maxsize=16)
-def _without_passes(target: Target) -> Target:
-    """The target without passes: what is in a function of its own is not divided again."""
+def _drop_passes(target: Target) -> Target:
+    """Return the target without passes: a block in a separate function is not divided again."""
     return replace(target, passes=())
 
 
 def defined(define: Define[P], primitive: P, inputs: Types) -> Block:
-    """The program that `define` makes of a primitive's operands; sizes are numbers."""
-    return _defined(define, primitive, inputs)
+    """Return the program that `define` makes of a primitive's operands; sizes are numbers."""
+    return _build_definition(define, primitive, inputs)
 
 
 @lru_cache(maxsize=1024)
-def _defined(define: Define[Any], primitive: Primitive, inputs: Types) -> Block:
+def _build_definition(define: Define[Any], primitive: Primitive, inputs: Types) -> Block:
     def build(here: Builder, params: list[Value]) -> Sequence[Value]:
         return define(primitive, params)
 

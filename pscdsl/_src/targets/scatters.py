@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 @Rewrite
 def last_update(scatter: Scatter, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """What sets elements, by the last update of each: the one with the highest number.
+    """Replace a scatter that sets elements by one that uses the last update of each.
 
-    The maximum of numbers is the same in any order.
+    The last update is the one with the highest number; a maximum does not depend on the order.
     """
     if scatter.combine != "set" or scatter.unique:
         return None
@@ -66,9 +66,9 @@ def _by_last_update(scatter: Scatter, operands: Sequence[Value]) -> Sequence[Val
 
 @Rewrite
 def by_long_indices(scatter: Scatter, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """A scatter by indices of 64 bits.
+    """Rewrite a scatter to use indices of 64 bits.
 
-    With others XLA makes code of two kinds of integers where it sorts the updates, and refuses it:
+    With others XLA emits code of two kinds of integers to sort the updates, and then refuses it:
     "Both operands to a binary operator are not of the same type".
     """
     if scatter.unique or inputs[1].dtype is I64:

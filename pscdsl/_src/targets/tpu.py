@@ -1,4 +1,4 @@
-"""The table of TPUs: primitives' own rules alone.  It was compiled and run nowhere yet."""
+"""The table of TPUs: only primitives' own rules. It has not been compiled or run anywhere yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass from the first equation to the last: what is known already is not computed again."""
+"""One pass from the first equation to the last, which replaces known results."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BOOL, I64, KEY, U64, DType, Kind
 
-# What an equation is replaced by: a result that is there already, or a known small array.
+# Replacements of an equation: an existing result, or a known small array.
 
 
-# Equations whose result is there already, and operands that are reached more directly.
+# Equations with existing results, and operands that are reached more directly.
 #
-# Only where that holds for every value, NaN included.
+# Only replacements that are correct for every value, including NaN.
 
 
 Definitions: TypeAlias = Mapping[Atom, Equation]
@@ -64,14 +64,14 @@ Neutral: TypeAlias = Callable[[Scalar, DType], bool]
 
 
 def _zero(value: Scalar, dtype: DType) -> bool:
-    """What can be subtracted: 0, not -0."""
+    """Return whether subtracting a number changes nothing: 0 does, -0 does not."""
     if dtype.is_float:
         return value == 0 and copysign(1, value) == 1  # type: ignore[arg-type]
     return value == 0 and not dtype.is_complex
 
 
 def _addend(value: Scalar, dtype: DType) -> bool:
-    """What can be added: -0, for 0 + -0 is 0."""
+    """Return whether adding a number changes nothing: -0 does, but 0 + -0 is 0."""
     if dtype.is_float:
         return value == 0 and copysign(1, value) == -1  # type: ignore[arg-type]
     return value == 0 and not dtype.is_complex
@@ -131,7 +131,7 @@ INVOLUTIONS: frozenset[Primitive] = frozenset((e.negative, e.invert, e.conjugate
 def same_as(
     primitive: Primitive, inputs: Sequence[Atom], output: Var, made: Definitions
 ) -> Atom | None:
-    """What the output of an equation always is, if it is an operand or an operand's operand."""
+    """Return the operand, or operand's operand, that the output of an equation always equals."""
     found: Atom | None = None
     if isinstance(primitive, e.Elementwise):
         found = _elementwise(primitive, inputs, made)
@@ -201,7 +201,7 @@ def _keeps_everything(primitive: Primitive, inputs: Sequence[Atom], output: Var)
 
 
 def _undone(primitive: Primitive, operand: Atom, made: Definitions) -> Atom | None:
-    """The operand's operand, if the equation undoes what made the operand."""
+    """Return the operand's operand, if the equation inverts the one that made the operand."""
     inner = made.get(operand)
     if inner is None:
         return None
@@ -220,7 +220,7 @@ def _undone(primitive: Primitive, operand: Atom, made: Definitions) -> Atom | No
 def without_transposes(
     dot: DotGeneral, inputs: tuple[Atom, ...], made: Definitions
 ) -> tuple[DotGeneral, tuple[Atom, ...]]:
-    """A contraction of what its operands are transposes of, where the result's axes stay in order.
+    """Contract the arrays before their transposes, if the result's axes stay in order.
 
     XLA's CPU backend copies a transposed operand, which can take longer than the products.
     """
@@ -250,7 +250,7 @@ Add: TypeAlias = Callable[[Primitive, tuple[Atom, ...], ArrayType], Atom]
 def without_slices(
     part: DynamicSlice, inputs: tuple[Atom, ...], made: Definitions, add: Add
 ) -> tuple[Atom, ...]:
-    """A part at a computed place of what its operand is a slice of.
+    """Take a part of the whole array instead of a slice of it.
 
     In a loop that changes the array, XLA would copy all of the slice in each step.
     """
@@ -290,13 +290,13 @@ def without_slices(
 MAX_ELEMENTS = 64
 
 POINTWISE: Final = (Elementwise, Convert, Bitcast, Select, Clamp)
-"""What commutes with repeating a scalar."""
+"""Primitives that commute with repeating a scalar."""
 _COMPACT: Final = (Constant, Iota, Broadcast)
-"""What says an array shortly: it is known, but stays as it is."""
+"""Primitives that describe an array compactly: it is known, but stays as it is."""
 _WIDE: Final = (Convolution, ReduceWindow, ArgReduceWindow)
-"""What may need far more room than its operands and results take."""
-"""Where the meanings that may run while compiling come from: a user's never do."""
+"""Primitives that may need far more memory than their operands and results."""
 _HERE: Final = Evaluator({})
+"""The evaluator of meanings that may run while compiling; a user's never do."""
 
 Known = dict[Atom, NDArray]
 
@@ -304,7 +304,7 @@ Known = dict[Atom, NDArray]
 def fold(
     primitive: Primitive, inputs: Sequence[Atom], outputs: Sequence[Var], known: Known
 ) -> list[NDArray] | None:
-    """The results of an equation, if they are to take its place; `known` grows by all found."""
+    """Return an equation's results, if they replace it; `known` gets all results found."""
     for var in outputs:
         if not _is_small(var.type):
             return None
@@ -328,14 +328,14 @@ def fold(
 
 
 def fold_scalars(primitive: Primitive, scalars: Sequence[Literal], output: Var) -> Literal | None:
-    """The number that a pointwise function of arrays of one number each has everywhere."""
+    """Return the number that a pointwise function of arrays of one number each has everywhere."""
     result = Var(ArrayType(output.type.dtype))
     found = _evaluated(primitive, [literal_array(scalar) for scalar in scalars], (result,))
     return None if found is None else literal_of(found[0], result.type)
 
 
 def literal_of(array: NDArray, of: ArrayType) -> Literal:
-    """An array of rank 0 as a literal."""
+    """Return an array of rank 0 as a literal."""
     return Literal(array.item(), of.dtype)
 
 
@@ -351,7 +351,7 @@ def _is_small(given: ArrayType) -> bool:
 def _evaluated(
     primitive: Primitive, operands: Sequence[NDArray], outputs: Sequence[Var]
 ) -> list[NDArray] | None:
-    """The results; None if the meaning needs a size or fails."""
+    """Return the results; None if the meaning needs a size or fails."""
     try:
         with np.errstate(all="ignore"):
             results = primitive.evaluate(_HERE, *operands)
@@ -363,45 +363,45 @@ def _evaluated(
     return list(results)
 
 
-# One pass from the first equation to the last: what is known already is not computed again.
+# One pass from the first equation to the last, which replaces known results.
 #
-# What is known outside a block is known inside: blocks forget the parameters of which that is so.
+# Values known outside of a block are known inside: blocks lose the parameters for them.
 
 
-# What an equation is replaced by, given the equations before it: no control flow yet.
+# Replacements of an equation, given the equations before it; control flow comes later.
 
 
 _TAKE_SCALARS = (Elementwise, Select, Clamp)
 """Functions of several operands where one of rank 0 applies everywhere."""
 _MOVE = (Broadcast, Reshape, Transpose, Slice, Reverse)
-"""What repeats a scalar, given a scalar that is repeated."""
+"""Primitives that repeat a scalar, given a scalar that is repeated."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """What is known in one block, on the way through it."""
+    """The known values in one block during the pass."""
 
     names: dict[Atom, Atom]
-    """What to use instead of a variable."""
+    """The atoms to use instead of variables."""
     equations: list[Equation] = field(default_factory=list[Equation])
     made: dict[Atom, Equation] = field(default_factory=dict[Atom, Equation])
     """By which equation, for those with one output."""
     found: dict[object, Equation] = field(default_factory=dict[object, Equation])
-    """Equations by what they compute."""
+    """Equations by the values that they compute."""
     scalars: dict[Atom, Atom] = field(default_factory=dict[Atom, Atom])
     """The scalar that an array repeats."""
     arrays: Known = field(default_factory=dict[Atom, NDArray])
 
     def use(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
-        """What to use for some operands."""
+        """Return the replacements of some operands."""
         names = self.names
         return tuple([names.get(atom, atom) for atom in atoms])
 
 
 class Straight:
-    """Goes through blocks from the first equation to the last; subclasses do control flow.
+    """A pass over blocks from the first equation to the last; subclasses treat control flow.
 
-    `functions` says what to call instead of what.
+    `functions` maps called functions to their replacements.
     """
 
     def __init__(self, functions: Mapping[Function, Function]) -> None:
@@ -409,14 +409,14 @@ class Straight:
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
-        """A closed block, simplified; itself if there was nothing to do."""
+        """Return a closed block, simplified; itself if there was nothing to do."""
         cached = self._blocks.get(block)
         if cached is None:
             cached = self._blocks[block] = self.specialised(block, Scope({}))
         return cached
 
     def specialised(self, block: Block, scope: Scope) -> Block:
-        """A block in a scope that knows some of its parameters."""
+        """Return a block in a scope that knows some of its parameters."""
         prologue = len(scope.equations)
         for equation in block.equations:
             self.equation(equation, scope)
@@ -432,7 +432,7 @@ class Straight:
         return Block(block.params, tuple(equations), results)
 
     def equation(self, equation: Equation, scope: Scope) -> None:
-        """Add an equation to a scope, or what takes its place."""
+        """Add an equation to a scope, or its replacement."""
         primitive, outputs = equation.primitive, equation.outputs
         inputs = scope.use(equation.inputs)
         if scope.scalars and len(outputs) == 1:
@@ -480,13 +480,13 @@ class Straight:
         inputs: tuple[Atom, ...],
         result: ArrayType,
     ) -> Atom:
-        """What an equation gives that is added for a part of another one."""
+        """Add an equation for a part of another one, and return its result."""
         var = Var(result)
         self.plain(primitive, inputs, (var,), equation, scope)
         return scope.names.get(var, var)
 
     def known(self, array: NDArray, var: Var, equation: Equation, scope: Scope) -> None:
-        """A variable whose value has been computed."""
+        """Record a variable whose value has been computed."""
         if not var.type.shape:
             scope.names[var] = literal_of(array, var.type)
             return
@@ -498,14 +498,14 @@ class Straight:
             self.add(Constant.of(array, var.type.dtype), (), (var,), equation, scope)
 
     def repeat(self, scalar: Atom, var: Var, equation: Equation, scope: Scope) -> None:
-        """A variable that is a scalar everywhere."""
+        """Record a variable that is a scalar everywhere."""
         if var.type.shape:
             self.add(Broadcast(var.type.shape, ()), (scalar,), (var,), equation, scope)
         else:
             scope.names[var] = scalar
 
     def repeated(self, equation: Equation, inputs: Sequence[Atom], scope: Scope) -> bool:
-        """Add an equation all of whose operands are repeated scalars, as one of scalars."""
+        """Add an equation whose operands are all repeated scalars, as one of scalars."""
         primitive, (output,) = equation.primitive, equation.outputs
         if isinstance(primitive, _MOVE):
             scalar = scope.scalars.get(inputs[0])
@@ -537,7 +537,7 @@ class Straight:
         equation: Equation,
         scope: Scope,
     ) -> None:
-        """Add an equation in the place of another, unless an equal one stands there already."""
+        """Add an equation in the place of another, unless an equal one exists already."""
         if (
             primitive is not equation.primitive
             or inputs != equation.inputs
@@ -560,7 +560,7 @@ class Straight:
 
 
 def identity_of(atom: Atom) -> object:
-    """What tells an atom from all others: a literal's bits, a variable itself."""
+    """Return an identity of an atom: a literal's bits, a variable itself."""
     if isinstance(atom, Literal):
         return atom.type.dtype.name, repr(atom.value)
     return atom
@@ -587,14 +587,14 @@ def _with_scalars(
 
 Members: TypeAlias = Mapping[Group, Sequence[Atom]]
 Pairs: TypeAlias = list[tuple[Var, Atom]]
-"""Parameters and what they are given."""
+"""Parameters with their operands."""
 
 
 class Forward(Straight):
     """The pass."""
 
     def equation(self, equation: Equation, scope: Scope) -> None:
-        """Add an equation to a scope, or what takes its place."""
+        """Add an equation to a scope, or its replacement."""
         primitive = equation.primitive
         if not isinstance(primitive, Control) or not primitive.layout.regions:
             super().equation(equation, scope)
@@ -619,7 +619,7 @@ class Forward(Straight):
         equation: Equation,
         scope: Scope,
     ) -> None:
-        """Add a loop or choice of what is not known, without the carries that stay as they are."""
+        """Add a loop or choice with an unknown decision, without the carries that stay constant."""
         outputs = layout.results(equation.outputs)
         keeps = {group: [True] * group.count for group in layout.groups}
         for group, moves in _carries(layout):
@@ -663,7 +663,7 @@ class Forward(Straight):
     def region(
         self, region: Region, operands: Members, keeps: Mapping[Group, list[bool]], scope: Scope
     ) -> tuple[Block, dict[Group, Pairs]]:
-        """A region's block, of what is not known of it: which parameters, and their operands."""
+        """Return a region's block with its unknown parameters, and the operands of these."""
         inner, params, taken = Scope({}), list[Var](), dict[Group, Pairs]()
         decisions: Pairs = []
         fixed: Pairs = []
@@ -701,7 +701,7 @@ class Forward(Straight):
         equation: Equation,
         scope: Scope,
     ) -> list[bool]:
-        """Flags of stacks, given what each step gives: whether they are to be made."""
+        """Return whether to make each stack, given the results of each step."""
         constants, rows = [
             dict(pair for group in region.takes if group.role is role for pair in known[group])
             for role in (Role.CONSTANT, Role.ROW)
@@ -729,7 +729,7 @@ class Forward(Straight):
         equation: Equation,
         scope: Scope,
     ) -> bool:
-        """A stack of what is the same in every step, or of an array's own slices."""
+        """Add a stack of equal rows, or of an array's own slices."""
         shape = var.type.shape
         if isinstance(result, Literal):
             self.repeat(result, var, equation, scope)
@@ -744,7 +744,7 @@ class Forward(Straight):
         return False
 
     def inline(self, block: Block, atoms: Sequence[Atom], scope: Scope) -> tuple[Atom, ...]:
-        """Add the equations of a block, with variables of their own; its results."""
+        """Add the equations of a block with fresh variables, and return its results."""
         names: dict[Atom, Atom] = dict(zip(block.params, atoms, strict=True))
         for equation in block.equations:
             outputs = tuple([Var(var.type, var.hint) for var in equation.outputs])
@@ -756,9 +756,9 @@ class Forward(Straight):
     def bind(
         self, pairs: Pairs, inner: Scope, scope: Scope, before: Sequence[tuple[Var, Atom]] = ()
     ) -> Pairs:
-        """Say in an inner scope what parameters are; those that stay parameters, with operands.
+        """Bind parameters in an inner scope, and return those that stay parameters, with operands.
 
-        What stands `before` them are parameters in any case.
+        The ones in `before` are parameters in any case.
         """
         left: Pairs = []
         first: dict[Atom, Var] = {atom: param for param, atom in before}
@@ -781,7 +781,7 @@ class Forward(Straight):
 
 
 def _carries(layout: Layout) -> Iterator[tuple[Group, list[bool]]]:
-    """The carries, with flags: whether a step gives something else than it has taken."""
+    """Yield the carries, with flags that tell whether a step changes them."""
     for region in layout.regions:
         taken = dict(region.params())
         for group, results in region.results():
@@ -794,7 +794,7 @@ def _is_false(atom: Atom) -> bool:
 
 
 def _same_in_all(branches: Sequence[Block], place: int, given: Sequence[Atom]) -> Atom | None:
-    """What a result is in every branch: a literal, or an operand."""
+    """Return the literal or operand that is a result in every branch."""
     first = branches[0].results[place]
     if isinstance(first, Literal):
         same = all(identity_of(branch.results[place]) == identity_of(first) for branch in branches)

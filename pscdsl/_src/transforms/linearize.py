@@ -37,16 +37,16 @@ class Linear:
 
     @property
     def inputs(self) -> tuple[ArrayType, ...]:
-        """The types of what it takes."""
+        """Return the types of its parameters."""
         return self.block.in_types[len(self.saved) :]
 
     @property
     def outputs(self) -> tuple[ArrayType, ...]:
-        """The types of what it returns."""
+        """Return the types of its results."""
         return self.block.out_types
 
     def forward(self, here: Builder, tangents: Sequence[Value]) -> list[Value]:
-        """Tangents of the results."""
+        """Return tangents of the results."""
         return replay(here, self.block, [*self.saved, *tangents])
 
     def backward(self, here: Builder, cotangents: Sequence[Value]) -> list[Value]:
@@ -73,7 +73,7 @@ def linearize(
     active: Mask,
     moving_results: int | None = None,
 ) -> tuple[list[Value], Linear]:
-    """The results of a block, and the derivative of the first of them in the active operands."""
+    """Return the results of a block, and the derivative of the first ones in active operands."""
     facts = here.facts
     if not uses_keys(block):
         block = narrowed(facts, block, simplify_block, deep=True)
@@ -90,7 +90,7 @@ def linearize(
 
 
 def jvp_of(facts: Assumptions, block: Block, active: Mask, wanted: Mask) -> Block:
-    """The block with the tangents of exactly the results that are wanted."""
+    """Return the block with the tangents of exactly the results that are wanted."""
     moving, active_results = jvp_block(facts, block, active, wanted)
     count = len(wanted)
     remaining = iter(moving.results[count:])

@@ -1,9 +1,9 @@
-"""Stores that are overwritten in the same block, and what reads in between get instead.
+"""Stores that are overwritten in the same block, and replacements for the reads in between.
 
-Loops store and read in turn: `a[i, j] -= x` and then `a[i, j] /= a[j, j]`.  XLA fuses a store into
-each read that follows, and changes a copy of the array for it.  If every read gets what was stored,
-or what was there before, the first of the stores is not needed, and a step changes the array once,
-in place: a factorisation of a 120x120 matrix by such loops takes 0.05 of the time.
+Loops store and read in turn: `a[i, j] -= x` and then `a[i, j] /= a[j, j]`. XLA fuses a store into
+each read that follows, and changes a copy of the array for it. If every read gets either the stored
+value or the earlier element, the first of the stores is not needed, and a step changes the array
+once, in place: a factorisation of a 120x120 matrix by such loops takes 0.05 of the time.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Passing:
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
-        """The block, whose passing stores nothing needs; itself if there are none."""
+        """Return the block without passing stores; the block itself if there are none."""
         cached = self._blocks.get(block)
         if cached is None:
-            cached = self._blocks[block] = self._changed(block)
+            cached = self._blocks[block] = self._change(block)
         return cached
 
-    def _changed(self, block: Block) -> Block:
+    def _change(self, block: Block) -> Block:
         equations = [self._nested(each) for each in block.equations]
         passing = passing_stores(block)
         if passing:
@@ -69,9 +69,9 @@ def _same(function: Function) -> Function:
 
 
 def passing_stores(block: Block) -> frozenset[Atom]:
-    """The arrays of which only parts are read that a store has replaced, or has left as they were.
+    """Return the arrays whose every read is entirely inside or outside of the stored part.
 
-    The last to take such an array may be a store into the same place.
+    The last use of such an array may be a store into the same place.
     """
     users: dict[Atom, list[Equation]] = {
         each.outputs[0]: [] for each in block.equations if isinstance(each.primitive, DynamicUpdate)
@@ -91,7 +91,7 @@ def passing_stores(block: Block) -> frozenset[Atom]:
 
 
 def _passes(store: Equation, user: Equation) -> bool:
-    """Whether a user of what a store has made can do without the store."""
+    """Return whether a user of a store's result can do without the store."""
     (array,), (_, part, *places) = store.outputs, store.inputs
     if not places or part.type.dtype is KEY or user.inputs.count(array) > 1:
         return False
@@ -106,7 +106,7 @@ def _passes(store: Equation, user: Equation) -> bool:
 
 
 def _are_same(starts: Sequence[Atom], others: Sequence[Atom]) -> bool:
-    """Whether two places are the same, whatever the numbers are."""
+    """Return whether two places are equal for all numbers."""
     return all(map(_is_same, starts, others))
 
 
@@ -117,7 +117,7 @@ def _is_same(a: Atom, b: Atom) -> bool:
 
 
 def _all_or_nothing(shape: Shape, starts: Sequence[Atom], others: Sequence[Atom]) -> bool:
-    """Whether two parts of a shape are the same or have nothing in common."""
+    """Return whether two parts of a shape are equal or have nothing in common."""
     return all(
         _is_same(start, other) or (size == 1 and U64 not in (start.type.dtype, other.type.dtype))
         for size, start, other in zip(shape, starts, others, strict=True)
@@ -134,13 +134,13 @@ class _Rewriting:
         self.equations: Final[list[Equation]] = []
 
     def run(self, equations: Sequence[Equation]) -> list[Equation]:
-        """All equations; the passing stores are there still."""
+        """Return all equations; the passing stores are still among them."""
         for equation in equations:
             primitive, inputs = equation.primitive, equation.inputs
             store = self.stores.get(inputs[0]) if inputs else None
             if store is not None:
                 if isinstance(primitive, DynamicSlice):
-                    self._read(equation, primitive, store)
+                    self._pass_read(equation, primitive, store)
                     continue
                 inputs = (store[0], *inputs[1:])
                 equation = Equation(primitive, inputs, equation.outputs, equation.span)
@@ -149,8 +149,10 @@ class _Rewriting:
             self.equations.append(equation)
         return self.equations
 
-    def _read(self, equation: Equation, primitive: DynamicSlice, store: Sequence[Atom]) -> None:
-        """What was stored, or what was there before."""
+    def _pass_read(
+        self, equation: Equation, primitive: DynamicSlice, store: Sequence[Atom]
+    ) -> None:
+        """Replace a read by a choice between the stored part and the earlier elements."""
         (_, *starts), (before, part, *places) = equation.inputs, store
         (output,) = equation.outputs
         same = self._same_place(starts, places, before.type.shape, equation)
@@ -161,16 +163,16 @@ class _Rewriting:
     def _same_place(
         self, starts: Sequence[Atom], places: Sequence[Atom], whole: Shape, equation: Equation
     ) -> Atom:
-        """Whether two places are the same, brought into the array as reads and stores do."""
+        """Return whether two places are equal after clamping, as reads and stores clamp them."""
         found: Atom = Literal(True, BOOL)
         for start, place, size in zip(starts, places, whole, strict=True):
             if not _is_same(start, place):
-                pair = [self._within(each, size, equation) for each in (start, place)]
+                pair = [self._clamp(each, size, equation) for each in (start, place)]
                 same = self._add(e.equal, pair, _TRUTH, equation)
                 found = self._add(e.bitwise_and, (found, same), _TRUTH, equation)
         return found
 
-    def _within(self, start: Atom, size: Size, equation: Equation) -> Atom:
+    def _clamp(self, start: Atom, size: Size, equation: Equation) -> Atom:
         if start.type.dtype is not I64:
             start = self._add(e.Convert(I64), (start,), _NUMBER, equation)
         last = self._add(SizeValue(size - 1, I64), (), _NUMBER, equation)

@@ -1,8 +1,8 @@
-"""Smaller programs with the same meaning, and how long one is when it is compiled.
+"""Smaller programs with the same meaning, and the length of compiled programs.
 
-Passes over each block until nothing changes: `Forward` replaces what is known (equal equations,
-constants, identities), `Pruner` leaves out what nobody needs, `Passing` reads past stores.  Time is
-linear in the size of the program; what is as simple as can be is returned as it is.
+Passes over each block repeat until nothing changes: `Forward` replaces known values (equal
+equations, constants, identities), `Pruner` omits unused ones, `Passing` reads past stores. Time is
+linear in the size of the program; a program that cannot be simplified is returned as it is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pscdsl._src.transforms.unused_results import narrowed, uses_keys
 from pscdsl.typing.codes.limits import TooLargeToCompile
 from pscdsl.typing.diagnostics import Failure
 
-# One pass from the results back: what nobody needs is not computed.
+# One pass from the results back, which omits unused values.
 
 
 T = TypeVar("T")
@@ -52,14 +52,14 @@ class Pruner:
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
-        """The block with all its parameters and results, and only what these need."""
+        """Return the block with its parameters and results, and only the equations they need."""
         cached = self._blocks.get(block)
         if cached is None:
             cached = self._blocks[block] = self.pruned(block, block.results)[0]
         return cached
 
     def pruned(self, block: Block, results: tuple[Atom, ...]) -> tuple[Block, set[Atom]]:
-        """A block with these results only, and the variables that it uses."""
+        """Return a block with these results only, and the variables that it uses."""
         used: set[Atom] = {atom for atom in results if not isinstance(atom, Literal)}
         equations: list[Equation] = []
         changed = results != block.results
@@ -76,7 +76,7 @@ class Pruner:
         return block, used
 
     def equation(self, equation: Equation, used: Collection[Atom]) -> Equation:
-        """An equation, narrowed to those of its outputs that are used."""
+        """Return an equation, narrowed to its used outputs."""
         primitive = equation.primitive
         if is_plain(primitive):
             return equation
@@ -88,10 +88,10 @@ class Pruner:
         return Equation(new, equation.inputs, equation.outputs, equation.span)
 
     def control(self, primitive: Control, equation: Equation, used: Collection[Atom]) -> Equation:
-        """A loop or choice without what only leads to itself, nor operands that no block needs."""
+        """Return a loop or choice without unused operands or carries that only feed themselves."""
         layout = primitive.layout
         live = _live(layout, layout.results([var in used for var in equation.outputs]))
-        # What is not computed by a block is there if a block needs it, or the equation itself.
+        # An operand is needed if a block needs it, or the equation itself.
         takes = {
             group: live.get(group) or [group.role is Role.DECISION] * group.count
             for group in layout.groups
@@ -133,9 +133,9 @@ Member: TypeAlias = tuple[Group, int]
 
 
 def _live(layout: Layout, wanted: Mapping[Group, Sequence[bool]]) -> dict[Group, list[bool]]:
-    """Flags of what blocks give: whether the wanted results of an equation need it.
+    """Return flags of the blocks' results: whether the wanted results of an equation need them.
 
-    A carry is needed if it is wanted, or if something is computed from it that is needed.
+    A carry is needed if it is wanted, or if a needed value is computed from it.
     """
     if all(map(all, wanted.values())):
         return {group: [True] * group.count for each in layout.regions for group in each.gives}
@@ -177,11 +177,11 @@ def _live(layout: Layout, wanted: Mapping[Group, Sequence[bool]]) -> dict[Group,
 
 
 ROUNDS = 4
-"""How often the passes are repeated at most; the second time rarely finds anything."""
+"""The most repetitions of the passes; the second one rarely finds anything."""
 
 
 def simplify(function: Function) -> Function:
-    """The function, and all that it calls, without what they do not need."""
+    """Simplify a function and all functions that it calls."""
 
     def changed(current: Function, functions: Mapping[Function, Function]) -> Function:
         body = simplify_block(current.body, functions)
@@ -192,7 +192,7 @@ def simplify(function: Function) -> Function:
 
 
 def simplify_block(block: Block, functions: Mapping[Function, Function] | None = None) -> Block:
-    """The block without what it does not need; `functions` says what to call instead of what."""
+    """Simplify a block; `functions` maps called functions to their replacements."""
     for _ in range(ROUNDS):
         before = block
         block = Forward(functions or {}).block(block)
@@ -208,38 +208,38 @@ def simplify_block(block: Block, functions: Mapping[Function, Function] | None =
 
 
 def tidied(block: Block) -> Block:
-    """A block that a transformation has made, before another one takes it.
+    """Simplify a block that a transformation has made, before another one takes it.
 
-    Tangents of what is computed twice, or for nothing, would be so too: without this, programs of
-    derivatives of derivatives are several times as large.  What uses random keys stays as it is,
-    so that a key that is used twice is found.
+    Otherwise repeated or unused computations would have tangents too, and programs of higher
+    derivatives would be several times as large. Blocks that use random keys stay as they are, so
+    that the repeated use of a key is found.
     """
     return block if uses_keys(block) else simplify_block(block)
 
 
-# Largest elements that need not be NaN where an element is, as the results are so anyway.
+# Largest elements that need not be NaN where an element is, because the results are so anyway.
 #
 # `np.max` of numbers one of which is NaN is NaN, which takes a second reduction, or a slower one.
-# But if it is only subtracted before exponentials are taken, whose sums have the NaN too, as in
-# `e = np.exp(x - np.max(x))` and `e / np.sum(e)`, nobody sees whether it was.
+# But if it is only subtracted before exponentials are taken, whose sums have the NaN too, as in `e
+# = np.exp(x - np.max(x))` and `e / np.sum(e)`, the result does not depend on it.
 
 
 POISONED = frozenset((e.add, e.subtract, e.multiply, e.divide, e.negative, e.exp, e.log))
 """Functions of elements that are NaN whenever an operand is."""
 
 # Note [Rows with NaN]
-# The elements of an array x that are combined into one largest are a row here.  The largest of a
-# row without NaN is the same, however it is computed, so rows with NaN are all that counts.  Of
-# these the largest was NaN, and so was all that POISONED functions, repetitions and sums make of
-# it: now that may be something else, which is called loose.  It is followed until it meets what is
+# The elements of an array x that are combined into one largest are a row here. The largest of a row
+# without NaN is always the same, so only rows with NaN matter. The largest of such a row was NaN,
+# and so were all results of POISONED functions, repetitions and sums of it: now they may be
+# something else, which is called loose. A loose value is followed until it meets a value that is
 # NaN in all of such a row anyway, or a sum or contraction of all elements of the row, one of which
-# is NaN as it is in x.  If it meets anything else, or is a result, then the largest has to be NaN.
+# is NaN as it is in x. If it meets anything else, or is a result, then the largest has to be NaN.
 
 
 def with_largest(function: Function) -> Function:
-    """The function, and all that it calls, with largest elements that keep NaN where it is seen.
+    """Use largest elements that keep NaN only where it matters, in a function and its callees.
 
-    It has the same results, but derivatives are to be taken before.
+    The results are the same, but derivatives have to be taken before.
     """
     blocks: dict[Block, Block] = {}
 
@@ -259,7 +259,7 @@ def with_largest(function: Function) -> Function:
 def _nested(
     block: Block, of_block: Callable[[Block], Block], of_function: Callable[[Function], Function]
 ) -> Block:
-    """A block with other blocks and functions in it."""
+    """Return a block with other blocks and functions in it."""
 
     def of(equation: Equation) -> Equation:
         new = rebuilt(equation.primitive, of_block, of_function)
@@ -293,25 +293,25 @@ def _in_block(block: Block) -> Block:
 
 
 class _Rows:
-    """What becomes of the largest elements that one equation of a block gives."""
+    """The uses of the largest elements that one equation of a block gives."""
 
     def __init__(self, x: Atom, axes: tuple[int, ...], largest: Var) -> None:
         self.axes = axes
         self.whole = x.type.shape
         self.kept = without(range(x.type.rank), axes)
         self.loose: set[Atom] = {largest}
-        """What was NaN in all of a row with NaN, and may be something else now."""
+        """Values that were NaN in all of a row with NaN, and may be something else now."""
         self.somewhere: set[Atom] = {x}
-        """Of the shape of x, and NaN where that is."""
+        """Values of the shape of x that are NaN where x is."""
         self.everywhere: set[Atom] = set()
         """One element, or all, for each row, and NaN in all of those that have NaN."""
 
     def hide(self, equations: Sequence[Equation], results: Sequence[Atom]) -> bool:
-        """Whether nothing but POISONED functions and sums gets what may not be NaN now."""
+        """Return whether only POISONED functions and sums use loose values."""
         return all(map(self._follow, equations)) and self.loose.isdisjoint(results)
 
     def _follow(self, equation: Equation) -> bool:
-        """Say what the output of an equation is; False if it sees what may not be NaN now."""
+        """Classify the output of an equation; return False if it exposes a loose value."""
         inputs, primitive = equation.inputs, equation.primitive
         is_loose = not self.loose.isdisjoint(inputs)
         if (
@@ -336,7 +336,7 @@ class _Rows:
         return True
 
     def _keeps_places(self, equation: Equation) -> bool:
-        """Whether each element becomes one of its row, or all of them, and NaN becomes NaN."""
+        """Return whether elements stay in their rows or are repeated there, and NaN stays NaN."""
         primitive = equation.primitive
         match primitive:
             case Broadcast():
@@ -349,7 +349,7 @@ class _Rows:
                 return primitive in POISONED
 
     def _combines_rows(self, primitive: Primitive, inputs: Sequence[Atom]) -> bool:
-        """Whether all elements of rows are summed, so that NaN in one is in what is found."""
+        """Return whether all elements of rows are summed, so that a NaN reaches the result."""
         if isinstance(primitive, Reduce) and primitive.kind == "sum":
             summed = [(inputs[0], primitive.axes)]
         elif isinstance(primitive, DotGeneral):
@@ -361,15 +361,15 @@ class _Rows:
         return any(whole) and self.loose.isdisjoint(others)
 
 
-# How long a program is when every call is written out, as XLA does before it compiles.
+# The length of a program with every call inlined, as XLA inlines it before compiling.
 
 
 MOST: Final = 100_000
-"""So many operations are compiled: XLA takes minutes for a tenth of them in a row."""
+"""The most operations that are compiled: XLA takes minutes for a tenth of them in a row."""
 
 
 def require_compilable(function: Function) -> None:
-    """A Failure if a program, or one that it calls, is longer than what is compiled."""
+    """Raise a Failure if a program, or one that it calls, is too long to compile."""
     if (found := operations(function)) > MOST:
         what = f"a program of {found} operations, its calls written out,"
         instead = (
@@ -379,7 +379,7 @@ def require_compilable(function: Function) -> None:
 
 
 def operations(function: Function, *, simplified: bool = False) -> int:
-    """The number of equations of a function and of all that it calls, as often as it does.
+    """Return the number of equations of a function and of all that it calls, as often as it does.
 
     Where they are too many, repeated ones do not count, which those of a `simplified` function are
     not.  If they are too many in one that it calls, it is the number of that.
@@ -408,7 +408,7 @@ def _simplified(function: Function) -> int:
 
 @lru_cache(maxsize=1024)
 def _own(function: Function) -> tuple[int, dict[Function, int]]:
-    """The number of its own equations, and how often it calls which functions."""
+    """Return the number of a function's own equations, and of its calls by function."""
     own = 0
     called: dict[Function, int] = {}
     for equation in walk(function.body):

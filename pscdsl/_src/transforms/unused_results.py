@@ -1,6 +1,6 @@
-"""Calls and loops compute what is used of their results.
+"""Calls and loops that compute only the used parts of their results.
 
-A function of which a call needs less is made anew, once for each kind of need.
+A function is rebuilt for calls that need less of it, once for each kind of need.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, KEY
 
-# What is asked of each array in a block: all of it, its first or last row alone, or nothing.
+# The demand for each array in a block: all of it, only its first or last row, or nothing.
 #
-# A stack of what a loop's steps give, of which only the last row is used, is a carry: no step need
-# write it to memory.  Elementwise functions, joins and repetitions of such arrays are of rows too.
+# A stack of the rows of a loop's steps is a carry if only its last row is used: no step needs to
+# write it to memory. Elementwise functions, joins and repetitions of such arrays become functions
+# of rows too.
 
 
 End: TypeAlias = OneOf["first", "last"]
@@ -44,15 +45,15 @@ Demand: TypeAlias = OneOf["first", "last", "all"]
 
 
 class Demands:
-    """What a block asks of each of its variables."""
+    """The demand of a block for each of its variables."""
 
     def __init__(self, facts: Assumptions, block: Block) -> None:
         self._facts = facts
         self.of: dict[Atom, Demand] = {}
         self.joined: dict[Atom, Atom] = {}
-        """Stacks, perhaps empty, of which the last row is asked for, and the row before them."""
+        """Stacks, perhaps empty, whose last row is demanded, and the row before them."""
         self.single_steps: set[Equation] = set()
-        """Loops without carries, of which one row alone is asked for."""
+        """Loops without carries, of whose results only one row is demanded."""
         self._joins: dict[Atom, Var] = {}
         """By stack, the array that it is joined to the row as."""
         self._made = {var: each for each in block.equations for var in each.outputs}
@@ -63,7 +64,7 @@ class Demands:
             self._equation(equation)
 
     def end(self, var: Atom) -> End | None:
-        """The row that alone is asked for, if it is one alone."""
+        """Return the single row that is demanded, if there is just one."""
         demand = self.of.get(var)
         return None if demand == "all" else demand
 
@@ -76,7 +77,7 @@ class Demands:
             self._ask(atom, "all")
 
     def _equation(self, equation: Equation) -> None:
-        """What an equation asks of its operands, given what is asked of its results."""
+        """Record the demand of an equation for its operands, given that for its results."""
         primitive, outputs = equation.primitive, equation.outputs
         if not any(var in self.of for var in outputs):
             return
@@ -126,7 +127,7 @@ class Demands:
         return True
 
     def _row_before(self, part: Atom, scan: Equation) -> Atom | None:
-        """A single row that is there before a loop, without its first axis."""
+        """Return a single row that exists before a loop, without its first axis."""
         made = self._made.get(part)  # type: ignore[arg-type]
         if made is None or part.type.shape[0] != 1:
             return None
@@ -168,12 +169,12 @@ class Demands:
         self._ask_all(equation.inputs)
 
     def _has_rows(self, array: ArrayType) -> bool:
-        """Whether there is at least one row."""
+        """Return whether there is at least one row."""
         return self._facts.proves(Fact("<=", 1, array.shape[0]))
 
 
 def end_of(cut: Slice, array: ArrayType) -> End | None:
-    """The end of an array whose row a slice takes: its first row, its last, or None."""
+    """Return the end at which a slice takes one row of an array: first, last, or None."""
     if not array.shape or array.shape[0] == 1 or cut.stride[0] != 1:
         return None
     first, limit, size = cut.start[0], cut.limit[0], array.shape[0]
@@ -183,7 +184,7 @@ def end_of(cut: Slice, array: ArrayType) -> End | None:
 
 
 def end_slice(array: ArrayType, end: End) -> Slice:
-    """The slice that takes the first or the last row."""
+    """Return the slice that takes the first or the last row."""
     size, *rest = array.shape
     start: Size = 0 if end == "first" else size - 1
     limits = (start + 1, *rest)
@@ -191,7 +192,7 @@ def end_slice(array: ArrayType, end: End) -> Slice:
 
 
 def _is_stack(scan: Scan, equation: Equation, var: Atom, end: End) -> bool:
-    """Whether this is the stack of a loop whose last step gives this row."""
+    """Return whether this is the stack of a loop whose last step gives this row."""
     if scan.counted or end != ("first" if scan.reverse else "last"):
         return False
     places: Mapping[Atom, int] = {output: at for at, output in enumerate(equation.outputs)}
@@ -205,19 +206,19 @@ def _is_stack(scan: Scan, equation: Equation, var: Atom, end: End) -> bool:
 Simplify: TypeAlias = Callable[[Block], Block]
 
 
-# Calls and loops without what is not asked of them.
+# Calls and loops without the results that are not demanded.
 
 
 _ROUNDS = 4
-"""How often a block is gone through again for what narrowing it has made unused."""
+"""The most passes over a block to omit values that narrowing has made unused."""
 
 
 def narrowed(facts: Assumptions, block: Block, simplify: Simplify, deep: bool = False) -> Block:
-    """A block whose calls and loops compute no more than is used; itself if they all are so.
+    """Narrow a block's calls and loops to the used results; return it unchanged if they are narrow.
 
-    What it calls has been narrowed before, unless it is to be `deep`.  That is for programs of
-    which derivatives are still to be taken: functions that use random keys stay as they are then,
-    so that a key that is used twice is found.
+    The functions that it calls are narrow already, unless it is to be `deep`. That is for programs
+    before their differentiation: then functions that use random keys stay as they are, so that the
+    repeated use of a key is found.
     """
     for _ in range(_ROUNDS):
         before, block = block, _Narrower(facts, simplify, deep).block(block)
@@ -229,7 +230,7 @@ def narrowed(facts: Assumptions, block: Block, simplify: Simplify, deep: bool = 
 
 @lru_cache(maxsize=1024)
 def _whole(function: Function, simplify: Simplify) -> Function:
-    """A function whose own calls and loops are narrowed."""
+    """Return a function whose own calls and loops are narrowed."""
     body = narrowed(function.facts, function.body, simplify, deep=True)
     return function if body is function.body else replace(function, body=body)
 
@@ -238,7 +239,7 @@ def _whole(function: Function, simplify: Simplify) -> Function:
 def part_of(
     function: Function, demands: tuple[Demand | None, ...], simplify: Simplify, deep: bool
 ) -> tuple[Function, tuple[bool, ...]]:
-    """A function that gives only what is asked of each result, and the parameters it needs."""
+    """Return a function that gives only the demanded results, and flags of needed parameters."""
     body = function.body
     cuts: list[Equation] = []
     results: list[Atom] = []
@@ -278,11 +279,11 @@ class _Scope:
     changed: bool = False
 
     def use(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        """What to use for some operands."""
+        """Return the replacements of some operands."""
         return tuple([self.names.get(atom, atom) for atom in atoms])
 
     def row(self, atom: Atom, end: End, like: Equation) -> Atom:
-        """The first or the last row of an array."""
+        """Return the first or the last row of an array."""
         cached = self.rows.get((atom, end))
         if cached is None:
             if atom.type.shape[0] == 1:
@@ -305,13 +306,13 @@ class _Narrower:
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
-        """A block, narrowed; itself if there is nothing to do."""
+        """Narrow a block; return it unchanged if there is nothing to do."""
         cached = self._blocks.get(block)
         if cached is None:
-            cached = self._blocks[block] = self._narrowed(block)
+            cached = self._blocks[block] = self._narrow(block)
         return cached
 
-    def _narrowed(self, block: Block) -> Block:
+    def _narrow(self, block: Block) -> Block:
         scope = _Scope(Demands(self.facts, block))
         for equation in block.equations:
             self.equation(equation, scope)
@@ -320,7 +321,7 @@ class _Narrower:
         return Block(block.params, tuple(scope.equations), scope.use(block.results))
 
     def equation(self, equation: Equation, scope: _Scope) -> None:
-        """Add an equation, or what takes its place."""
+        """Add an equation, or its replacement."""
         primitive, demands = equation.primitive, scope.demands
         end = demands.end(equation.outputs[0]) if equation.outputs else None
         if isinstance(primitive, Slice):
@@ -346,7 +347,7 @@ class _Narrower:
         scope.equations.append(equation)
 
     def slice(self, cut: Slice, equation: Equation, scope: _Scope) -> None:
-        """A part of a row that is known on its own."""
+        """Take a part of a row that is known by itself."""
         (x,) = equation.inputs
         end = end_of(cut, x.type)
         if end is None or (x, end) not in scope.rows:
@@ -361,7 +362,7 @@ class _Narrower:
             scope.equations.append(Equation(of_row, (row,), (output,), equation.span))
 
     def pushed(self, equation: Equation, end: End, scope: _Scope) -> None:
-        """A row of what is computed row by row: of rows."""
+        """Compute one row of an array from rows of its operands."""
         scope.changed = True
         primitive, (output,) = equation.primitive, equation.outputs
         key = output, end
@@ -385,7 +386,7 @@ class _Narrower:
         scope.rows[key] = row
 
     def call(self, call: Call, equation: Equation, scope: _Scope) -> None:
-        """A call of a function that gives what is used."""
+        """Add a call of a function that gives only the used results."""
         of = scope.demands.of
         demands: tuple[Demand | None, ...] = tuple([of.get(var) for var in equation.outputs])
         if not any(demands):
@@ -416,7 +417,7 @@ class _Narrower:
         )
 
     def scan(self, scan: Scan, equation: Equation, scope: _Scope) -> None:
-        """A loop that carries the rows that are used alone, or takes a single step."""
+        """Add a loop that carries rows of which only the last is used, or takes a single step."""
         demands = scope.demands
         stacks = equation.outputs[scan.carried :]
         ends: list[End | None] = [demands.end(var) for var in stacks]
@@ -472,7 +473,7 @@ class _Narrower:
         scope.equations += after_loop
 
     def zero(self, like: Atom, equation: Equation, scope: _Scope) -> Atom:
-        """What a carry begins with that each step replaces."""
+        """Return a first value of a carry that each step replaces."""
         dtype = like.type.dtype
         literal = Literal(False if dtype is BOOL else fit(0, dtype), dtype)
         if not like.type.shape:
@@ -484,7 +485,7 @@ class _Narrower:
         return var
 
     def single_step(self, scan: Scan, equation: Equation, scope: _Scope) -> None:
-        """The first or last row of what is done to each row: it is done to that row."""
+        """Add a loop for the first or last row only, instead of all rows."""
         demands = scope.demands
         captured, _, arrays = scan.roles(equation.inputs)
         end: End = next(end for end in map(demands.end, equation.outputs) if end)
@@ -499,5 +500,5 @@ class _Narrower:
 
 
 def uses_keys(block: Block) -> bool:
-    """Whether anything in a block takes a random key."""
+    """Return whether an equation in a block takes a random key."""
     return any(atom.type.dtype is KEY for equation in walk(block) for atom in equation.inputs)

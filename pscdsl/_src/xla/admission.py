@@ -1,12 +1,12 @@
-"""What a module that was read may hold: what exports of kernels hold, and nothing else.
+"""The contents that a module read from a file may have: those of exported kernels, nothing else.
 
-A module that is right for MLIR may still make XLA overflow its stack, write beside its arrays or
-take those of the caller: by functions that call themselves, routines of LAPACK with results that
-are too small, parameters that give their memory away in secret.  So all that is not known to be
+A module that is right for MLIR may still make XLA overflow its stack, write outside of its arrays
+or take those of the caller: by recursive functions, by routines of LAPACK with results that are too
+small, or by parameters that give their memory away in secret. So everything that is not known to be
 good is refused: operations and attributes by lists, routines by the shapes that they need.
 
-This does not make modules of strangers safe: they were read in C++ before, and are compiled there.
-See `pscdsl._src.artefacts.format` for whom they are taken from.
+This does not make the modules of strangers safe: C++ code has read them before, and compiles them.
+`pscdsl._src.artefacts.format` says whose modules to trust.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import APART
 
 MOST_OPERATIONS: Final = 1 << 18
-"""With calls in the place of which their functions stand."""
+"""The most operations after inlining all calls."""
 MOST_DEPTH: Final = 1 << 12
-"""Of operations that wait for one another: XLA goes through them by recursion."""
+"""The longest chain of dependent operations: XLA visits them by recursion."""
 MOST_NESTED: Final = 100
-"""Of calls and regions within one another."""
+"""The deepest nesting of calls and regions."""
 MOST_ELEMENTS: Final = 1 << 40
 
 _OPERATIONS: Final = frozenset(
@@ -41,7 +41,7 @@ _OPERATIONS: Final = frozenset(
     "shift_right_arithmetic shift_right_logical sign sine slice sort sqrt subtract tan tanh "
     "transpose triangular_solve while xor".split()
 ) | {"func.call", "func.return"}
-"""Those that compute their results from their operands alone, of shapes that are numbers."""
+"""Operations that compute their results only from their operands, of known shapes."""
 _ATTRIBUTES: Final = frozenset(
     "algorithm api_version backend_config base_dilations batch_group_count broadcast_dimensions "
     "call_target_name callee called_computations compare_type comparison_direction dimension "
@@ -53,7 +53,7 @@ _ATTRIBUTES: Final = frozenset(
     "slice_sizes start_indices strides transpose_a unique_indices unit_diagonal value "
     "window_dilations window_dimensions window_reversal window_strides".split()
 )
-"""What these operations have; XLA reads others, such as `xla_shape`, and believes them."""
+"""The attributes of these operations; XLA reads others, such as `xla_shape`, and trusts them."""
 _GIVES: Final = {"jax.buffer_donor": True}
 _OPTION: Final = re.compile(r"(\w+) = (\d+) : ui8\b")
 _EMPTY: Final[Mapping[str, object]] = {
@@ -63,7 +63,7 @@ _EMPTY: Final[Mapping[str, object]] = {
 
 
 class Refused(Exception):
-    """A module holds something else; says what."""
+    """A module contains something else; the message names it."""
 
 
 class _Extent(NamedTuple):
@@ -72,10 +72,10 @@ class _Extent(NamedTuple):
 
 
 def require(module: Any, donate: Collection[int], admitted: Collection[str]) -> None:
-    """Refuse a module unless all that it holds is known to be good.
+    """Refuse a module unless all its contents are known to be good.
 
-    `main` gives away the memory of the parameters at the places in `donate`, and of no others.
-    Custom calls whose targets are `admitted` are taken as they are.
+    `main` gives away the memory of exactly the parameters whose indices are in `donate`. Custom
+    calls whose targets are in `admitted` are accepted.
     """
     _Modules(module, frozenset(admitted)).require(frozenset(donate))
 
@@ -86,7 +86,7 @@ class _Modules:
         self._admitted = admitted
         self._functions: dict[str, Any] = {}
         self._extents: dict[str, _Extent | None] = {}
-        """None of a function that is being looked at."""
+        """The extent of each function; None while it is being computed."""
 
     def require(self, donate: Collection[int]) -> None:
         _require_known(self._module.operation, {"sym_name"}, c.FAST)
@@ -101,9 +101,9 @@ class _Modules:
             is_main = name == "main"
             _require_function(function, donate if is_main else (), is_main=is_main)
         for name in self._functions:
-            self._of_function(name, 0)
+            self._function_extent(name, 0)
 
-    def _of_function(self, name: str, nested: int) -> _Extent:
+    def _function_extent(self, name: str, nested: int) -> _Extent:
         if name in self._extents:
             found = self._extents[name]
             if found is None:
@@ -113,7 +113,7 @@ class _Modules:
             raise Refused(f"it calls `{name}`, which it does not have")
         self._extents[name] = None
         (region,) = self._functions[name].regions
-        made = self._of_region(region, {}, 0, nested + 1)
+        made = self._region_extent(region, {}, 0, nested + 1)
         if made.operations > MOST_OPERATIONS:
             raise Refused(f"it has more than {MOST_OPERATIONS} operations")
         if made.depth > MOST_DEPTH:
@@ -124,8 +124,10 @@ class _Modules:
         self._extents[name] = made
         return made
 
-    def _of_region(self, region: Any, depths: dict[Any, int], start: int, nested: int) -> _Extent:
-        """How much a region holds; `depths` has the values that it sees, and gets its own."""
+    def _region_extent(
+        self, region: Any, depths: dict[Any, int], start: int, nested: int
+    ) -> _Extent:
+        """Return the extent of a region; add the depths of its values to `depths`."""
         if nested > MOST_NESTED:
             raise Refused(f"more than {MOST_NESTED} of its loops and calls stand in one another")
         blocks = list(region.blocks)
@@ -136,11 +138,11 @@ class _Modules:
             depths[argument] = start
         count, deepest = 0, start
         for each in blocks[0].operations:
-            made = self._of_operation(each.operation, depths, nested)
+            made = self._operation_extent(each.operation, depths, nested)
             count, deepest = count + made.operations, max(deepest, made.depth)
         return _Extent(count, deepest)
 
-    def _of_operation(self, operation: Any, depths: dict[Any, int], nested: int) -> _Extent:
+    def _operation_extent(self, operation: Any, depths: dict[Any, int], nested: int) -> _Extent:
         name = operation.name
         if name not in _OPERATIONS:
             raise Refused(f"it has an operation that no kernel has: `{name}`")
@@ -148,12 +150,12 @@ class _Modules:
         start = max([depths[operand] for operand in operation.operands], default=0)
         count, depth = 1, start + 1
         if name == "func.call":
-            callee = self._of_function(operation.attributes["callee"].value, nested)
+            callee = self._function_extent(operation.attributes["callee"].value, nested)
             count, depth = callee.operations, start + callee.depth
         elif name == "stablehlo.custom_call":
             self._require_call(operation)
         for region in operation.regions:
-            inner = self._of_region(region, depths, start, nested + 1)
+            inner = self._region_extent(region, depths, start, nested + 1)
             count, depth = count + inner.operations, max(depth, inner.depth + 1)
         for result in operation.results:
             _require_tensor(result.type)
@@ -189,7 +191,7 @@ class _Modules:
 
 
 def _require_function(function: Any, donate: Collection[int], *, is_main: bool) -> None:
-    """Refuse a function that says more of itself than its name, and what memory it gives away."""
+    """Refuse a function with attributes other than its name and the memory it gives away."""
     _require_known(function, {"sym_name", "function_type", "sym_visibility", "arg_attrs"})
     attributes = function.attributes
     if is_main and attributes["sym_visibility"].value != "public":
@@ -215,7 +217,7 @@ def _require_known(
 
 
 def _require_tensor(type: Any) -> None:  # noqa: A002
-    """Refuse what is no array, one of a dtype or a size that is not known, or too large."""
+    """Refuse a type unless it is an array of a known dtype and size that is not too large."""
     if not isinstance(type, c.mlir.RankedTensorType):
         raise Refused(f"it computes what is no array: {type}")
     if not type.has_static_shape or type.encoding is not None or not c.is_known(type):

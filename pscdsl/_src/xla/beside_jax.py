@@ -1,13 +1,13 @@
-"""One class, two libraries: what results of kernels mean, and jax's arrays, in one process.
+"""One class with two meanings: results of kernels and jax's arrays in one process.
 
-Both are of jaxlib's class `ArrayImpl`, and jax gives that class attributes of its own when it is
-imported.  From then on each attribute that both give it is looked up for the array at hand: what
-results mean is not changed by an import, and jax's arrays are what they are without us.
+Both are instances of jaxlib's class `ArrayImpl`, to which jax adds its attributes when it is
+imported. From then on, each attribute that both define is looked up for the array at hand:
+importing jax does not change our results, and we do not change jax's arrays.
 
 * An array is recognised by its `aval`: results carry our class (`boot.is_ours`).
-* jax is shown a result as an array of its own that no device was chosen for, so that all of its
-  functions take it and compute where they would for a NumPy array.
-* An operation on a result and an array of jax's is jax's, as one on a NumPy array would be.
+* jax sees a result as one of its arrays without a chosen device, so that all of its functions
+  accept it and compute where they would for a NumPy array.
+* An operation on a result and an array of jax's is jax's, as for a NumPy array.
 """
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
@@ -32,7 +32,7 @@ _ATTACHING: Final = frozenset({"jax", "jax.numpy", "jax._src.array"})
 _PLAIN: Final = frozenset(
     (*(bool, int, float, complex, str, slice, range, np.ndarray), type(None), type(Ellipsis))
 )
-"""What is certainly no array of jax's."""
+"""Classes that are certainly no arrays of jax's."""
 
 
 class Shared:
@@ -43,8 +43,8 @@ class Shared:
         self.ours = ours
         self.theirs = theirs
 
-    def _of_jax(self, array: Any, owner: Any) -> Any:
-        """What jax's arrays have."""
+    def _jax_attribute(self, array: Any, owner: Any) -> Any:
+        """Return the attribute that jax's arrays have."""
         theirs = self.theirs
         if theirs is None:
             text = f"{type(array).__name__!r} object has no attribute {self.name!r}"
@@ -61,16 +61,16 @@ class SharedMethod(Shared):
             return self.either
         if type(raw_aval(array)) is boot.Aval:
             return MethodType(self.ours, array)
-        return self._of_jax(array, owner)
+        return self._jax_attribute(array, owner)
 
     @functools.cached_property
     def either(self) -> Callable[..., Any]:
-        """The function that the class has: `copy.copy` and others ask the class."""
+        """Return the function that the class has: `copy.copy` and others ask the class."""
 
         def call(array: Any, /, *args: Any, **options: Any) -> Any:
             if type(array) is ArrayImpl and is_ours(array):
                 return self.ours(array, *args, **options)
-            return self._of_jax(array, type(array))(*args, **options)
+            return self._jax_attribute(array, type(array))(*args, **options)
 
         return functools.update_wrapper(call, self.ours if self.theirs is None else self.theirs)
 
@@ -83,7 +83,7 @@ class SharedProperty(Shared):
             return self if self.theirs is None else self.theirs
         if type(raw_aval(array)) is boot.Aval:
             return self.ours(array)
-        return self._of_jax(array, owner)
+        return self._jax_attribute(array, owner)
 
     def __set__(self, array: Any, value: Any) -> None:
         self._changer(array, "__set__", "setter")(array, value)
@@ -92,7 +92,7 @@ class SharedProperty(Shared):
         self._changer(array, "__delete__", "deleter")(array)
 
     def _changer(self, array: Any, method: str, what: str) -> Callable[..., None]:
-        """What sets or deletes an attribute of this array, or says that it cannot be."""
+        """Return the setter or deleter of this array's attribute, or raise AttributeError."""
         attribute = property(self.ours) if is_ours(array) else self.theirs
         found: Any = getattr(attribute, method, None)
         if found is None:
@@ -102,9 +102,9 @@ class SharedProperty(Shared):
 
 
 def share(surface: Mapping[str, Any]) -> None:
-    """Give the class our attributes; with a jax in the process, beside those of jax.
+    """Give the class our attributes, together with those of jax if it is loaded.
 
-    To be called again when jax has given it others.
+    Call it again whenever jax has changed the attributes.
     """
     if not boot.jax_is_loaded():
         boot.attach(ArrayImpl, **surface)
@@ -121,12 +121,12 @@ def share(surface: Mapping[str, Any]) -> None:
         if isinstance(ours, property):
             setattr(ArrayImpl, name, SharedProperty(name, ours.fget, theirs))
         elif callable(ours):
-            setattr(ArrayImpl, name, SharedMethod(name, _mixed(ours, theirs), theirs))
+            setattr(ArrayImpl, name, SharedMethod(name, _mix(ours, theirs), theirs))
     ArrayImpl.__dir__ = _dir
 
 
 def _dir(array: Any) -> list[str]:
-    """The attributes of one array: those that only results have are none of jax's."""
+    """Return the attributes of one array; those that only results have are left out for jax's."""
     names = [*object.__dir__(array)]
     if is_ours(array):
         return names
@@ -141,11 +141,11 @@ def _dir(array: Any) -> list[str]:
 _LEFT_ALONE: Final = frozenset(
     {"shape", "dtype", "ndim", "size", "itemsize", "nbytes", "__hash__", "__array_priority__"}
 )
-"""What jax's class has means the same for results."""
+"""Attributes of jax's class that mean the same for results."""
 
 
-def _mixed(ours: Callable[..., Any], theirs: Any) -> Callable[..., Any]:
-    """Our method, but for calls with arrays of jax's among the arguments: those are jax's."""
+def _mix(ours: Callable[..., Any], theirs: Any) -> Callable[..., Any]:
+    """Return our method, which calls jax's if an argument is one of jax's arrays."""
     if not callable(theirs):
         return ours
 
@@ -159,7 +159,7 @@ def _mixed(ours: Callable[..., Any], theirs: Any) -> Callable[..., Any]:
 
 
 def _has_theirs(value: Any) -> bool:
-    """Whether this is an array of jax's, a traced one included, or a sequence with one."""
+    """Return whether a value is an array of jax's, traced or not, or a sequence with one."""
     kind: type[Any] = value.__class__
     if kind is ArrayImpl:
         return not is_ours(value)
@@ -172,7 +172,7 @@ def _has_theirs(value: Any) -> bool:
 
 
 def as_jax(array: Any) -> Any:
-    """A result as an array of jax's, where jax puts arrays by default, in the same dtype."""
+    """Return a result as an array of jax's in the same dtype, on jax's default device."""
     from pscdsl._src.xla.runtime.devices import to_numpy  # whose arrays this is about
 
     jax: Any = sys.modules["jax"]
@@ -183,16 +183,16 @@ def as_jax(array: Any) -> Any:
 
 
 def _is_too_wide(array: Any) -> bool:
-    """Whether an array is of a dtype that jax has switched off."""
+    """Return whether jax's configuration excludes the dtype of an array."""
     wide = raw_aval(array).dtype.name in ("int64", "uint64", "float64", "complex128")
     return wide and not sys.modules["jax"].config.jax_enable_x64
 
 
 def _devices(array: Any) -> set[Any]:
-    """Where an array is.
+    """Return the devices of an array.
 
-    jax asks before it copies an array to a device that it knows.  It would go by way of
-    numbers of 32 bits then, for an array that another client of jaxlib has.
+    jax asks for them before it copies an array to a device that it knows. If the array belongs to
+    another client of jaxlib, that would go by way of 32-bit numbers.
     """
     if _is_too_wide(array):
         raise ValueError(
@@ -214,7 +214,7 @@ _SHOWN_TO_JAX: Final[Mapping[str, Any]] = {
     "_committed": property(lambda array: False),
     "__jax_array__": property(lambda array: functools.partial(as_jax, array)),
 }
-"""What jax asks of arrays, as it is answered for results."""
+"""The attributes that jax looks up, with their values for results."""
 
 
 class _Finder:

@@ -20,18 +20,19 @@ from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
 from pscdsl._src.xla.runtime.devices import Placement, host_view, plain_truths, to_numpy
 from pscdsl.typing.static_values import exact
 
-# How arguments and results are taken apart into leaves at a call.
+# The containers of arguments and results, which a call flattens into leaves.
 #
 # tuple, list, None and NamedTuples are built in; other containers are registered by exact class.
-# The registries are ours alone: nothing is shared with a jax in the same process.
+# The registries are ours alone: a jax in the same process does not share them.
 
 
 boot.boot()
 registry: Final[Any] = boot.jax.pytree.PyTreeRegistry(enable_dict=False)
 with_values: Final[Any] = boot.jax.pytree.PyTreeRegistry(enable_dict=False)
-"""The same, but numbers and strings are a part of the structure: it tells static values apart."""
+"""A registry in which numbers and strings belong to the structure, which tells static values
+apart."""
 _in_results: Final[Any] = boot.jax.pytree.PyTreeRegistry(enable_dict=False)
-"""The same, for making results that have static values in them."""
+"""A registry to make results that contain static values."""
 VALUES: Final = (bool, int, float, complex, str, bytes)
 """The classes whose instances are a part of the structure in `with_values`."""
 _ALL: Final = (registry, with_values, _in_results)
@@ -44,11 +45,11 @@ def register_class(
     to_children: Callable[[Any], tuple[Iterable[Any], Any]],
     from_children: Callable[[Any, Iterable[Any]], Any],
 ) -> None:
-    """Make instances of exactly this class containers; again for the same class does nothing.
+    """Make the instances of exactly this class containers; a second call for it does nothing.
 
-    `to_children(x)` gives the children and a hashable rest; `from_children(rest, children)`
-    undoes it.  Where that is what reading and setting the fields of a data class comes to, jaxlib
-    does it in C++, in half of the time.
+    `to_children(x)` gives the children and a hashable rest; `from_children(rest, children)` undoes
+    it. If that amounts to reading and setting the fields of a data class, jaxlib does it in C++, in
+    half of the time.
     """
     for each in _ALL:
         _register(each, cls, to_children, from_children)
@@ -71,24 +72,24 @@ def _once(where: Any, cls: type, register: Callable[[], None]) -> None:
         if cls not in _known[id(where)]:
             register()
             _known[id(where)].add(cls)
-            # jaxlib never lets go of a class, nor of the names of its module.  As long as there is
-            # the module itself, Python clears these names when it ends, before its own builtins.
+            # jaxlib never releases a class, nor the names of its module. As long as the module
+            # itself exists, Python clears these names when it ends, before its own builtins.
             keep_for_ever(sys.modules.get(cls.__module__))
 
 
 def is_registered(cls: type) -> bool:
-    """Whether `register_class` has been called for this class."""
+    """Return whether `register_class` has been called for this class."""
     return cls in _known[id(registry)]
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """The leaves, and the structure, which is hashable and can `unflatten`."""
+    """Return the leaves, and the structure, which is hashable and can `unflatten`."""
     leaves, structure = registry.flatten(tree)
     return leaves, structure
 
 
 def places(leaves: Sequence[Any], among: Sequence[Any]) -> list[int] | None:
-    """Where leaves are among others, the first places that they can have in order; None if none."""
+    """Return the first ascending indices of the leaves in `among`; None if there are none."""
     found: list[int] = []
     place = 0
     for leaf in leaves:
@@ -102,9 +103,10 @@ def places(leaves: Sequence[Any], among: Sequence[Any]) -> list[int] | None:
 
 
 def show(value: Any) -> bool:
-    """Make what a static value holds, or itself, a part of the structure in `with_values`.
+    """Make a static value, or its contents, a part of the structure in `with_values`.
 
-    False if that cannot be, since its class may also be one of containers of arrays.
+    Return False if its class may also be a class of containers of arrays, so that this is
+    impossible.
     """
     cls: type[Any] = value.__class__
     names = field_names(cls)
@@ -121,7 +123,7 @@ def show(value: Any) -> bool:
 
 
 def result_structure(result: Any, outputs: Sequence[Any]) -> Any:
-    """What makes a result like this one of outputs in order; None if that takes more."""
+    """Return the structure that makes such a result of its outputs; None if more is needed."""
     for _ in range(2):
         leaves, structure = _in_results.flatten(result)
         if len(leaves) == len(outputs) and all(map(is_, leaves, outputs)):
@@ -146,13 +148,13 @@ def _given(rest: Any, children: Any) -> Any:
     return rest
 
 
-def _of_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    """The items in the order of the keys, and the keys in that of the dict, which kernels see."""
+def _flatten_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    """Return the items in the order of the keys, and the keys in the dict's order."""
     keys = tuple(value)
     return [value[key] for key in _sorted(keys)], keys
 
 
-def _to_dict(keys: tuple[Any, ...], items: Iterable[Any]) -> dict[Any, Any]:
+def _unflatten_dict(keys: tuple[Any, ...], items: Iterable[Any]) -> dict[Any, Any]:
     found = dict(zip(_sorted(keys), items, strict=True))
     return {key: found[key] for key in keys}
 
@@ -177,11 +179,11 @@ def _register_values() -> None:
         _known[id(_in_results)].add(cls)
 
 
-register_class(dict, _of_dict, _to_dict)
+register_class(dict, _flatten_dict, _unflatten_dict)
 _register_values()
 
 
-# Argument binding: where the arguments of a call go, and what C++ may be given of them.
+# Argument binding: the parameters of a call's arguments, and the arguments that C++ may get.
 
 
 # Python's numbers as arguments of calls.
@@ -191,25 +193,25 @@ NUMBERS: Final[frozenset[type]] = frozenset((bool, int, float, complex))
 """The classes of Python's numbers."""
 
 
-# Where the arguments of a call go: by position, by name, or where none is given, by default.
+# Which arguments a call gives by position, by name and by default.
 
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
 
 ABSENT: Final = object()
-"""Stands for an argument that is not given, and for no default."""
+"""The mark of an argument that is not given, and of a parameter without a default."""
 
 
 class Parameter(NamedTuple):
-    """How one parameter of a function is given."""
+    """A parameter of a function, with the ways to give it."""
 
     name: str
     default: Any = ABSENT
     positional: bool = True
-    """Whether it may be given by position."""
+    """Whether a call may give it by position."""
     named: bool = True
-    """Whether it may be given by name."""
+    """Whether a call may give it by name."""
     constant: Any = ABSENT
     """A default that stays away where programs have it as a constant; ABSENT if it never does."""
 
@@ -220,9 +222,9 @@ def parameters(
     python: PythonSignature | None,
     constants: Collection[str],
 ) -> list[Parameter]:
-    """How each argument is given; the first `positional` ones may be by position.
+    """Return the parameters; a call may give the first `positional` ones by position.
 
-    `python` says more of them, if there is more: defaults, and those without a name.
+    `python`, if there is one, adds their defaults, and says which have no name.
     """
     if python is None:
         return [Parameter(name, positional=at < positional) for at, name in enumerate(names)]
@@ -245,9 +247,9 @@ def parameters(
 def bind_arguments(
     parameters: Sequence[Parameter], args: Args, kwargs: Kwargs
 ) -> tuple[Args, Kwargs]:
-    """The same arguments: by position as many as can be, the others in order, with defaults.
+    """Return the arguments, as many by position as possible, the others in order, with defaults.
 
-    Arguments that are wrong stay so.  Without parameters all arguments stay as they are.
+    Wrong arguments stay wrong. Without parameters all arguments stay as they are.
     """
     if len(args) == len(parameters) and not kwargs:
         return args, kwargs
@@ -276,31 +278,31 @@ NARROW: Final = NUMPY - {np.dtype(wide) for wide in ("f8", "i8", "u8", "c16")}
 
 
 def is_native(value: Any) -> bool:
-    """Whether a value is NumPy's, an array of its own class or a scalar, in our byte order."""
+    """Return whether a value is NumPy's, exactly an array or a scalar, in our byte order."""
     kind: type[Any] = value.__class__
     return (kind is np.ndarray or issubclass(kind, np.generic)) and value.dtype in NUMPY
 
 
 def dtypes() -> frozenset[np.dtype[Any]]:
-    """The dtypes, as NumPy has them, that C++ reads rightly just now."""
+    """Return the dtypes, as NumPy has them, that C++ reads rightly just now."""
     config = sys.modules.get(boot.JAX)
     wide = config is None or getattr(getattr(config, "enable_x64", None), "value", False)
     return NUMPY if wide else NARROW
 
 
 def is_placed(value: Any) -> bool:
-    """Whether a value is an array committed to a device."""
+    """Return whether a value is an array committed to a device."""
     return type(value) is ArrayImpl and bool(is_committed(value))
 
 
 def readable(
     args: tuple[Any, ...], kwargs: Mapping[str, Any], here: Placement
 ) -> tuple[tuple[Any, ...], Mapping[str, Any]] | None:
-    """Arguments with others in the places of arrays that C++ takes for something else.
+    """Replace the arguments that C++ would misread.
 
-    It knows NumPy's arrays by their class, or a subclass of it, and the size and kind of their
-    dtype: it would read numbers in another byte order wrongly, and what a mask hides.  Bools whose
-    bytes are not 0 or 1 are replaced too.  None if it must not be asked.
+    C++ recognises NumPy's arrays by their class, or a subclass of it, and by the size and kind of
+    their dtype: it would misread another byte order, and ignore a mask. Arrays of bool with bytes
+    other than 0 and 1 are replaced too. Return None if C++ must not be called.
     """
     leaves, structure = flatten((args, kwargs))
     known = dtypes()
@@ -337,7 +339,7 @@ def _brought(value: Any, known: frozenset[np.dtype[Any]], here: Placement) -> An
     return value if dtype in known else here.copied(np.asarray(value), Aval(value.shape, dtype))
 
 
-# The leaves of a call: what C++ may be given, and what decides which program is called.
+# The leaves of a call: those that C++ may get, and those that decide which program is called.
 
 
 ARRAYS: Final = (ArrayImpl, np.ndarray)
@@ -345,7 +347,7 @@ ARRAYS: Final = (ArrayImpl, np.ndarray)
 
 
 def kind(leaf: Any) -> object:
-    """What of a leaf decides which program is called; None for things unknown."""
+    """Return the properties of a leaf that decide which program is called; None if unknown."""
     cls: type[Any] = leaf.__class__
     if cls is ArrayImpl:
         return leaf.aval.dtype, leaf.aval.shape
@@ -355,24 +357,24 @@ def kind(leaf: Any) -> object:
 
 
 def needs_no_help(leaf: Any) -> bool:
-    """Whether a leaf is committed to a device; or it is for `specialise` to say what it is."""
+    """Return whether a leaf is on a device already, or left for `specialise` to judge."""
     if type(leaf) is ArrayImpl:
         return is_placed(leaf)
     return kind(leaf) is None and not hasattr(leaf, "__dlpack__")
 
 
 def is_foreign(leaf: Any) -> bool:
-    """Whether a leaf is another library's array."""
+    """Return whether a leaf is another library's array."""
     return kind(leaf) is None and hasattr(leaf, "__dlpack__") and not is_masked(leaf)
 
 
 def all_arrays(leaves: Sequence[Any]) -> bool:
-    """Whether there are arrays only, so that none of the leaves is a static value."""
+    """Return whether all leaves are arrays, so that none is a static value."""
     return all(type(x) in ARRAYS for x in leaves)
 
 
 def without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
-    """The arguments with NumPy's in the place of other libraries' arrays, if there are any."""
+    """Return the arguments with NumPy's for other libraries' arrays; None without such arrays."""
     leaves, structure = flatten((args, kwargs))
     if not any(map(is_foreign, leaves)):
         return None

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 # From modules to executables.
 
 
-# Modules that take arrays whose memory their large results get; see `pool`.
+# Modules that take arrays whose memory their large results reuse; see `runtime.memory`.
 
 
 def with_scratch(module: Any, outputs: Sequence[Aval]) -> Any:
-    """A copy of a module that takes an array for each large result, after its parameters.
+    """Return a copy of a module that takes an array for each large result, after its parameters.
 
     None if it has none, or donated parameters: these give their memory to results as XLA sees fit.
     """
@@ -69,10 +69,10 @@ def compile_module(
     """Compile a module for a device.
 
     A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
-    interpreted step by step, with parallelism inside a step.  `loops.loop_bytes` chooses it for a
-    program; None leaves XLA's own bound, which is 1 kB or more.  Bodies that are too deep for
-    native functions are interpreted.
-    `options` are XLA's debug options, by name, besides those of `exactness`.
+    interpreted step by step, with parallelism inside a step. `loops.loop_bytes` chooses it for a
+    program; None leaves XLA's own bound, which is 1 kB or more. Bodies that are too deep for native
+    functions are interpreted. `options` are XLA's debug options, by name, in addition to those of
+    `exactness`.
     """
     inputs, outputs = signature(module)
     if Depths(module).loops > DEEPEST:
@@ -92,7 +92,7 @@ def compile_module(
 
 
 def signature(module: Any) -> tuple[list[Aval], list[Aval]]:
-    """What `main` takes and gives."""
+    """Return the types of the parameters and results of `main`."""
     inputs, outputs = c.boundary(module)
     return [_aval(t) for t in inputs], [_aval(t) for t in outputs]
 
@@ -102,15 +102,15 @@ def _aval(tensor: Any) -> Aval:
     return Aval(known.shape, np.dtype(to_numpy(known.dtype)))
 
 
-# Modules in the form that outlives jaxlib's versions: StableHLO's portable artefacts.
+# Modules in a form that outlives jaxlib's versions: StableHLO's portable artefacts.
 #
-# They are written in a fixed version of StableHLO, which every jaxlib that this package takes
-# reads, as does whatever else has a StableHLO of that version or a later one. Modules whose
-# executables are on disk need no MLIR, which is loaded in functions for that.
+# They are written in a fixed version of StableHLO, which every supported jaxlib reads, as does any
+# other reader of that version or a later one. Modules whose executables are on disk need no MLIR,
+# so functions import it.
 
 
 VERSION: Final = "1.9.0"
-"""Of StableHLO: that of jaxlib is later.  Before it, calls of LAPACK's routines cannot be said."""
+"""The version of StableHLO; jaxlib's is later. Earlier versions cannot express LAPACK's calls."""
 
 
 class Unreadable(Exception):
@@ -125,10 +125,10 @@ def executable(
     admitted: Sequence[str] = (),
     device: Device = CPU,
 ) -> Executable:
-    """The executable of a portable module, which is read and compiled only if it is not kept.
+    """Return the executable of a portable module, compiled only if it is not in the cache.
 
-    It may call LAPACK's routines, and the custom calls that are `admitted`.  `Unreadable` says
-    what is wrong with it, also if it takes or gives other arrays than those.
+    It may call LAPACK's routines, and the custom calls in `admitted`. Raise `Unreadable` with a
+    reason if it is wrong, or takes or gives other arrays than `inputs` and `outputs`.
     """
     store = opened()
     key = _key(module, inputs, outputs, device)
@@ -150,7 +150,7 @@ def executable(
 def verified(
     module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], admitted: Sequence[str] = ()
 ) -> Any:
-    """The module, read, which holds what kernels hold, and is what the artefact says of it."""
+    """Read the module, and check its contents and that it is as the artefact describes it."""
     from pscdsl._src.xla import admission
 
     read = module_of(module.code)
@@ -171,7 +171,7 @@ def verified(
 
 
 def text(code: bytes) -> str:
-    """A portable module as text; `Unreadable` if it is none."""
+    """Return a portable module as text; raise `Unreadable` if it is none."""
     return c.module_text(module_of(code))
 
 
@@ -184,7 +184,7 @@ def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device
 
 
 def portable(module: Any) -> bytes:
-    """A module as a portable artefact, without the places in the source it came from."""
+    """Return a module as a portable artefact, without the places in the source it came from."""
     dialect, passes = boot.untyped("mlir.dialects.stablehlo"), boot.untyped("mlir.passmanager")
     _register_passes()
     with c.context():
@@ -202,7 +202,7 @@ def _register_passes() -> None:
 
 
 def module_of(code: bytes) -> Any:
-    """The module of a portable artefact."""
+    """Return the module of a portable artefact."""
     try:
         module = boot.untyped("mlir.dialects.stablehlo").deserialize_portable_artifact(
             c.context(), code
@@ -214,7 +214,7 @@ def module_of(code: bytes) -> Any:
 
 
 def targets(module: Any) -> list[str]:
-    """The targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
+    """Return the targets of a module's custom calls: LAPACK's, or a user's, or Python functions."""
     names: dict[str, None] = {}
 
     def visit(operation: Any) -> Any:
@@ -227,5 +227,5 @@ def targets(module: Any) -> list[str]:
 
 
 def foreign(calls: Sequence[str]) -> list[str]:
-    """The custom calls among `calls` that are not LAPACK's."""
+    """Return the custom calls among `calls` that are not LAPACK's."""
     return [call for call in calls if not call.startswith(lapack.PREFIX)]

@@ -1,4 +1,4 @@
-"""Arrays of 2**31 elements and more, whose elements an i32 cannot count."""
+"""Arrays of 2**31 elements and more, which an i32 cannot count."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MOST: Final = 1 << 31
 """Sizes below are numbers of i32, the dtype of indices and counts."""
 _COUNTS: Final = (I32, U32, KEY)
 _UNCOUNTED: Final = (Pointwise, Shaping, Call)
-"""What works on each element alone, or moves all: no number says where."""
+"""Primitives that compute each element alone or move all of them: no number is an index."""
 
 
 def require_countable(function: Function, number: Callable[[Size], int]) -> None:
-    """A Failure if a function counts or indexes more elements than an i32 can.
+    """Raise a Failure if a function counts or indexes more elements than an i32 can.
 
-    `number` gives what a size stands for.  Functions that are called are asked for by themselves.
+    `number` evaluates a size. The functions that it calls are checked separately.
     """
     for equation in walk(function.body):
         problem = _uncountable(equation, number)
@@ -41,7 +41,7 @@ def require_countable(function: Function, number: Callable[[Size], int]) -> None
 
 
 def _uncountable(equation: Equation, number: Callable[[Size], int]) -> str:
-    """What is too large to be counted; empty if nothing is."""
+    """Describe the object that is too large to count; empty if there is none."""
     primitive = equation.primitive
     if isinstance(primitive, SizeValue):
         value = number(primitive.size)

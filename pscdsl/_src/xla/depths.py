@@ -1,9 +1,9 @@
-"""How many operations of a module depend on each other one by one.
+"""The length of a module's longest chain of dependent operations.
 
-Where XLA's older emitter makes a loop of fused operations, it goes from each to those that it is
-computed from by recursion, in threads with 2 MB of stack: some 6,000 operations in a row end the
-process.  It makes the loops of programs that ask for it (`plain_loops`), and those within native
-functions (`compile_module`); the newer one goes through them in order.
+Where XLA's older emitter makes a loop of fused operations, it visits the operands of each by
+recursion, in threads with 2 MB of stack: a chain of some 6,000 operations ends the process. It
+makes the loops of programs that ask for it (`plain_loops`), and those within native functions
+(`compile_module`); the newer emitter visits operations in order.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import is_apart
 
 DEEPEST: Final = 1500
-"""So many operations in a row are left to the older emitter."""
+"""The longest chain of operations that is left to the older emitter."""
 _OF_CHLO: Final = 50
 """Into how many one of CHLO is translated, about."""
 _STORED: Final = frozenset(
     f"stablehlo.{name}"
     for name in "case convolution custom_call dot_general fft sort triangular_solve while".split()
 )
-"""Operations whose results are in memory, and which nothing is fused with."""
+"""Operations whose results are in memory, and which XLA fuses with no others."""
 
 
 class Circle(ValueError):
@@ -30,9 +30,9 @@ class Circle(ValueError):
 
 
 class Depths:
-    """The depth of each function of a module, where calls count as what they call.
+    """The depth of each function of a module; a call is as deep as the function called.
 
-    A `Circle` if they call each other in one, as no module of ours does.
+    Raise a `Circle` if functions call each other recursively, as in no module of ours.
     """
 
     def __init__(self, module: Any) -> None:
@@ -48,12 +48,12 @@ class Depths:
 
     @property
     def main(self) -> int:
-        """The depth of what is called from outside."""
+        """Return the depth of the public function."""
         return self._deepest["main"]
 
     @property
     def length(self) -> int:
-        """The number of its operations, where those of calls are what they call."""
+        """Return the number of its operations after inlining the calls."""
         return self._lengths["main"]
 
     def _region(self, region: Any) -> int:
@@ -83,7 +83,7 @@ class Depths:
 
 
 def _callees_first(functions: dict[str, Any]) -> Iterator[str]:
-    """The names of functions, each after those that it calls, which may be a long chain."""
+    """Yield the names of functions, each after its callees, which may be a long chain."""
     done: set[str] = set()
     begun: set[str] = set()
     due = [*functions]

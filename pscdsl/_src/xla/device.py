@@ -23,7 +23,7 @@ PLATFORMS: Final = ("cpu", "cuda", "tpu")
 
 
 class UnsupportedDeviceError(UsersError):
-    """A device that programs do not run on yet, that is not here, or whose plugin is missing."""
+    """A device that is unsupported, not on this machine, or lacks its plugin."""
 
     __module__ = "pscdsl"
 
@@ -38,7 +38,7 @@ class Device:
 
     @property
     def placement(self) -> Placement:
-        """How arrays get to the device; an `UnsupportedDeviceError` if they cannot.
+        """Return the device's placement of arrays, or raise `UnsupportedDeviceError`.
 
         The first time, this makes the client of the platform.
         """
@@ -52,7 +52,7 @@ class Device:
         return self.placement.client
 
     def require_supported(self) -> None:
-        """An `UnsupportedDeviceError` if programs do not run on the platform."""
+        """Raise an `UnsupportedDeviceError` if programs do not run on the platform."""
         if self.platform not in PLATFORMS:
             raise UnsupportedDeviceError(
                 f"devices of platform `{self.platform}` are not supported yet: kernels run on "
@@ -66,14 +66,14 @@ class Device:
 
 
 CPU: Final = Device("cpu", 0)
-"""The device that kernels run on where nothing else is asked for."""
+"""The device that kernels run on by default."""
 PLATFORM_VARIABLE: Final = "PSCDSL_PLATFORM"
 """The environment variable that asks for something else."""
 
 
 @once
 def default_device() -> Device:
-    """The device that kernels run on: `PSCDSL_PLATFORM`, as `cuda` or `cuda:1`, or the CPU.
+    """Return the device that kernels run on: `PSCDSL_PLATFORM`, as `cuda` or `cuda:1`, or the CPU.
 
     A ValueError if the variable names no platform.
     """

@@ -1,4 +1,4 @@
-"""Executables on disk: the names of entries, what all of them hold, how they get there and back."""
+"""Executables on disk: the names and conditions of entries, storing and loading."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from pscdsl._src.xla.runtime.devices import Placement
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 
-# Names of entries on disk, and what all of them hold: the machine, jaxlib, ourselves, settings.
+# Names of entries on disk, and the conditions in all names: machine, jaxlib, our files, settings.
 #
 # Code that was compiled under other conditions must never be loaded: it may use instructions that
-# this processor lacks, and nothing below would notice.
+# this processor lacks, and no later check would notice.
 
 
 _VERSION: Final = "pscdsl executables 4"
-"""Of the form of the entries; to be raised when they change."""
+"""The version of the entries' form; raise it whenever the form changes."""
 _VARIABLES: Final = ("XLA_FLAGS", PROCESSORS_VARIABLE)
 """The environment variables that XLA's compiler reads."""
 _CHOOSING: Final = (
@@ -46,15 +46,16 @@ _EMITTING: Final = (
     *(f"_src/{name}" for name in "support targets transforms xla".split()),
     "typing",
 )
-"""The folders of ours that decide what is emitted for a typed program, with the files beside.
+"""Our folders that decide what is emitted for a typed program, together with the files next to
+them.
 
-Those that decide whether it is emitted are among them: what an older version did not refuse
-must not be found.
+They include the code that decides whether a program is emitted at all: a program that an older
+version failed to refuse must not be found in the cache.
 """
 
 
 def digest(*parts: str | bytes) -> str:
-    """The name of an entry: different if any of the parts is."""
+    """Return the name of an entry: different if any of the parts is."""
     made = blake2b(_VERSION.encode(), digest_size=32)
     for part in parts:
         data = part if isinstance(part, bytes) else part.encode(errors="surrogateescape")
@@ -64,7 +65,7 @@ def digest(*parts: str | bytes) -> str:
 
 @cache
 def backend(device: Device = CPU) -> tuple[str, ...]:
-    """The compiler, its settings and the device."""
+    """Return the compiler, its settings and the device."""
     here = device.placement
     others = () if device.platform == "cpu" else _plugin_versions(device.platform)
     return (
@@ -87,7 +88,7 @@ def _plugin_versions(platform: str) -> tuple[str, ...]:
 
 @boot.once
 def choosing() -> str:
-    """What stands for the rules by which modules get options: the content of their files."""
+    """Return a digest of the files whose rules choose the options of modules."""
     made = blake2b(digest_size=32)
     for name in _CHOOSING:
         made.update(Path(FOLDER, "_src", f"{name}.py").read_bytes())
@@ -96,7 +97,7 @@ def choosing() -> str:
 
 @boot.once
 def emission() -> str:
-    """What stands for our own translation to StableHLO: the content of the files it is made of."""
+    """Return a digest of the files that translate to StableHLO."""
     folder = Path(FOLDER)
     made = blake2b(digest_size=32)
     for path in emission_sources():
@@ -108,9 +109,10 @@ def emission() -> str:
 
 @boot.once
 def reading() -> tuple[str, ...]:
-    """What a kernel's meaning depends on besides its source: Python, NumPy, and our own files.
+    """Return all that a kernel's meaning depends on besides its source: Python, NumPy, our files.
 
-    These are identified by when they were written, like Python's bytecode: there are hundreds.
+    The files are identified by their times of writing, as Python identifies bytecode: there are
+    hundreds.
     """
     folder = Path(FOLDER)
     made = blake2b(digest_size=32)
@@ -120,7 +122,7 @@ def reading() -> tuple[str, ...]:
 
 
 def own_states(folder: str) -> Iterator[str]:
-    """Every file of ours below a folder, with what changes when it is written."""
+    """Yield the state of each of our files below a folder; writing a file changes its state."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
@@ -131,7 +133,7 @@ def own_states(folder: str) -> Iterator[str]:
 
 
 def emission_sources() -> Iterator[Path]:
-    """The files of ours that decide what is emitted, and whether it is."""
+    """Yield our files that decide what is emitted, and whether it is."""
     folder = Path(FOLDER)
     yield from sorted(folder.glob("*.py"))
     for name in _EMITTING:
@@ -140,7 +142,7 @@ def emission_sources() -> Iterator[Path]:
 
 
 def dumps() -> bool:
-    """Whether the compiler was asked to write down what it does: then it has to do it."""
+    """Return whether XLA is asked to dump its work, and so has to compile."""
     return "xla_dump" in os.environ.get("XLA_FLAGS", "") + _flags_in_a_file()
 
 
@@ -150,7 +152,7 @@ def _version() -> str:
 
 
 def _topology(here: Placement) -> str:
-    """The processor's features among other things, as the compiler sees them."""
+    """Return the processor's features among other things, as the compiler sees them."""
     return str(boot.jax.get_topology_for_devices(here.device_list).fingerprint())
 
 
@@ -172,7 +174,7 @@ log: Final = logging.getLogger("pscdsl.compile")
 
 
 def opened() -> Store | None:
-    """The store that the environment names; None if nothing is to be stored."""
+    """Return the store that the environment names; None if storing is switched off."""
     folder = places.cache_folder()
     if folder is None or dumps():
         return None
@@ -186,7 +188,7 @@ def load(
     outputs: Sequence[Aval],
     device: Device = CPU,
 ) -> Executable | None:
-    """The executable under a key; None if there is none that can be used."""
+    """Return the executable under a key; None if there is no usable one."""
     code = store.get(key)
     if code is None:
         return None
@@ -233,15 +235,15 @@ def _offer_again(store: Store, executable: Executable) -> None:
 
 
 def _reusing(first: Executable) -> Any:
-    """What a recipe gives, from disk if it is there; None if it takes more memory or copies more.
+    """Return the start of a recipe's executable; None if it takes more memory or copies more.
 
-    Where a loop carries a large result, XLA computes beside it, and copies that in the end.
+    Where a loop carries a large result, XLA computes it in other memory, and copies it at the end.
     """
     assert first.recipe is not None
     inputs = [*first.inputs, *[first.outputs[place] for place in memory.pooled(first.outputs)]]
     options = boot.xla.CompileOptions.ParseFromString(first.recipe.options)
     store, key = opened() if first.entry else None, digest("reusing", first.entry)
-    executable = _obtained(
+    executable = _obtain(
         store, key, first.recipe.code, options, inputs, first.outputs, first.device
     )
     if executable.memory()["temporaries"] > first.memory()["temporaries"] + memory.LARGE // 2:
@@ -253,13 +255,13 @@ def _reusing(first: Executable) -> Any:
 def from_text(
     text: str, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device = CPU
 ) -> Executable:
-    """The executable of a small module of our own, given as text."""
+    """Return the executable of a small module of our own, given as text."""
     options = compile_options(None, {}, device)
     key = text_key(text, options, device)
-    return _obtained(opened(), key, text, options, inputs, outputs, device)
+    return _obtain(opened(), key, text, options, inputs, outputs, device)
 
 
-def _obtained(
+def _obtain(
     store: Store | None,
     key: str,
     code: str | bytes,
@@ -268,7 +270,7 @@ def _obtained(
     outputs: Sequence[Aval],
     device: Device,
 ) -> Executable:
-    """The executable under a key; else compiled, and stored if there is a store."""
+    """Return the executable under a key, or compile it, and store it if there is a store."""
     executable = None if store is None else load(store, key, inputs, outputs, device)
     if executable is None:
         here = device.placement
@@ -280,5 +282,5 @@ def _obtained(
 
 
 def text_key(text: str, options: Any, device: Device = CPU) -> str:
-    """The key of a module that is given as text."""
+    """Return the key of a module that is given as text."""
     return digest("text", *backend(device), options.SerializeAsString(), text)

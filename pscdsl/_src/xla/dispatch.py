@@ -1,4 +1,4 @@
-"""How a compiled program is called fast: straight from C++ where that is possible."""
+"""Fast calls of compiled programs: directly from C++ where possible."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from pscdsl._src.xla.runtime.devices import COPYING, Placement, prepare, to_nump
 from pscdsl._src.xla.runtime.executable import Executable, transfer
 from pscdsl.typing.static_values import equality_tells, exact
 
-# Calls that run in C++ once their program is known: what jaxlib calls `pjit`.
+# Calls that run in C++ once their program is known: jaxlib's `pjit`.
 #
 # It finds the program, hands over device arrays, and makes results, without entering Python.
 
 
 class FastPath(NamedTuple):
-    """What C++ wants to know of a program; it reads these names."""
+    """A program's description for C++, which reads these names."""
 
     xla_executable: Any
     out_pytree_def: Any
@@ -63,20 +63,20 @@ class Stale(ValueError):
 
 # Note [Host values]
 # For a value that is no device array, C++ asks Python for the transfer if the program names a
-# layout for it.  We name one for just those: no real layout, but what the transfer needs to know.
-# Small NumPy arrays need none where calls wait: C++ takes their memory as it is, or copies it at
-# once, and has read it when the program has run.  Larger ones it may copy in another thread: then
-# the program does not run where it is called, and the caller gets the array back too early.
-# Two things can go wrong, both end in Stale and then in Python: C++ may take one dtype for another
-# (a jax in the process has 64-bit types off: f64 reads as f32), and arrays that a jax made without
-# committing them to a device look like host values, and then are asked for their layout.
+# layout for it. We name one for exactly these: no real layout, but the data for the transfer. Small
+# NumPy arrays need none where calls wait: C++ uses their memory, or copies it immediately, and has
+# read it when the program has run. Larger ones it may copy in another thread: then the program does
+# not run in the calling thread, and the caller gets the array back too early. Two things can go
+# wrong, both end in Stale and then in Python: C++ may take one dtype for another (a jax in the
+# process has 64-bit types off: f64 reads as f32), and arrays that a jax made without committing
+# them to a device look like host values, and then are asked for their layout.
 
 READ_BYTES: Final = 1 << 16
 """Below, arrays are copied by the calling thread; 100 KiB is XLA:CPU's own limit for that."""
 
 
 class HostValue:
-    """Where C++ expects a layout: the type to which a host value is brought."""
+    """An object in place of a layout that names the type to which a host value is converted."""
 
     __slots__ = ("aval", "dtype", "placement")
 
@@ -97,9 +97,9 @@ def fast_path(
     result: Any,
     donated: Collection[int] = (),
 ) -> FastPath | None:
-    """How C++ does without us, if the result is made of arrays, containers and static values.
+    """Return a path without Python for results made of arrays, containers and static values.
 
-    It reads small NumPy arrays where they are, but for those whose memory is `donated`, by place.
+    C++ reads small NumPy arrays in place, except those whose indices are in `donated`.
     """
     structure = binding.result_structure(result, outputs)
     if structure is None:
@@ -124,7 +124,7 @@ def fast_path(
 
 
 def _is_read(leaf: Any, aval: Aval) -> bool:
-    """Whether C++ is done with a value of NumPy's when the call returns."""
+    """Return whether C++ has finished with a value of NumPy's when the call returns."""
     return (
         is_native(leaf)
         and leaf.dtype == aval.dtype
@@ -166,9 +166,9 @@ def in_cpp(
     *,
     registry: Any = binding.registry,
 ) -> tuple[Any, Any]:
-    """A function in C++ that asks `miss` where it has no program; and what must live as long.
+    """Return a function in C++ that asks `miss` for missing programs, and an object to keep alive.
 
-    `registry` tells how arguments are taken apart.
+    `registry` flattens arguments.
     """
 
     def function(*args: Any, **kwargs: Any) -> Any:  # called if a jax has its jit disabled
@@ -193,9 +193,9 @@ _WORKS: Final = b"works"
 
 @cache
 def fast_path_works(device: Device = CPU) -> bool:
-    """Try the C++ path on a small program: jaxlib is private to another project and moves.
+    """Try the C++ path on a small program: jaxlib is private to another project and changes.
 
-    That it worked is stored on disk, for the same jaxlib and our own files as they are.
+    A success is stored on disk, for this version of jaxlib and the present state of our files.
     """
     store = disk.opened()
     key = disk.digest("trial", *disk.backend(device), *disk.reading())
@@ -211,7 +211,7 @@ def fast_path_works(device: Device = CPU) -> bool:
 
 
 def trial(device: Device) -> bool:
-    """Whether calls hit, share no memory and give the right values."""
+    """Return whether calls hit, share no memory and give the right values."""
     text = (
         "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     )
@@ -235,13 +235,13 @@ def trial(device: Device) -> bool:
 # The table of programs by the arguments they take, in Python.
 
 
-# What to say of a call that reads memory which was given away.
+# The explanation of a call that reads memory after it was given away.
 
 
 def explanation(
     error: Exception, kernel: str, values: Mapping[str, Any], donated: Collection[str]
 ) -> str | None:
-    """A message about the donated argument that made a call fail, or None for another failure."""
+    """Return a message about the donated argument that made a call fail; None for others."""
     text = str(error)
     if "delete" not in text and "donat" not in text:
         return None
@@ -266,9 +266,9 @@ def explanation(
 
 
 def forget_donated(arguments: Any) -> None:
-    """Have jaxlib know of arrays whose memory a call took, so that later calls ask us about them.
+    """Make jaxlib notice arrays that a call took, so that later calls with them reach Python.
 
-    Otherwise such a call would fail in C++, where nobody explains it.
+    Otherwise such a call would fail in C++, without an explanation.
     """
     for leaf in binding.flatten(arguments)[0]:
         if type(leaf) is ArrayImpl and leaf.is_deleted():
@@ -276,29 +276,28 @@ def forget_donated(arguments: Any) -> None:
 
 
 def _twice(leaf: Any, value: Any) -> bool:
-    """Whether a tree holds an array more than once."""
+    """Return whether a tree holds an array more than once."""
     return sum(part is leaf for part in binding.flatten(value)[0]) > 1
 
 
 MissResult: TypeAlias = tuple[Any, FastPath | None, bool]
-"""What C++ wants where it has no program: the result, the program, whether to ask again."""
+"""The answer to C++ if it has no program: the result, the program, whether to ask again."""
 
 # Note [Entries]
-# Calls are made in one of two ways.  As long as all arguments are device arrays or static values,
-# and none is donated, the entry is jaxlib's function itself, and no Python runs.  Numbers that are
-# left to their defaults are no arguments: the program has them.  From the first other call on,
-# calls are assisted: arrays that C++ would misread are replaced, and what C++ cannot do is done in
-# Python.
+# Calls are made in one of two ways. As long as all arguments are device arrays or static values,
+# and none is donated, the entry is jaxlib's function itself, and no Python runs. Numbers that are
+# left to their defaults are no arguments: the program contains them. From the first other call on,
+# calls are assisted: arrays that C++ would misread are replaced, and Python does the parts that C++
+# cannot.
 
 # Note [Static values]
-# C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0).  So static
-# arguments, and static fields of records, are shown to it as structure without leaves, which tells
-# them apart (`binding.with_values`): numbers, strings and tuples from the start, other classes from
-# the first call that has one of theirs.  That does not do for some static values (a container, a
-# scalar of NumPy), nor where a number is not static.  Then C++ is told which
-# arguments are static, and is given no programs for values that equality does not tell; a frame
-# around such calls explains what C++ says of values that it cannot hash.  Calls with static fields
-# go through Python then.
+# C++ compares static values by Python's equality, for which (1, 0.0) is (True, -0.0). So it sees
+# static arguments, and static fields of records, as structure without leaves, which tells them
+# apart (`binding.with_values`): numbers, strings and tuples from the start, other classes from the
+# first call that has one of theirs. That fails for some static values (a container, a scalar of
+# NumPy), and where a number is not static. Then C++ gets the names of the static arguments, and no
+# programs for values that equality does not tell apart; a frame around such calls explains C++'s
+# errors about values that it cannot hash. Calls with static fields then run in Python.
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,27 +312,27 @@ class BoundExecutable:
     flatten: Callable[[Args, Kwargs], Sequence[Any]]
     unflatten: Callable[[list[Any]], Any]
     donated: Collection[int] | None = None
-    """The places of the leaves whose memory results take; None if it may be any of them."""
+    """The indices of the leaves whose memory results take; None if it may be any of them."""
     fills: bool = False
-    """Whether it takes numbers that calls leave to their defaults, instead of having them."""
+    """Whether the program takes numbers for omitted arguments, instead of containing their
+    defaults."""
 
     def call(self, args: Args, kwargs: Kwargs) -> Any:
-        """The result, by way of Python."""
+        """Return the result, by way of Python."""
         return self.unflatten(self.executable.run(self.flatten(args, kwargs)))
 
 
 class Dispatcher:
-    """A function whose calls find their compiled program, or have it made by `specialise`.
+    """A function whose calls find their compiled program, or have `specialise` make it.
 
-    `specialise(args, kwargs)` is called once for arguments of a kind; what it raises reaches the
-    caller.  Several threads may call it at once, for arguments of different kinds.  `parameters`
-    says how arguments are given, so that those which are given by keyword, or by default, find the
-    same programs; without it a kernel sees them as they were given.
+    `specialise(args, kwargs)` is called once for each kind of arguments; the caller gets its
+    exceptions. Several threads may call it at the same time, for different kinds of arguments.
+    `parameters` describes the function's parameters, so that arguments given by keyword or by
+    default find the same programs; without it a kernel sees them as they were given.
     `inner_statics` gives the static values inside of the arguments, if there can be any, and
-    `tree_statics` where any tree is taken and few have any: see Note [Static values].
-    `explain` may raise a better error for one that a call failed with; `final` errors
-    reach the caller as they are.  Results may take the memory of parameters that
-    are `donated`.  All programs are for one `device`.
+    `tree_statics` does where any tree is accepted and few have any: see Note [Static values].
+    `explain` may raise a better error for a failed call; `final` errors reach the caller unchanged.
+    Results may take the memory of the parameters in `donated`. All programs are for one `device`.
     """
 
     def __init__(
@@ -375,7 +374,7 @@ class Dispatcher:
         self._assisting: Any = self._in_python
         self._entered: list[Callable[[Any], None]] = []
         self.entry: Any = self._assisted
-        """What a call comes to, as things are: see Note [Entries]."""
+        """The function that calls run in the present state: see Note [Entries]."""
         if fast_path_works(device):
             self._find_programs()
             self.entry = self._first_entry()
@@ -409,7 +408,7 @@ class Dispatcher:
             self._alive.append(alive)
 
     def _first_entry(self) -> Any:
-        """What calls come to that nothing is known of."""
+        """Return the entry of calls before any program is known."""
         if self._direct is None:
             return self._assisted
         return self._direct if self._structure_tells() else self._guarded
@@ -433,7 +432,7 @@ class Dispatcher:
             try:
                 return self._direct(*args, **kwargs)
             except ValueError as error:
-                return self._after(error, args, kwargs)
+                return self._recover(error, args, kwargs)
         except Exception as error:
             error.__traceback__ = shown(error)
             raise
@@ -449,7 +448,7 @@ class Dispatcher:
             except self._final:
                 raise
             except (ValueError, RuntimeError) as error:  # Stale is one
-                result = self._after(error, args, kwargs)
+                result = self._recover(error, args, kwargs)
             if self._donated:
                 forget_donated((args, kwargs))
             return result
@@ -457,13 +456,15 @@ class Dispatcher:
             error.__traceback__ = shown(error)
             raise
 
-    def _taken(self, args: Args, kwargs: Kwargs) -> tuple[BoundExecutable, Sequence[Any]]:
-        """The program for arguments that are bound, and what it takes."""
+    def _find_with_operands(
+        self, args: Args, kwargs: Kwargs
+    ) -> tuple[BoundExecutable, Sequence[Any]]:
+        """Return the program for bound arguments, and its operands."""
         program = self.find(args, kwargs)  # this registers the classes of records, too
         return program, program.flatten(args, kwargs)
 
     def _given_away(self, program: BoundExecutable) -> Collection[int]:
-        """The places of the leaves whose memory a call may take."""
+        """Return the indices of the leaves whose memory a call may take."""
         if not self._donated:
             return ()
         return range(len(program.executable.inputs)) if program.donated is None else program.donated
@@ -472,8 +473,8 @@ class Dispatcher:
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
 
-    def _after(self, error: ValueError | RuntimeError, args: Args, kwargs: Kwargs) -> Any:
-        """What a call gives that failed in C++; raises the error if it was not for that."""
+    def _recover(self, error: ValueError | RuntimeError, args: Args, kwargs: Kwargs) -> Any:
+        """Return the result of a call that failed in C++; raise the error if Python cannot help."""
         if self._explain is not None:
             self._explain(error, args, kwargs)
         # C++ has no way for a static value without hash, but `_key` knows one.
@@ -484,7 +485,7 @@ class Dispatcher:
         raise error
 
     def find(self, args: Args, kwargs: Kwargs) -> BoundExecutable:
-        """The program for these arguments, made if there is none yet."""
+        """Return the program for these arguments; make it if there is none yet."""
         key = self._key(args, kwargs)
         if key is None:
             return self._specialise(args, kwargs)
@@ -521,14 +522,14 @@ class Dispatcher:
         return args, kwargs
 
     def _static(self, args: Args, kwargs: Kwargs) -> list[tuple[int | str, Any]]:
-        """The static values that are arguments, with their places or names."""
+        """Return the static values that are arguments, with their places or names."""
         return [
             *[(i, args[i]) for i in self._static_argnums if i < len(args)],
             *[(k, v) for k, v in kwargs.items() if k in self._static_argnames],
         ]
 
     def _key(self, args: Args, kwargs: Kwargs) -> Hashable | None:
-        """What decides which program is called; None if that is not known."""
+        """Return the key that decides which program is called; None if it is unknown."""
         static = self._static(args, kwargs)
         leaves, structure = binding.flatten(self._dynamic(args, kwargs))
         kinds = [kind(leaf) for leaf in leaves]
@@ -553,29 +554,29 @@ class Dispatcher:
         return self._assisted(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
-        """Whether a program takes Python's numbers for such arguments, or defaults."""
+        """Return whether a program takes Python's numbers for such arguments, or for defaults."""
         args, kwargs = bind_arguments(self._parameters, args, kwargs)
         leaves = binding.flatten(self._dynamic(args, kwargs))[0]
         has_none = not any(x.__class__ in NUMBERS for x in leaves)
         if has_none and not self._has_constants:
             return False
-        program, used = self._taken(args, kwargs)
+        program, used = self._find_with_operands(args, kwargs)
         return program.fills or any(x.__class__ in NUMBERS for x in used)
 
     def _reported_answer(
         self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
     ) -> MissResult:
-        """The same as `_answer`, with errors as the caller is to see them."""
+        """Return `_answer`'s result, with errors in the form for the caller."""
         try:
             return self._answer(args, kwargs, leaves, by_name=by_name)
         except self._final:
             raise
         except (ValueError, RuntimeError) as error:
-            return self._after(error, args, kwargs), None, True
+            return self._recover(error, args, kwargs), None, True
 
     @public
     def _miss_assisted(self, *args: Any, **kwargs: Any) -> MissResult:
-        """Answer C++ where it was called with what it may read."""
+        """Answer C++ for a call whose arguments it can read."""
         known = without_foreign(args, kwargs)
         if known is not None:
             return self._assisted(*known[0], **known[1]), None, True
@@ -584,12 +585,12 @@ class Dispatcher:
     def _answer(
         self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
     ) -> MissResult:
-        """The result of a call for which C++ has no program, and how to do without us.
+        """Return the result of a call for which C++ has no program, and a fast path or None.
 
-        `leaves` are what it sees; `by_name` says that it orders arguments by their names.
+        `leaves` are those that C++ sees; `by_name` says that it orders arguments by name.
         """
         args, kwargs = bind_arguments(self._parameters, args, kwargs)
-        program, used = self._taken(args, kwargs)
+        program, used = self._find_with_operands(args, kwargs)
         outputs = program.executable.run(used)
         result = program.unflatten(outputs)
         if not self._tells(leaves, used, args, kwargs):
@@ -617,7 +618,7 @@ class Dispatcher:
         return result, fast, False
 
     def _leaves(self, args: Args, kwargs: Kwargs) -> list[Any]:
-        """What C++ sees of a call besides its structure and static arguments."""
+        """Return the leaves that C++ sees of a call, besides its structure and static arguments."""
         arguments = (args, kwargs) if self._by_structure else self._dynamic(args, kwargs)
         leaves: list[Any] = self._registry.flatten(arguments)[0]
         return leaves
@@ -625,9 +626,10 @@ class Dispatcher:
     def _tells(
         self, leaves: Sequence[Any], used: Sequence[Any], args: Args, kwargs: Kwargs
     ) -> bool:
-        """Whether C++ tells this call from those that need another program.
+        """Return whether C++ can tell this call from those that need another program.
 
-        See Note [Static values]; where structure does not tell, it will be asked otherwise.
+        See Note [Static values]; where the structure cannot tell them apart, C++ is set up
+        differently.
         """
         if not self._by_structure:
             return all(equality_tells(value) for _, value in self._static(args, kwargs))
@@ -642,7 +644,7 @@ class Dispatcher:
         return False
 
     def _structure_tells(self) -> bool:
-        """Whether C++ tells all static values, if there are any, by structure."""
+        """Return whether the structure tells all static values apart, if there are any."""
         return self._by_structure or not (self._static_argnums or self._static_argnames)
 
     def _ask(self, *, by_structure: bool) -> None:

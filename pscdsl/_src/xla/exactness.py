@@ -1,4 +1,4 @@
-"""The options with which XLA on CPUs computes what is written, and what is emitted for it."""
+"""XLA's options and emitted operations that keep arithmetic on CPUs as written."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ import numpy as np
 from pscdsl._src.xla.emit import context as c
 from pscdsl.typing.dtypes import BF16, F32
 
-# The options with which XLA on CPUs computes what is written.
+# The options with which XLA on CPUs keeps arithmetic as written.
 #
-# By default it rewrites arithmetic by laws that hold for real numbers alone, and gives sums with
-# what they are sums of, to a library that is wrong for some of them. Each rule here says which
-# modules get which option; one that asks for fast math gets none.
+# By default it rewrites arithmetic by laws that hold only for real numbers, and gives sums, with
+# the computation of their terms, to a library that is wrong for some of them. Each rule here says
+# which modules get which option; a module that asks for fast math gets none.
 #
-# `xla_disable_hlo_passes=algsimp`, all modules: else `a / b / c` is `a / (b * c)`, `x / 49` is `x *
-# (1 / 49)`, `x + c - c` is `x`, and so on. `reshape-mover` with it: that pass puts a transpose and
-# its inverse behind each operation on transposed arrays and relies on the simplifier to take them
-# away, so without it a hundred copies are left of each.
-# `xla_allow_excess_precision=False`, modules with bf16: else what is rounded to it is not, where it
-# is converted, summed up or multiplied at once.
-# `xla_cpu_experimental_ynn_fusion_type`, modules that may sum up what they compute: see Note [Sums
-# of products].
+# `xla_disable_hlo_passes=algsimp`, all modules: otherwise `a / b / c` is `a / (b * c)`, `x / 49` is
+# `x * (1 / 49)`, `x + c - c` is `x`, and so on. `reshape-mover` with it: that pass puts a transpose
+# and its inverse after each operation on transposed arrays and relies on the simplifier to remove
+# them, so without the simplifier a hundred copies are left of each.
+#
+# `xla_allow_excess_precision=False`, modules with bf16: otherwise XLA omits the rounding to bf16 of
+# numbers that are then converted, summed or multiplied.
+#
+# `xla_cpu_experimental_ynn_fusion_type`, modules that may sum computed terms: see Note [Sums of
+# products].
 
 
 EXCESS: Final = "xla_allow_excess_precision"
@@ -36,7 +38,7 @@ PRODUCTS_ALONE: Final = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 
 
 def options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
+    """Return the options for a module, which are a part of its key."""
     if c.is_fast(module):
         return {}
     found: dict[str, Any] = {DISABLED: f"{SIMPLIFIER},{MOVER}"}
@@ -50,15 +52,15 @@ def options(module: Any) -> Mapping[str, Any]:
 
 # Note [Sums of products]
 # XLA on CPUs hands to a library, YNNPACK: single products of matrices, convolutions, and reductions
-# with the elementwise operations and products of matrices before them.  Of the last, a product of
-# matrices in one is computed wrongly for many columns, and a product of elements, one of which is
-# repeated, ends the process where there are seven axes or more.  Without reductions nothing of that
-# is left, but those that have no product before them are up to three times slower.
+# with the elementwise operations and products of matrices before them. In such a reduction, a
+# product of matrices is computed wrongly for many columns, and a product of elements, one of which
+# is repeated, ends the process where there are seven axes or more. Without reductions these errors
+# do not occur, but reductions that have no product before them are up to three times slower.
 #
-# So a reduction keeps the library if all that it is computed from, back to parameters, constants
-# and other reductions, has few axes and is elementwise, and none of that is a product: but squares,
-# and products with one number.  What stands in other functions, loops and branches is not followed:
-# if what is reduced comes from there, it counts as a product where the module has one.
+# So a reduction keeps the library if its whole computation, back to parameters, constants and other
+# reductions, has few axes and is elementwise, without products other than squares, and products
+# with one number. Other functions, loops and branches are not followed: an operand from there
+# counts as a product if the module has one.
 
 MOST_AXES: Final = 5
 """More are never reduced by the library."""
@@ -74,11 +76,11 @@ _PLAIN: Final = frozenset(
     "remainder reshape reverse round_nearest_even rsqrt select shift_left shift_right_arithmetic "
     "shift_right_logical sign sine slice sort sqrt subtract tan tanh transpose xor".split()
 )
-"""Operations that make no product of what they are given, but `multiply`, which is looked at."""
+"""Operations that multiply no operands, besides `multiply`, which is examined."""
 
 
 class _Facts:
-    """What the rules ask of a module."""
+    """The facts about a module that the rules need."""
 
     def __init__(self, module: Any) -> None:
         self.holds_bf16 = False
@@ -99,7 +101,7 @@ class _Facts:
         return c.mlir.WalkResult.ADVANCE
 
     def may_sum_products(self) -> bool:
-        """Whether a reduction may be one of products; see Note [Sums of products]."""
+        """Return whether a reduction may sum products; see Note [Sums of products]."""
         if any(len(each.type.shape) > MOST_AXES for each in self._reduced):
             return True
         return bool(self._holds_products and self._reduced) and not self._are_plain()
@@ -129,13 +131,13 @@ def _is_bf16(value: Any) -> bool:
 
 
 def _is_product(made: Any) -> bool:
-    """Whether two arrays are multiplied, and not one with itself or a number."""
+    """Return whether two different arrays are multiplied, neither of them one number."""
     x, y = made.operands
     return x != y and not _is_number(x) and not _is_number(y)
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is one number, maybe repeated."""
+    """Return whether a value is one number, maybe repeated."""
     if not value.type.shape:
         return True
     made = value.owner
@@ -147,18 +149,18 @@ def _is_number(value: Any) -> bool:
     return bool(made.attributes["value"].is_splat)
 
 
-# Exponentials as XLA's approximations on CPUs leave them to LLVM, and what guards them.
+# Exponentials as XLA's approximations on CPUs leave them to LLVM, and their guards.
 #
-# Of NaN: they convert a number to an integer, which of NaN has no meaning in LLVM, and where LLVM
-# sees that an operand is NaN, as in `np.exp(x * np.nan)`, it leaves the whole result out.  A choice
-# between the operand and the result has a meaning for all of them.  It takes a tenth of the time of
-# an exponential, and no module needs it in which no constant is NaN.
+# NaN: they convert a number to an integer, which has no meaning for NaN in LLVM, and where LLVM
+# sees that an operand is NaN, as in `np.exp(x * np.nan)`, it omits the whole result. A choice
+# between the operand and the result has a meaning for all numbers. It takes a tenth of the time of
+# an exponential, and only modules with a constant NaN need it.
 #
-# Of large f32: the last step is a product of about 1 and a power of 2, of an operand that is cut to
-# 88.8. Rounded, that is infinite; but where it is added at once, by an instruction that rounds only
-# the sum, `np.exp(1000.0) - 3e38` is a finite number, and `x - np.exp(x)` of an infinite x is not
-# NaN. A choice of infinity there goes where an exponential may be added to or subtracted from
-# something that is not a small constant.
+# Large f32: the last step is a product of about 1 and a power of 2, of an operand clamped to 88.8.
+# Rounded, that is infinite; but where it is added by an instruction that rounds only the sum,
+# `np.exp(1000.0) - 3e38` is a finite number, and `x - np.exp(x)` of an infinite x is not NaN. A
+# choice of infinity is added where an exponential may be added to or subtracted from something
+# other than a small constant.
 
 
 EXPONENTIAL: Final = "stablehlo.exponential"
@@ -170,9 +172,9 @@ EXPONENTIALS: Final = frozenset(
 LARGEST: Final = 88.72283172607422
 """The f32 with the largest finite exponential in f32."""
 SMALL: Final = 1e37
-"""No sum of such a number and of what an exponential is before it is rounded becomes finite."""
+"""No sum of a number below this and an unrounded exponential becomes finite."""
 MOST_USES: Final = 64
-"""So many are looked at for one exponential."""
+"""The most uses that are examined for one exponential."""
 _SUMS: Final = frozenset({"stablehlo.add", "stablehlo.subtract"})
 _RETURNS: Final = frozenset({"stablehlo.return", "func.return", "func.call"})
 _MOVING: Final = frozenset(
@@ -180,11 +182,11 @@ _MOVING: Final = frozenset(
     for name in "abs broadcast_in_dim concatenate dynamic_slice gather negate optimization_barrier "
     "pad reshape reverse select slice transpose".split()
 )
-"""Operations whose results are elements of operands but for the sign."""
+"""Operations whose results are elements of operands up to the sign."""
 
 
 def guard(module: Any, holds_nan: bool, holds_sums: bool) -> None:
-    """Let exponentials be what they are of NaN, and infinite in sums, whatever LLVM does."""
+    """Make exponentials NaN of NaN, and infinite in sums, whatever LLVM does."""
     found: list[Any] = []
 
     def visit(operation: Any) -> Any:
@@ -206,7 +208,7 @@ def guard(module: Any, holds_nan: bool, holds_sums: bool) -> None:
 
 
 def _is_added(made: Any) -> bool:
-    """Whether a number may be added at once, to what is not a small constant."""
+    """Return whether a number may be added unrounded to something other than a small constant."""
     due, seen = [made.result], 0
     while due:
         value = due.pop()
@@ -232,7 +234,7 @@ def _is_main(function: Any) -> bool:
 
 
 def _is_small(x: Any) -> bool:
-    """Whether x is one number, maybe repeated, and not large."""
+    """Return whether x is one number, maybe repeated, and not large."""
     made = x.owner
     while getattr(made, "name", "") == "stablehlo.broadcast_in_dim":
         made = made.operands[0].owner
@@ -251,7 +253,7 @@ def _number(value: float, shape: tuple[int, ...], made: Any) -> Any:
 
 
 def _choose(made: Any, direction: str, limit: Any, instead: Any) -> None:
-    """The other number where the operand is so beside the limit."""
+    """Replace the result by `instead` where the operand compares so with the limit."""
     x, result = made.operands[0], made.result
     create, place = c.mlir.Operation.create, made.location
     compare = {
@@ -274,14 +276,14 @@ def _after(made: Any) -> Any:
     return c.mlir.InsertionPoint.after(made)
 
 
-# Sums with constants that may be zero: XLA takes `x + 0.0` for x, which it is not where x is -0.0.
+# Sums with constants that may be zero: XLA takes `x + 0.0` for x, which is wrong where x is -0.0.
 #
-# It does so while it reads a module, whatever its options are: of a sum one of whose operands is a
-# constant, or folds to one, of zeros of either sign: rightly of `x + -0.0` and of `x - 0.0`.
-# `c - (-x)` is the same number as `x + c`, for all x and c, and no rule of XLA's is about it; LLVM
-# makes one addition of it.  More may fold than constants of constants: what is chosen from them, by
-# a choice that folds, and integers and truth values of one operand twice (`mask ^ mask`), or of one
-# that decides alone (`i & 0`).
+# It does so while it reads a module, with any options, in a sum with an operand that is a constant
+# zero of either sign, or folds to one: correctly for `x + -0.0` and for `x - 0.0`. `c - (-x)` is
+# the same number as `x + c`, for all x and c, and no rule of XLA's concerns it; LLVM makes one
+# addition of it. More may fold than constants of constants: selections from them, by a predicate
+# that folds, and operations on integers and truth values with one operand twice (`mask ^ mask`), or
+# with one that decides the result (`i & 0`).
 
 
 SUM: Final = "stablehlo.add"
@@ -289,7 +291,7 @@ DIFFERENCE: Final = "stablehlo.subtract"
 _CONSTANT: Final = "stablehlo.constant"
 _REPEATING: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
 _READING: Final = frozenset({"stablehlo.dynamic_slice", "stablehlo.gather"})
-"""Operations that fold where what they read does, wherever that is."""
+"""Operations that fold if their array does, for any indices."""
 _DECIDING: Final = frozenset(
     f"stablehlo.{name}" for name in "and complex maximum minimum multiply or remainder".split()
 )
@@ -324,7 +326,7 @@ def keep(module: Any) -> None:
 
 
 def _may_fold(operation: Any, known: set[Any]) -> bool:
-    """Return whether what is computed from operands may fold to a constant."""
+    """Return whether an operation with these operands may fold to a constant."""
     name, operands = operation.name, operation.operands
     folds = [operand in known for operand in operands]
     if all(folds):
@@ -345,7 +347,7 @@ def _may_fold(operation: Any, known: set[Any]) -> bool:
 
 
 def _may_be_zero(constant: Any, sign: float) -> bool:
-    """Whether XLA may see that what folds to a constant is the zero of a sign, or a complex one."""
+    """Return whether XLA may recognise a folded constant as a zero of this sign, or complex."""
     dtype = c.facts(constant.type).dtype
     if not dtype.is_float:
         return dtype.is_complex

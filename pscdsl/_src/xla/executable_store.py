@@ -41,7 +41,7 @@ class NoKey(Exception):
 
 
 def program_key(wanted: Specialisation) -> str | None:
-    """The key of a program, without its module; None if its content cannot be written down."""
+    """Return the key of a program without its module; None if it cannot be written down."""
     program = wanted.program
     try:
         content = fingerprint(program)
@@ -54,18 +54,18 @@ def program_key(wanted: Specialisation) -> str | None:
 
 
 def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
-    """The key of a module; `NoKey` if it calls what another process may not have."""
+    """Return the key of a module; raise `NoKey` for calls that another process may not have."""
     calls = foreign(targets(module))
     if calls:
         raise NoKey(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
     decided = _conditions(wanted, compiler.options(module))
-    return digest("module", *decided, _without_places(module))
+    return digest("module", *decided, _strip_places(module))
 
 
 def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str | bytes, ...]:
-    """What decides the code of a program besides what it computes, with the chosen options."""
+    """Return the conditions besides the computation and options that decide a program's code."""
     device = wanted.device
-    # Of our own options some are in a map without an order.
+    # Some of our own options are in a map without an order.
     defaults = compile_options(None, {}, device).SerializeAsString()
     options = repr((wanted.loop_bytes, sorted(chosen.items())))
     forms = ",".join(sorted(without()))
@@ -73,7 +73,7 @@ def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str 
     return (*disk.backend(device), defaults, options, donated, f"without {forms}")
 
 
-def _without_places(module: Any) -> bytes:
+def _strip_places(module: Any) -> bytes:
     passes = boot.untyped("mlir.passmanager").PassManager
     with c.context():
         copy = module.operation.clone()
@@ -90,10 +90,10 @@ def obtain(
     compiler: Compiler,
     emit: Callable[[Specialisation], Any],
 ) -> Executable:
-    """The executable, from disk if it is there; else compiled, and stored if it can be.
+    """Return the executable from disk, or else compiled, and stored if possible.
 
-    It says where it comes from, how long that took, and why it is not on disk if it is not.
-    `emit` makes the module where it is needed.
+    The executable has its origin, the time taken, and the reason why it is not on disk, if any.
+    `emit` makes the module if it is needed.
     """
     started = time.perf_counter()
 
@@ -105,19 +105,19 @@ def obtain(
         return executable
 
     if store is None:
-        made = _compiled(emit(wanted), wanted, compiler)
+        made = _compile(emit(wanted), wanted, compiler)
         return obtained(made, "compiled", "there is no cache")
     short = program_key(wanted)
-    known = _led(store, short, wanted)
+    known = _follow_key(store, short, wanted)
     if known is not None:
         return obtained(known, "disk")
     module = emit(wanted)
     try:
         key = module_key(module, wanted, compiler)
     except NoKey as reason:
-        return obtained(_compiled(module, wanted, compiler), "compiled", str(reason))
+        return obtained(_compile(module, wanted, compiler), "compiled", str(reason))
     known = load(store, key, *signature(module), wanted.device)
-    made = known or _compiled(module, wanted, compiler)
+    made = known or _compile(module, wanted, compiler)
     if known is None and not save(store, key, made):
         return obtained(made, "compiled", f"{store.folder} does not take it")
     if short is not None:
@@ -126,7 +126,7 @@ def obtain(
 
 
 def is_there(wanted: Specialisation, store: Store) -> bool:
-    """Whether a program is on disk under its own key."""
+    """Return whether a program is on disk under its own key."""
     short = program_key(wanted)
     return short is not None and store.get(short) is not None
 
@@ -138,7 +138,7 @@ def set_ahead(wanted: Specialisation, store: Store) -> None:
 
 
 def is_ahead(wanted: Specialisation, store: Store) -> bool:
-    """Whether that was said of a program."""
+    """Return whether a program was compiled ahead of all calls."""
     short = program_key(wanted)
     return short is not None and store.get(_ahead(short)) is not None
 
@@ -147,7 +147,7 @@ def _ahead(key: str) -> str:
     return digest("ahead", key)
 
 
-def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
+def _compile(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
     try:
         made: Executable = compiler.compiled(module, wanted.loop_bytes, wanted.device)
         return made
@@ -155,8 +155,8 @@ def _compiled(module: Any, wanted: Specialisation, compiler: Compiler) -> Execut
         raise Refused(str(error)) from error
 
 
-def _led(store: Store, short: str | None, wanted: Specialisation) -> Executable | None:
-    """The executable to which the program's own key leads."""
+def _follow_key(store: Store, short: str | None, wanted: Specialisation) -> Executable | None:
+    """Return the executable to which the program's own key leads."""
     key = None if short is None else store.get(short)
     if key is None:
         return None

@@ -22,9 +22,9 @@ from typing import Any, Final
 from pscdsl._src.support.processes import WATCHER
 
 APART: Final = 0.3
-"""Seconds: signals that follow sooner are the same Ctrl-C, seen twice."""
+"""Seconds: sooner signals are the same Ctrl-C, seen twice."""
 EXIT: Final = 130
-"""What shells report of processes that SIGINT ended."""
+"""The exit status that shells report after SIGINT."""
 _SAID: Final = b"\npscdsl: interrupted twice during a call that does not return: the process ends\n"
 
 
@@ -35,7 +35,7 @@ class Watcher:
         self._reads, self.writes = os.pipe()
         os.set_blocking(self.writes, False)
         self._asked = 0.0
-        """When a first Ctrl-C came that is not answered; 0 if there is none."""
+        """The time of a first unanswered Ctrl-C; 0 if there is none."""
         self._answer: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self._answered)
         threading.Thread(target=self._watch, name=WATCHER, daemon=True).start()
 
@@ -61,7 +61,7 @@ _WATCHER: Final[list[Watcher]] = []
 
 
 def watch() -> None:
-    """Have Ctrl-C watched, if this is the main thread, and nobody else watches signals."""
+    """Watch for Ctrl-C if this is the main thread, and no other handler is installed."""
     if threading.current_thread() is not threading.main_thread():
         return
     if not callable(signal.getsignal(signal.SIGINT)):
@@ -87,7 +87,7 @@ def _give(descriptor: int, *, instead_of: int) -> None:
 
 
 def _in_child() -> None:
-    """Tell nobody of the signals of a forked child: the other end is its parent's."""
+    """Detach the signals of a forked child: the other end of the pipe is its parent's."""
     if _WATCHER:
         _give(-1, instead_of=_WATCHER.pop().writes)
 

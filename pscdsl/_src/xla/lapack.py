@@ -1,4 +1,4 @@
-"""LAPACK's routines as custom calls: what they are called, and with arrays of which shapes."""
+"""LAPACK's routines as custom calls: their names, and the shapes of their arrays."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PREFIX: Final = "lapack_"
 
 
 def target(routine: str, dtype: DType) -> str:
-    """The name under which jaxlib has a routine for matrices of a dtype."""
+    """Return the name under which jaxlib has a routine for matrices of a dtype."""
     name = _COMPLEX.get(routine, routine) if dtype.is_complex else routine
     return f"{PREFIX}{LETTERS[dtype]}{name}_ffi"
 
 
-# How a platform calls these routines: emitted programs have calls of one platform alone.
+# A platform's way to call these routines: an emitted program calls one platform's.
 
 
 class Call(NamedTuple):
@@ -31,10 +31,10 @@ class Call(NamedTuple):
 
 
 class Routines(Protocol):
-    """How a platform calls routines that have LAPACK's names and options."""
+    """A platform's way to call routines that have LAPACK's names and options."""
 
     def call(self, routine: str, dtype: DType, options: Mapping[str, str], /) -> Call:
-        """The call of a routine for matrices of a dtype, with LAPACK's letters as options."""
+        """Return a routine's call for matrices of a dtype, with LAPACK's letters as options."""
         ...
 
     def register(self) -> None:
@@ -46,7 +46,7 @@ class OnCpu:
     """LAPACK itself, which comes with SciPy."""
 
     def call(self, routine: str, dtype: DType, options: Mapping[str, str]) -> Call:
-        """The call of a routine for matrices of a dtype, with LAPACK's letters as options."""
+        """Return a routine's call for matrices of a dtype, with LAPACK's letters as options."""
         return Call(
             target(routine, dtype),
             {name: f"{ord(letter)} : ui8" for name, letter in options.items()},
@@ -64,8 +64,8 @@ ON_CPU: Final = OnCpu()
 
 # The operands and results of LAPACK's routines, which jaxlib's wrappers do not check.
 #
-# A routine with a result that is too small writes beside it.  So those here are what kernels emit,
-# and all their shapes follow from those of their operands.
+# A routine writes outside of a result that is too small. So only the forms that kernels emit are
+# allowed, and all their shapes follow from those of their operands.
 
 
 Array: TypeAlias = tuple[DType, tuple[int, ...]]
@@ -89,7 +89,7 @@ class _Matrices(NamedTuple):
         return self.rows == self.columns
 
     def array(self, *shape: int, dtype: DType | None = None) -> Array:
-        """One of such a shape for each matrix."""
+        """Return an array with one part of such a shape for each matrix."""
         return dtype or self.dtype, (*self.batch, *shape)
 
     @property
@@ -168,14 +168,14 @@ _TARGETS: Final = {target(name, dtype): (name, dtype) for name in ROUTINES for d
 
 
 def routine_of(target: str) -> str | None:
-    """The routine that a custom call is; None if it is none that kernels call."""
+    """Return the routine of a custom call; None if kernels call no such routine."""
     return _TARGETS[target][0] if target in _TARGETS else None
 
 
 def fits(
     target: str, operands: Sequence[Array], results: Sequence[Array], options: Options
 ) -> bool:
-    """Whether the routine takes and gives these arrays, with these options, by their letters."""
+    """Return whether the routine takes and gives these arrays with these options."""
     name, dtype = _TARGETS[target]
     routine = ROUTINES[name]
     if set(options) != set(routine.options):
@@ -194,11 +194,11 @@ def fits(
     return wanted is not None and tuple(wanted) == tuple(results)
 
 
-# Calls of LAPACK's routines: how matrices lie in memory, and which operands are overwritten.
+# Calls of LAPACK's routines: the layouts of matrices, and the operands they overwrite.
 
 
 _OVERWRITTEN: Final[dict[str, int | None]] = {"trsm": 1, "geev": None}
-"""Which operand the first result takes the place of, where that is not the first one."""
+"""The operand that the first result overwrites; the first operand if a routine is not listed."""
 
 
 def attributes(
@@ -207,7 +207,7 @@ def attributes(
     results: Sequence[Sequence[int]],
     call: Call,
 ) -> dict[str, Any]:
-    """The attributes of a call of a routine on arrays of these shapes."""
+    """Return the attributes of a call of a routine on arrays of these shapes."""
     from pscdsl._src.xla.emit import context as c  # executables need names alone, and no MLIR
 
     batch = len(operands[0]) - 2
@@ -217,18 +217,18 @@ def attributes(
         "backend_config": {name: c.parsed(text) for name, text in call.config.items()},
         "operand_layouts": [c.layout(_axes(len(shape), batch)) for shape in operands],
         "result_layouts": [c.layout(_axes(len(shape), batch)) for shape in results],
-        "output_operand_aliases": [*map(c.parsed, _overwritten(routine, len(results)))],
+        "output_operand_aliases": [*map(c.parsed, _overwrite_attributes(routine, len(results)))],
     }
 
 
 def _axes(rank: int, batch: int) -> tuple[int, ...]:
-    """The axes from the fastest varying on; matrices stand in columns, all else in rows."""
+    """Return the axes, the fastest varying first; matrices are stored by columns, else by rows."""
     rows = tuple(range(rank - 1, -1, -1))
     return (rank - 2, rank - 1, *rows[2:]) if rank == batch + 2 else rows
 
 
-def _overwritten(routine: str, results: int) -> list[str]:
-    """The attributes that let the first result take the place of an operand."""
+def _overwrite_attributes(routine: str, results: int) -> list[str]:
+    """Return the attributes that let the first result take the place of an operand."""
     operand = _OVERWRITTEN.get(routine, 0)
     if operand is None:
         return []

@@ -1,7 +1,7 @@
-"""What is compiled: a typed program with numbers for its sizes, and all that decides its code.
+"""A compiler's input: a typed program with numbers for its sizes, and all that decides its code.
 
-A kernel makes a `Specialisation` of the arguments of a call, or of sizes that are named.  The same
-record goes on to the executable store, whose keys are made of it, and to the compiler.
+A kernel makes a `Specialisation` from the arguments of a call, or from named sizes. The executable
+store, whose keys are made of it, and the compiler get the same record.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from pscdsl.typing.array_types import leaves, paths
 from pscdsl.typing.signatures import ArraySpec, Choice, OptionalSpec, Signature, Spec
 
 Key: TypeAlias = Hashable
-"""What tells one specialisation of a kernel from the others."""
+"""A key that tells one specialisation of a kernel from the others."""
 
 
 class Compiler(Protocol):
-    """What a target has for the executable store: the options of a module, and its compiler."""
+    """A target as the executable store sees it: the options of a module, and its compiler."""
 
     def options(self, module: Any, /) -> Mapping[str, Any]:
-        """The options with which a module is compiled at first, which are a part of its key."""
+        """Return the options with which a module is compiled first, which are a part of its key."""
         ...
 
     def compiled(self, module: Any, loop_bytes: int | None, device: Device) -> Any:
-        """The executable of a module for a device."""
+        """Return the executable of a module for a device."""
         ...
 
 
@@ -44,9 +44,9 @@ class Specialisation:
     program: Function
     sizes: Mapping[str, int]
     choice: Choice = field(default_factory=Choice)
-    """What the signature leaves open besides sizes, as the program has it."""
+    """The program's choice of all that the signature leaves open besides sizes."""
     donate: tuple[int, ...] = ()
-    """The arrays, by their place in the program, whose memory results may take."""
+    """The indices of the arrays whose memory results may take."""
     constants: tuple[str, ...] = ()
     """The parameters that the program does not take: their defaults are numbers in it."""
     number_defaults: tuple[str, ...] = ()
@@ -57,9 +57,9 @@ class Specialisation:
 
     @cached_property
     def key(self) -> Key:
-        """What tells it from the other specialisations of its kernel.
+        """Return the key that tells it from the other specialisations of its kernel.
 
-        `StoredCall.key` of `kernels.warm_start` makes the same, without the program.
+        `StoredCall.key` of `kernels.warm_start` makes the same key without the program.
         """
         choice = None if self.choice == Choice() else self.choice
         sizes = tuple([(name, self.sizes[name]) for name in self.program.dims])
@@ -67,7 +67,7 @@ class Specialisation:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """Everything that is fixed here, by what it is called."""
+        """Return everything that is fixed here, by name."""
         choice, dims = self.choice, self.program.dims
         parts = {f"size {name}": str(size) for name, size in self.sizes.items() if name in dims}
         parts |= {f"dtype {name}": str(dtype) for name, dtype in choice.dtypes}
@@ -93,13 +93,12 @@ class Specialisation:
 
 # Numbers that a call leaves to their defaults: constants of the program that it runs.
 #
-# So what is known of them counts: a power by default 2 is a product, and a call costs no more than
-# if they stood in the kernel. Programs differ by the numbers that are left out, not by what is
-# given.
+# So the program uses their values: a power by default 2 is a product, and a call is as fast as with
+# the numbers in the kernel. Programs differ by the omitted numbers, not by the given ones.
 
 
 def number_defaults(signature: Signature, python: PythonSignature) -> dict[str, Any]:
-    """The defaults that are numbers, of parameters that programs take as arrays."""
+    """Return the defaults that are numbers, of parameters that programs take as arrays."""
     defaults = {
         parameter.name: python.parameters[parameter.name].default
         for parameter in signature.parameters
@@ -109,7 +108,7 @@ def number_defaults(signature: Signature, python: PythonSignature) -> dict[str, 
 
 
 def _is_array(spec: Spec) -> bool:
-    """Whether an argument is an array, if it is not None."""
+    """Return whether an argument is an array, if it is not None."""
     return isinstance(spec.item if isinstance(spec, OptionalSpec) else spec, ArraySpec)
 
 
@@ -118,7 +117,7 @@ def _is_number(value: Any) -> bool:
 
 
 def with_constants(program: Function, numbers: Mapping[str, Any]) -> Function:
-    """The program with these parameters, each an array without axes, as numbers in it."""
+    """Return the program with these parameters, each an array without axes, as numbers in it."""
     if not numbers:
         return program
     known: dict[Atom, Atom] = {}
@@ -148,6 +147,6 @@ def with_constants(program: Function, numbers: Mapping[str, Any]) -> Function:
 
 
 def _literal(var: Var, value: Any) -> Literal:
-    """The number as the dtype of a parameter has it."""
+    """Return the number in the dtype of a parameter."""
     dtype = var.type.dtype
     return Literal(np.asarray(value, to_numpy(dtype)).item(), dtype)

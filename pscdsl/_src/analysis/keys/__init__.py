@@ -1,7 +1,7 @@
-"""Random keys are linear values: each is consumed at most once.  Found out on the typed program.
+"""The check on the typed program that random keys are linear: each is consumed at most once.
 
-places    which part of which array of keys a variable is, what was done with it, and whether two
-          uses may meet in one key
-loops     bodies walked as two turns, and where what they carry may come from; combined rows
-walk      a block from its first equation to its last, branches side by side, and called functions
+places    the array and the part of it that a variable is, its uses, and whether two uses may be
+          of one key
+loops     bodies walked as two turns, with the possible origins of their carries; combined rows
+walk      a block from its first equation to its last, with all branches and called functions
 """

@@ -1,8 +1,8 @@
-"""Loops: their bodies are walked twice, as one turn and as another, some steps before or after.
+"""Loops: their bodies are walked twice, as two turns that are some steps apart.
 
-What is carried is abstract in both turns: a key of its own at each position.  What the body gives
-for a position says to which others the key there moves.  All keys that may come to a position are
-then known, after however many turns; what the other turn does with the position, it does with them.
+The carry is abstract in both turns: a new key at each position. The results of the body say to
+which positions the key at each position moves. This gives all keys that may reach a position after
+any number of turns; the other turn's uses of the position are uses of these keys.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ Places = Sequence[Place | None]
 
 @dataclass(frozen=True)
 class Often:
-    """How often a loop's body may be run: not at all, more than once."""
+    """The possible numbers of runs of a loop's body: none, several."""
 
     never: bool
     several: bool
     length: Size | None = None
     counted: bool = False
-    """Whether the length is only the most: the rest of what is stacked is zero."""
+    """Whether the length is only an upper bound: the rest of the stacks is zero."""
 
     @classmethod
     def of(cls, length: Size, facts: Assumptions, counted: bool = False) -> Often:
@@ -57,11 +57,11 @@ class Often:
 
 @dataclass(frozen=True)
 class _Arrived:
-    """A place whose keys may come to a position; `part` if it may be any part of it."""
+    """A place whose keys may reach a position; with `part`, any part of them may."""
 
     place: Place
     origin: object = None
-    """Where it came in: one key may do so at two positions."""
+    """The position where it came in: one key may come in at two positions."""
     part: bool = False
 
 
@@ -79,26 +79,26 @@ class Loop:
         self.walk = walk
         self.carry = carry
         self.given = given
-        """What is carried into the first turn."""
+        """The carry of the first turn."""
         self.often = often
         self.fork = Fork()
         self.results: list[Places] = []
-        """What the body gave in each turn."""
+        """The body's results in each turn."""
         most = often.length - 1 if isinstance(often.length, int) else MOST_STEPS
         self._steps = Number(0, {Unknown(steps=max(1, min(most, MOST_STEPS))): 1})
         self._counters: dict[Var, Number] = {}
         self._rows: dict[Var, object] = {}
         self._positions: list[list[Root | None]] = []
-        """In each turn, the keys that are carried; None for what is no key."""
+        """The keys of the carry in each turn; None for carries that are not keys."""
         self._tested: list[tuple[Use, ...]] = []
-        """What the condition of a loop did with them."""
+        """The uses of the carry by the loop's condition."""
         self._stacks = any(map(_is_key, stacked))
-        """Whether keys of all turns stay at hand, which may be the same as those of the last."""
+        """Whether the keys of all turns are stacked, and may equal those of the last turn."""
         self._copies = any(share(*pair, walk.ledger.facts) for pair in _pairs(given))
         """Whether one key may be at two positions."""
 
     def turns(self) -> Iterator[int]:
-        """The turns to walk."""
+        """Yield the turns to walk."""
         walk, outer = self.walk, self.walk.when
         for turn in range(2 if self.often.several else 1):
             walk.when = (*outer, (self.fork, 1))
@@ -133,13 +133,13 @@ class Loop:
         self._positions.append(roots)
 
     def enter_carry(self, given: Sequence[Atom], body: Block, turn: int) -> None:
-        """Bind what is carried: keys, and integers that the loop counts with."""
+        """Bind the carry: keys, and the integers that count the steps."""
         self.enter_keys(self.carry)
         for index, var in enumerate(self.carry):
             if var.type.dtype.is_integer:
                 step = _step(body, var, body.results[index])
                 first = _integer(given[index])
-                self.walk.numbers.known[var] = self._counted(var, step, turn, first)
+                self.walk.numbers.known[var] = self._counter_value(var, step, turn, first)
 
     def enter_test(self, params: Sequence[Var]) -> None:
         """Let the counters of a test come one step further than those of the body."""
@@ -158,11 +158,11 @@ class Loop:
             self.walk.new(var, sources=[(place, ())], agent=agent)
             self.walk.places[var].root.is_row = True
         if var.type.dtype.is_integer:
-            known = self.walk.numbers.row(array, self._counted(var, 1, turn, 0))
+            known = self.walk.numbers.row(array, self._counter_value(var, 1, turn, 0))
             self.walk.numbers.known[var] = known
 
-    def _counted(self, var: Var, step: int, turn: int, first: int | None) -> Number:
-        """A counter in a turn; a number of which nothing is known if it has no step."""
+    def _counter_value(self, var: Var, step: int, turn: int, first: int | None) -> Number:
+        """Return a counter's value in a turn; an unknown number if it has no step."""
         if not step:
             return unknown_number()
         found = self._counters.get(var)
@@ -177,12 +177,12 @@ class Loop:
         return known.modulo(var.type.dtype.bits)
 
     def gave(self, body: Block, places: Places) -> None:
-        """Note what the body gave."""
+        """Record the body's results."""
         pairs = zip(body.results, places, strict=True)
         self.results.append([each if atom.type.dtype is KEY else None for atom, each in pairs])
 
     def tested(self) -> None:
-        """Note what was done so far in this turn: once more, it is done when the loop ends."""
+        """Record the uses so far in this turn: they occur once more when the loop ends."""
         self._tested = [() if each is None else tuple(each.uses) for each in self._now()]
 
     def _now(self) -> list[Root | None]:
@@ -191,7 +191,7 @@ class Loop:
     # After the turns.
 
     def _go_round(self) -> None:
-        """Say of all keys that come to a position what is done with them there."""
+        """Apply the uses of each position to all keys that may reach it."""
         (one, other), (ours, theirs) = self._positions, self.results
         arrived = self._arrive(ours, theirs, other, self.given)
         # Keys from outside come in every turn: before one, and before the other.
@@ -213,9 +213,10 @@ class Loop:
     def _arrive(
         self, came: Places, gives: Places, positions: Sequence[Root | None], begun: Places | None
     ) -> list[list[_Arrived]]:
-        """The keys that may come to each position, given what comes there at once.
+        """Return the keys that may reach each position, given those that come there directly.
 
-        `gives` is what a turn gives if it has `positions`; `begun` moves before it comes anywhere.
+        `gives` are the results of a turn with `positions`; `begun` moves before it arrives
+        anywhere.
         """
         moves = self._moves(gives, positions)
         found: list[list[_Arrived]] = [[] for _ in positions]
@@ -224,7 +225,7 @@ class Loop:
             now.append((index, _Arrived(place, index)))
         for index, place in _keys(begun or (), len(positions)):
             given = _Arrived(place, ("given", index))
-            now += [(to, _moved(given, part)) for to, part in moves[index]]
+            now += [(to, _move(given, part)) for to, part in moves[index]]
         turns = self.often.length if isinstance(self.often.length, int) else None
         while now and (turns is None or turns > 1):
             turns = None if turns is None else turns - 1
@@ -232,13 +233,13 @@ class Loop:
             now = []
             for index, each in dict.fromkeys(new):
                 found[index].append(each)
-                now += [(to, _moved(each, part)) for to, part in moves[index]]
+                now += [(to, _move(each, part)) for to, part in moves[index]]
         return found
 
     def _moves(
         self, gives: Places, positions: Sequence[Root | None]
     ) -> list[list[tuple[int, Place | None]]]:
-        """Where the key at each position goes in a turn: which part of it, if that is known."""
+        """Return the moves of each position's key in a turn: the target, and its part if known."""
         moves: list[list[tuple[int, Place | None]]] = [[] for _ in positions]
         of = {root: index for index, root in enumerate(positions) if root is not None}
         for to, place in _keys(gives, len(positions)):
@@ -249,7 +250,7 @@ class Loop:
         return moves
 
     def _do(self, position: Root | None, arrived: Sequence[_Arrived], turn: str) -> None:
-        """Do with keys what a turn does with a position."""
+        """Apply a turn's uses of a position to the keys that reach it."""
         if position is None:
             return
         for each in arrived:
@@ -260,7 +261,7 @@ class Loop:
                 self.walk.ledger.record(_done(use, each, account))
 
     def outside(self, place: Place) -> bool:
-        """Whether keys are the same ones in each turn."""
+        """Return whether the keys of a place are the same ones in each turn."""
         root = place.root
         if root.age < self.fork.age:
             return True
@@ -271,7 +272,7 @@ class Loop:
         return any(self.outside(source) for source, _ in root.sources)
 
     def leave(self, outputs: Sequence[Var]) -> None:
-        """Bind the loop's outputs: the last carry, then what was stacked."""
+        """Bind the loop's outputs: the last carry, then the stacks."""
         count = len(self.carry)
         self.stack(outputs[count:], self.results[-1][count:])
         for index, var in enumerate(outputs[:count]):
@@ -289,7 +290,7 @@ class Loop:
                     self.walk.ledger.record(_done(use, end, (self.fork, "end")))
 
     def stack(self, outputs: Sequence[Var], places: Places, begun: Places = ()) -> None:
-        """Bind arrays of what each turn gave; the first element may be from where it begins."""
+        """Bind arrays of the results of all turns; the first element may be the initial one."""
         ran: When = ((self.fork, 1),)
         for index, (var, place) in enumerate(zip(outputs, places, strict=True)):
             if place is None:
@@ -299,7 +300,7 @@ class Loop:
             self.walk.new(var, sources=[(place, ran), *first], repeated=again)
 
     def _comes_again(self, place: Place) -> bool:
-        """Whether a key is met again in another turn where this one is from."""
+        """Return whether another turn may have a key of this place again."""
         now = self._now()
         if not now:
             return False
@@ -330,15 +331,15 @@ def _keys(places: Places, count: int) -> list[tuple[int, Place]]:
     return [(index, place) for index, place in enumerate(places[:count]) if place is not None]
 
 
-def _moved(arrived: _Arrived, part: Place | None) -> _Arrived:
-    """What comes on if a part of it does, or if which part is not known."""
+def _move(arrived: _Arrived, part: Place | None) -> _Arrived:
+    """Return the keys that move on if a part does; None for an unknown part."""
     if part is None or arrived.part:
         return replace(arrived, part=True)
     return replace(arrived, place=part.within(arrived.place, {}))
 
 
 def _done(use: Use, arrived: _Arrived, account: object) -> Use:
-    """What was done with a position, done with keys that came there."""
+    """Return a use of a position as a use of the keys that reached it."""
     agents = use.agents | {account}
     if arrived.part:
         return replace(use, place=arrived.place, at=None, agents=agents)
@@ -357,7 +358,7 @@ def _step(body: Block, var: Var, result: Atom) -> int:
 
 
 def _integer(atom: Atom) -> int | None:
-    """The integer that an atom is known to be."""
+    """Return the integer that an atom is known to be."""
     if isinstance(atom, Literal) and isinstance(atom.value, int):
         return atom.value
     return None
@@ -365,12 +366,12 @@ def _integer(atom: Atom) -> int | None:
 
 # Rows combined by a function: walked as if one after the other, several times, like a loop.
 #
-# But a row may come first or second, whichever it is: where keys of rows are consumed on either
-# side of the combination, one key may be consumed twice.  So may what others were combined to.
+# But any row may come first or second: if keys of rows are consumed on either side of the
+# combination, one key may be consumed twice. So may the keys of a total.
 
 
 def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None:
-    """All prefixes of rows."""
+    """Bind all prefixes of rows."""
     captured, arrays = primitive.roles(equation.inputs)
     held, pair = primitive.roles(primitive.combine.params)
     firsts, seconds = pair[: len(arrays)], pair[len(arrays) :]
@@ -391,7 +392,7 @@ def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None
 
 
 def total(walk: Walk, primitive: MapReduce, equation: Equation) -> None:
-    """What is made of rows, combined."""
+    """Bind the combined results of rows."""
     by_body, by_combine, initial, arrays = primitive.roles(equation.inputs)
     body, combine = primitive.body.params, primitive.combine.params
     held, rows = body[: primitive.body_captured], body[primitive.body_captured :]
@@ -420,10 +421,10 @@ def total(walk: Walk, primitive: MapReduce, equation: Equation) -> None:
 
 
 class _Grouped:
-    """A row combined with what others were combined to, which then comes second.
+    """A row combined with the total of others, which then comes second.
 
-    A combination may not give back a key of its second row that it consumes.  Keys are taken from
-    nowhere here, as those of different rows differ.
+    A combination may not return a key of its second row that it consumes. Keys have no origin here,
+    as those of different rows differ.
     """
 
     def __init__(
@@ -436,7 +437,7 @@ class _Grouped:
         self._found: Places | None = None
 
     def again(self) -> None:
-        """Combine a row with what was found before, or with another one."""
+        """Combine a row with the previous result, or with another row."""
         _enter_new(self._walk, self._firsts)
         if self._found is None:
             _enter_new(self._walk, self._seconds)
@@ -446,12 +447,12 @@ class _Grouped:
 
 
 def _bound(walk: Walk, params: Sequence[Var]) -> Places:
-    """The keys that parameters are bound to."""
+    """Return the keys that parameters are bound to."""
     return [walk.place(var) if var.type.dtype is KEY else None for var in params]
 
 
 def _enter_carry(walk: Walk, loop: Loop, params: Sequence[Var]) -> None:
-    """Bind what was combined so far; of its integers nothing is known."""
+    """Bind the totals so far; their integers are unknown."""
     loop.enter_keys(params)
     for var in params:
         if var.type.dtype is not KEY:
@@ -459,7 +460,7 @@ def _enter_carry(walk: Walk, loop: Loop, params: Sequence[Var]) -> None:
 
 
 def _enter_new(walk: Walk, params: Sequence[Var]) -> None:
-    """Bind parameters to keys of their own, and to numbers of which nothing is known."""
+    """Bind parameters to new keys and unknown numbers."""
     for var in params:
         if var.type.dtype is KEY:
             walk.new(var)
@@ -468,7 +469,7 @@ def _enter_new(walk: Walk, params: Sequence[Var]) -> None:
 
 
 def _bind(walk: Walk, params: Sequence[Var], places: Places) -> None:
-    """Bind parameters to what was computed."""
+    """Bind parameters to computed places."""
     for var, place in zip(params, places, strict=True):
         walk.unknown(var)
         if place is not None:

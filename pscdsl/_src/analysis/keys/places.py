@@ -20,8 +20,8 @@ from pscdsl.typing.dtypes import BOOL
 
 # Integers of the program as sums of unknowns, so that two of them can be told apart.
 #
-# Integers wrap around, so a sum is what it says modulo a power of two: that of the narrowest type
-# in which a part of it was computed.
+# Integers wrap around, so a sum holds modulo a power of two: that of the narrowest type in which a
+# part of it was computed.
 
 
 EXACT: Final = 64
@@ -33,11 +33,10 @@ MOST_TERMS: Final = 8
 
 
 class Unknown:
-    """An integer that is not known, but for bounds: from `low` up to, not including, `high`.
+    """An unknown integer with bounds: from `low` up to, not including, `high`.
 
-    With `steps` it is a number of steps other than 0, by which one turn of a loop is apart from
-    another, at most so many, forth or back.  It is added to a counter, and what bounds the counter
-    bounds their sum.
+    With `steps` it is the distance of two turns of a loop in steps: not 0, at most `steps`, and of
+    either sign. It is added to a counter, whose bounds also bound the sum.
     """
 
     __slots__ = ("high", "low", "steps")
@@ -48,7 +47,7 @@ class Unknown:
         self.steps = steps
 
     def again(self) -> Unknown:
-        """Another one of which as little is known, in other sizes than these."""
+        """Return another unknown for different sizes, without bounds."""
         return Unknown(steps=self.steps)
 
 
@@ -65,7 +64,7 @@ class Number:
     bits: int = EXACT
 
     def plus(self, other: Number, factor: int = 1) -> Number:
-        """The sum with a multiple of another number."""
+        """Return the sum with a multiple of another number."""
         terms = dict(self.terms)
         for unknown, count in other.terms.items():
             terms[unknown] = terms.get(unknown, 0) + factor * count
@@ -73,11 +72,11 @@ class Number:
         return Number(constant, terms).modulo(min(self.bits, other.bits))
 
     def times(self, factor: int) -> Number:
-        """A multiple."""
+        """Return a multiple."""
         return Number().plus(self, factor)
 
     def modulo(self, bits: int) -> Number:
-        """What is left of it in a type of so many bits."""
+        """Return the number modulo a power of two with this exponent."""
         bits = min(bits, self.bits)
         terms = {unknown: _nearest(count, bits) for unknown, count in self.terms.items()}
         nonzero = {unknown: count for unknown, count in terms.items() if count}
@@ -91,10 +90,10 @@ class Number:
         return result
 
     def differs(self, other: Number) -> bool:
-        """Whether the two are surely different integers."""
+        """Return whether the integers certainly differ."""
         gap = self.plus(other, -1)
         modulus = 1 << gap.bits
-        # Whatever the unknowns are, their sum is a multiple of this.
+        # For all values of the unknowns, their sum is a multiple of this.
         factor = gcd(modulus, *gap.terms.values())
         if gap.constant % factor:
             return True
@@ -107,7 +106,7 @@ class Number:
         return unknown.steps > 0 and min(first or period, period - first) > unknown.steps
 
     def not_negative(self, facts: Assumptions) -> bool:
-        """Whether it is provably at least 0, and has not wrapped around to get there."""
+        """Return whether it is provably at least 0, without having wrapped around."""
         low, high = self._bounds()
         if low is None or high is None or not at_most(facts, 0, low):
             return False
@@ -116,7 +115,7 @@ class Number:
         return self.bits >= _WIDE and abs(self.constant) < 1 << (_WIDE - 2)
 
     def within(self, size: Size, facts: Assumptions) -> bool:
-        """Whether it is provably a place along an axis of this size."""
+        """Return whether it is provably a place along an axis of this size."""
         low, high = self._bounds()
         if low is None or high is None:
             return False
@@ -124,11 +123,11 @@ class Number:
         return held and at_most(facts, 0, low) and at_most(facts, high, size)
 
     def shown(self) -> str:
-        """The integer if it is known, else an ellipsis."""
+        """Return the integer if it is known, else an ellipsis."""
         return "…" if self.terms else str(self.constant)
 
     def _bounds(self) -> tuple[Size | None, Size | None]:
-        """From where up to what, not included, it may be."""
+        """Return the lower bound and the upper bound, which is not included."""
         if not self.terms:
             return self.constant, self.constant + 1
         counters = [term for term in self.terms if not term.steps]
@@ -144,7 +143,7 @@ class Number:
 
 
 def _nearest(value: int, bits: int) -> int:
-    """The integer nearest to 0 that is the same one modulo 2 to the number of bits."""
+    """Return the integer nearest to 0 that is congruent modulo 2 to the number of bits."""
     half = 1 << (bits - 1)
     return (value + half) % (2 * half) - half
 
@@ -154,7 +153,7 @@ _WIDE: Final = 32
 
 
 def unknown_number(low: Size | None = None, high: Size | None = None) -> Number:
-    """An integer of which nothing is known but bounds."""
+    """Return an unknown integer with these bounds."""
     return Number(0, {Unknown(low, high): 1})
 
 
@@ -165,12 +164,12 @@ class Numbers:
         self.facts = facts
         self.known: dict[Var, Number] = {}
         self.arrays: set[Unknown] = set()
-        """Those that stand for all elements of an array, which differ."""
+        """The unknowns that represent all elements of an array, which differ."""
         self._signs: dict[Var, Atom] = {}
         """Truth values that say whether a number is negative."""
 
     def of(self, atom: Atom) -> Number:
-        """The integer that an atom is."""
+        """Return the integer that an atom is."""
         if isinstance(atom, Literal):
             value = atom.value
             return Number(int(value)) if isinstance(value, int) else unknown_number()
@@ -182,12 +181,12 @@ class Numbers:
         return cached
 
     def forget(self, variables: Sequence[Var]) -> None:
-        """What is computed again, in another turn of a loop, may be another number."""
+        """Forget variables that another turn of a loop computes again."""
         for var in variables:
             self.known.pop(var, None)
 
     def follow(self, equation: Equation) -> None:
-        """Note what an equation says of its output, if that is an integer."""
+        """Record the integer that an equation computes."""
         primitive = equation.primitive
         if len(equation.outputs) != 1 or not _may_count(equation):
             return
@@ -209,14 +208,14 @@ class Numbers:
             self.known[output] = number.modulo(output.type.dtype.bits)
 
     def row(self, array: Atom, counter: Number) -> Number:
-        """What a loop over an array of integers is given in a turn."""
+        """Return the number of a row in a loop over an array of integers."""
         number = self.of(array)
         if number.terms.keys() & self.arrays:
             return unknown_number()
         return number.replaced({POSITION: counter})
 
     def all_differ(self, number: Number) -> bool:
-        """Whether no two elements of an array with one axis are the same integer."""
+        """Return whether the elements of an array with one axis are all different."""
         if number.terms.keys() & self.arrays:
             return False
         place = Unknown()
@@ -254,7 +253,7 @@ class Numbers:
 
 
 def _is_one(atom: Atom) -> bool:
-    """Whether there is one element."""
+    """Return whether there is exactly one element."""
     return all(size == 1 for size in atom.type.shape)
 
 
@@ -263,25 +262,25 @@ def _may_count(equation: Equation) -> bool:
     return dtype.is_integer or dtype is BOOL
 
 
-# Which part of which array of keys a variable is.
+# The array of keys that a variable comes from, and the part of it.
 
 
 _AGES: Final = itertools.count()
 
 
 class Fork:
-    """Where a program goes one of several ways."""
+    """A point at which a program takes one of several branches."""
 
     def __init__(self) -> None:
         self.age: Final = next(_AGES)
 
 
 When = tuple[tuple[object, int], ...]
-"""The branches in which something happens: a fork, and the number of the branch."""
+"""The branches in which an event happens: pairs of a fork and the number of a branch."""
 
 
 def exclusive(left: When, right: When) -> bool:
-    """Whether two things never both happen, being on two branches of one fork."""
+    """Return whether two events never both happen, as they are on two branches of one fork."""
     taken = dict(left)
     return any(taken.get(fork, branch) != branch for fork, branch in right)
 
@@ -289,8 +288,8 @@ def exclusive(left: When, right: When) -> bool:
 class Root:
     """An array of keys that came into being as a whole: a parameter, the result of a split.
 
-    `sources` are the places from which its keys were taken, if they are not new; to use a part
-    of it is to use those.  With `repeated` one key may stand at several places of it.
+    `sources` are the places from which its keys were taken, if they are not new; a use of a part of
+    it is a use of those. With `repeated` one key may be at several places of it.
     """
 
     def __init__(
@@ -308,9 +307,9 @@ class Root:
         self.agent: Final = self if agent is None else agent
         """Who uses the sources: one agent's uses are of different keys, or seen to elsewhere."""
         self.element: Number | None = None
-        """Which place of its one source it is, along the first axis, if that is known."""
+        """Its index along the first axis of its only source, if that is known."""
         self.is_row = False
-        """Whether it is an element of its one source, along the first axis."""
+        """Whether it is an element of its only source, along the first axis."""
         self.uses: list[Use] = []
         self.cells: dict[object, dict[object, list[Use]]] = {}
         """The uses by element, and by the number that it is folded with, where both are known."""
@@ -323,7 +322,7 @@ class Root:
         self.cells.setdefault(element, {}).setdefault(constant, []).append(use)
 
     def substituted(self, env: Mapping[str, Size]) -> Shape:
-        """The shape with sizes in place of names."""
+        """Return the shape with sizes in place of names."""
         return substitute_shape(self.shape, env)
 
 
@@ -333,7 +332,7 @@ class Seeds(Root):
     def __init__(self) -> None:
         super().__init__((), "psc.random.key(…)")
         self.arguments: Final = object()
-        """On whose account arguments are seeds: that they differ is for the caller to see."""
+        """The agent of arguments as seeds: the caller has to check that they differ."""
 
 
 @dataclass(frozen=True)
@@ -345,17 +344,17 @@ class Range:
     step: int = 1
 
     def inside(self, start: Size, stop: Size, step: int) -> Range:
-        """A range counted in the places of this one."""
+        """Return a range counted in the places of this one."""
         return Range(
             self.start + start * self.step, self.start + stop * self.step, self.step * step
         )
 
     def substitute(self, env: Mapping[str, Size]) -> Range:
         """With sizes in place of names."""
-        return Range(_substituted(self.start, env), _substituted(self.stop, env), self.step)
+        return Range(_substitute(self.start, env), _substitute(self.stop, env), self.step)
 
     def apart(self, other: Range, facts: Assumptions) -> bool:
-        """Whether the two have provably no place in common."""
+        """Return whether the ranges provably have no place in common."""
         return (
             _at_most(facts, self.stop, other.start)
             or _at_most(facts, other.stop, self.start)
@@ -368,7 +367,7 @@ class Range:
 
     @property
     def only(self) -> Size | None:
-        """The one place that there is, if it is one."""
+        """Return the only place, if there is just one."""
         return self.start if self.stop - self.start == 1 else None
 
 
@@ -378,7 +377,7 @@ def _at_most(facts: Assumptions, low: Size, high: Size) -> bool:
     return facts.proves(Fact("<=", low, high))
 
 
-def _substituted(size: Size, env: Mapping[str, Size]) -> Size:
+def _substitute(size: Size, env: Mapping[str, Size]) -> Size:
     return substitute(size, env) if isinstance(size, Dim) else size
 
 
@@ -394,20 +393,20 @@ class Place:
     ranges: tuple[Range, ...]
     axes: tuple[int | None, ...]
     name: str = field(default="", compare=False)
-    """What the code calls it."""
+    """The place's name in the code."""
 
     @classmethod
     def whole(cls, root: Root) -> Place:
-        """All of a root."""
+        """Return all of a root."""
         ranges = tuple(Range(0, size) for size in root.shape)
         return cls(root, ranges, tuple(range(len(ranges))), root.name)
 
     def called(self, name: str) -> Place:
-        """The same place under a name, if it has none."""
+        """Return the place under a name, if it has none."""
         return self if self.name or not name else replace(self, name=name)
 
     def sliced(self, starts: Shape, stops: Shape, steps: tuple[int, ...]) -> Place:
-        """The part of it that a slice takes."""
+        """Return the part of it that a slice takes."""
         ranges = list(self.ranges)
         for axis, start, stop, step in zip(self.axes, starts, stops, steps, strict=True):
             if axis is not None:
@@ -415,11 +414,11 @@ class Place:
         return replace(self, ranges=tuple(ranges), name="")
 
     def transposed(self, permutation: tuple[int, ...]) -> Place:
-        """The same part with its axes in another order."""
+        """Return the part with its axes in another order."""
         return replace(self, axes=tuple(self.axes[axis] for axis in permutation))
 
     def reshaped(self, given: Shape, wanted: Shape) -> Place | None:
-        """The same part with axes of size 1 taken away or put in; None for any other shape."""
+        """Return the part with axes of size 1 removed or inserted; None for any other shape."""
         axes = [(axis, size) for axis, size in zip(self.axes, given, strict=True) if size != 1]
         if [size for _, size in axes] != [size for size in wanted if size != 1]:
             return None
@@ -427,7 +426,7 @@ class Place:
         return replace(self, axes=tuple(None if s == 1 else next(remaining)[0] for s in wanted))
 
     def within(self, outer: Place, env: Mapping[str, Size]) -> Place:
-        """The same part of what the root stands for: another place, in a caller."""
+        """Return the part as a place in a caller, which the root represents."""
         ranges = [interval.substitute(env) for interval in self.ranges]
         shape = self.root.substituted(env)
         if all(r == Range(0, size) for r, size in zip(ranges, shape, strict=True)):
@@ -442,7 +441,7 @@ class Place:
         return replace(part, axes=axes)
 
     def across(self, array: Place) -> Place:
-        """The same part, of a row, of all rows of an array."""
+        """Return this part of a row as a part of all rows of an array."""
         ranges = list(array.ranges)
         for axis, part in zip(array.axes[1:], self.ranges, strict=True):
             if axis is not None:
@@ -450,15 +449,15 @@ class Place:
         return replace(array, ranges=tuple(ranges), name="")
 
     def before(self, source: Place) -> Place:
-        """Where in a source of its root it was taken from."""
+        """Return the place in a source of its root from which it was taken."""
         return self.across(source) if self.root.is_row else source
 
     def single(self) -> bool:
-        """Whether it is one key."""
+        """Return whether it is one key."""
         return all(interval.only is not None for interval in self.ranges)
 
     def apart(self, other: Place, facts: Assumptions) -> bool:
-        """Whether two parts of one root have provably no key in common."""
+        """Return whether two parts of one root provably have no key in common."""
         return any(a.apart(b, facts) for a, b in zip(self.ranges, other.ranges, strict=True))
 
     def __str__(self) -> str:
@@ -467,13 +466,13 @@ class Place:
         name = self.root.name
         if not name or not self.ranges:
             return name
-        parts = [_shown(r, size) for r, size in zip(self.ranges, self.root.shape, strict=True)]
+        parts = [_show(r, size) for r, size in zip(self.ranges, self.root.shape, strict=True)]
         while parts and parts[-1] == ":":
             parts.pop()
         return f"{name}[{', '.join(parts)}]" if parts else name
 
 
-def _shown(range_: Range, size: Size) -> str:
+def _show(range_: Range, size: Size) -> str:
     if range_.only is not None and size != 1:
         return str(range_.only)
     if range_ == Range(0, size):
@@ -483,7 +482,7 @@ def _shown(range_: Range, size: Size) -> str:
     return f"{start}:{stop}" + (f":{range_.step}" if range_.step != 1 else "")
 
 
-# What was done with a place, and whether two uses may meet in one key.
+# Uses of places, and whether two uses may be of one key.
 
 
 SPLIT = "`key, sub = psc.random.split(key)` gives two keys in the place of one"
@@ -504,14 +503,14 @@ class Use:
 
     place: Place
     what: str
-    """What is done with it: `consumed`, `folded`."""
+    """The kind of use: `consumed`, `folded`."""
     span: Span
     data: Number | None = None
-    """What the key is folded with; None where it is consumed."""
+    """The number that the key is folded with; None if the key is consumed."""
     at: Number | None = None
-    """Which place along the first axis it is, if it is one and is known."""
+    """The index along the first axis, if it is a single and known one."""
     agents: frozenset[object] = frozenset()
-    """On whose account: uses on one account are of different keys, or seen to elsewhere."""
+    """The agents of the use: uses of one agent are of different keys, or checked elsewhere."""
     when: When = ()
 
     @property
@@ -524,7 +523,7 @@ class Use:
         return places if known else None, _residue(self.data)
 
     def conflicts(self, other: Use, facts: Assumptions) -> bool:
-        """Whether both may be of one key, and are not two foldings with different numbers."""
+        """Return whether both may be of one key, and are not folds with different numbers."""
         if self.agents & other.agents:
             return False
         if self.data is not None and other.data is not None and self.data.differs(other.data):
@@ -536,7 +535,7 @@ class Use:
 
 
 def _residue(number: Number | None) -> int | None:
-    """What numbers that are equal have in common, if it is known."""
+    """Return a value that equal numbers have in common, if it is known."""
     if number is None or number.terms or number.bits < _WORD:
         return None
     return number.constant % (1 << _WORD)
@@ -546,7 +545,7 @@ _WORD: Final = 32
 
 
 def trail(whole: Place) -> Iterator[Use]:
-    """A place, and all from where its keys may have been taken."""
+    """Yield a place, and those from which its keys may have been taken."""
     todo, seen = [Use(whole, "", NOWHERE)], set[object]()
     while todo:
         use = todo.pop()
@@ -562,7 +561,7 @@ def trail(whole: Place) -> Iterator[Use]:
 
 
 def share(one: Place, other: Place, facts: Assumptions) -> bool:
-    """Whether one key may be in two places."""
+    """Return whether one key may be in two places."""
     others = list(trail(other))
     return any(
         use.place.root is each.place.root and use.conflicts(each, facts)
@@ -572,7 +571,7 @@ def share(one: Place, other: Place, facts: Assumptions) -> bool:
 
 
 class Ledger:
-    """The uses of one run through a program, and what is wrong with them."""
+    """The uses in one walk of a program, and its errors."""
 
     def __init__(self, facts: Assumptions) -> None:
         self.facts = facts
@@ -587,7 +586,7 @@ class Ledger:
         root = use.place.root
         if root.repeated and not use.place.single():
             self._report(shown, None)
-        for old in _met(root, use.cell):
+        for old in _uses_met(root, use.cell):
             if use.conflicts(old, self.facts):
                 self._report(shown, old, SEEDED if isinstance(root, Seeds) else None)
                 break
@@ -655,8 +654,8 @@ def _rewrite(now: Use, old: Use | None, again: bool) -> str:
     return SPLIT if now.data is None and old.data is None else EITHER
 
 
-def _met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
-    """The uses of a root that are not surely of another element, or with another number."""
+def _uses_met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
+    """Yield the uses of a root that may be of the same element, and with the same number."""
     element, constant = cell
     if element is None:
         yield from root.uses
@@ -667,7 +666,7 @@ def _met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
 
 
 def spent(place: Place, facts: Assumptions, when: When = (), besides: object = None) -> Use | None:
-    """A use by which a key of a place was consumed, there or where it was taken from."""
+    """Return a use by which a key of a place was consumed, there or where it was taken from."""
     for use in place.root.uses:
         other = besides not in use.agents
         if use.data is None and other and not exclusive(when, use.when):

@@ -1,11 +1,10 @@
-"""A block from its first equation to its last: what each variable is, what each equation uses.
+"""A walk of a block from its first equation to its last, which finds places and their uses.
 
-Nested blocks are walked in place, with their parameters bound to what they are given.  A loop's
-body is walked twice: a key that is from outside, or is carried on after it was consumed, is then
-met again.  Branches are walked side by side.  In place of a derivative or a batch, what it
-was made of is walked: it may draw the same numbers again, or such that no row uses.  The rules for
-a derivative that users give are walked as another branch than the function: they are run in its
-place.
+Nested blocks are walked in place, with their parameters bound to their operands. A loop's body is
+walked twice: a key that is from outside, or is carried on after it was consumed, then occurs again.
+Branches are walked side by side. In place of a derivative or a batch, its origin is walked: it may
+draw the same numbers again, or numbers that no row uses. Users' rules for derivatives are walked as
+another branch than the function, because they run in its place.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY, DType
 
-# What a called function does with its keys, as its caller sees it.
+# A called function's uses of its keys, as its caller sees them.
 
 
 @dataclass(frozen=True)
@@ -63,16 +62,16 @@ class Summary:
     """A function that was walked through, without its callers."""
 
     params: tuple[Place | None, ...]
-    """Its parameters; None for what is no key, nor a seed."""
+    """Its parameters; None for those that are neither keys nor seeds."""
     numbers: tuple[Number, ...]
-    """What stands for its parameters in the integers that keys are folded with."""
+    """Its parameters as numbers, in the integers that keys are folded with."""
     results: tuple[Place | None, ...]
     seeds: Seeds
-    """What it makes of seeds that are no parameters."""
+    """The keys that it makes of seeds other than its parameters."""
 
 
 class Seen:
-    """A summary in terms of one call: its operands for its parameters, all else made anew."""
+    """A summary in terms of one call, with operands for the parameters, and new roots."""
 
     def __init__(
         self,
@@ -100,20 +99,21 @@ class Seen:
         self._call = object()
 
     def uses(self, when: When) -> Iterator[Use]:
-        """What the call does with its operands."""
+        """Yield the uses of operands by the call."""
         for root in self._given:
             for use in root.uses:
                 if self._summary.seeds.arguments not in use.agents:
                     yield self._use(use, when)
 
     def results(self) -> Iterator[Place | None]:
-        """Where the results are from; None for what is no key, nor a seed."""
+        """Yield the places of the results; None for those that are neither keys nor seeds."""
         for place in self._summary.results:
             yield None if place is None else self._place(place)
 
     def _use(self, use: Use, when: When = ()) -> Use:
         deed = "folded" if use.data is not None else "consumed"
-        # Uses of one parameter were compared within the function; two may be given the same key.
+        # Uses of one parameter were compared within the function; two parameters may get the same
+        # key.
         account = self._call, use.place.root
         return Use(
             self._place(use.place),
@@ -160,15 +160,15 @@ class Seen:
 
 
 _MOVE: Final = (Shaping, Select, Gather, DynamicSlice, DynamicUpdate, Scatter)
-"""What only says where keys go."""
+"""Primitives that only move keys."""
 _PARTS: Final = (Slice, Transpose, Reshape, Reverse, Broadcast, Gather, DynamicSlice)
-"""What takes parts of its first operand."""
+"""Primitives that take parts of their first operand."""
 
 Names = Mapping[Var, str]
 
 
 def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused, ...]:
-    """Every second use of a key in a function; `end` is the place of what it returns."""
+    """Return every second use of a key in a function; `end` is the span of its results."""
     if not concerns_keys(function.body):
         return ()
     ledger = Ledger(function.facts)
@@ -181,7 +181,7 @@ def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused,
 
 @lru_cache(maxsize=1024)
 def summary(function: Function) -> Summary:
-    """What a function does with its keys."""
+    """Return the summary of a function's uses of its keys."""
     here = Walk(Ledger(function.facts), {}, function)
     results = here.function()
     params = tuple(here.places.get(var) for var in function.body.params)
@@ -191,7 +191,7 @@ def summary(function: Function) -> Summary:
 
 @lru_cache(maxsize=4096)
 def concerns_keys(block: Block) -> bool:
-    """Whether a block has to do with keys."""
+    """Return whether a block contains keys."""
     return any(
         any(var.type.dtype is KEY for var in part.params)
         or any(
@@ -199,23 +199,23 @@ def concerns_keys(block: Block) -> bool:
             or (isinstance(call := equation.primitive, Call) and concerns_keys(call.function.body))
             for equation in walk(part)
         )
-        for part in _with_rules(block)
+        for part in _blocks_with_rules(block)
     )
 
 
 @lru_cache(maxsize=4096)
 def makes_keys(block: Block) -> bool:
-    """Whether keys are made of seeds in a block."""
+    """Return whether a block makes keys of seeds."""
     return any(
         isinstance(primitive := equation.primitive, SeedKey)
         or (isinstance(primitive, Call) and makes_keys(primitive.function.body))
-        for each in _with_rules(block)
+        for each in _blocks_with_rules(block)
         for equation in walk(each)
     )
 
 
-def _with_rules(block: Block) -> Iterator[Block]:
-    """A block, and those of all rules for derivatives in it."""
+def _blocks_with_rules(block: Block) -> Iterator[Block]:
+    """Yield a block, and the blocks of all rules for derivatives in it."""
     pending, seen = [block], set[Rule]()
     while pending:
         current = pending.pop()
@@ -228,7 +228,7 @@ def _with_rules(block: Block) -> Iterator[Block]:
 
 
 def _rules(primitive: Primitive) -> list[Rule]:
-    """The rules of users for the derivative of a function; the library's draw no numbers."""
+    """Return the rules of users for the derivative of a function; the library's draw no numbers."""
     if isinstance(primitive, CustomJvp):
         return [] if primitive.rule.linear else [primitive.rule]
     return [primitive.forward, primitive.backward] if isinstance(primitive, CustomVjp) else []
@@ -242,7 +242,7 @@ class Walk:
         self.names = names
         self._function = function
         self.places: dict[Var, Place] = {}
-        """Where keys are from, and integers that may become seeds."""
+        """The places of keys, and of integers that may become seeds."""
         self.numbers = Numbers(ledger.facts)
         self.seeds = Seeds()
         self.when: When = ()
@@ -250,7 +250,7 @@ class Walk:
         """The rules that are being walked, and with which keys they have called their function."""
 
     def function(self) -> tuple[Place | None, ...]:
-        """The whole function: the places of its results, None for what is no key, nor a seed."""
+        """Walk the function; return its results' places, None for those neither keys nor seeds."""
         makes = makes_keys(self._function.body)
         for var in self._function.body.params:
             if var.type.dtype is KEY:
@@ -263,7 +263,7 @@ class Walk:
         return self.block(self._function.body)
 
     def block(self, block: Block) -> tuple[Place | None, ...]:
-        """A block whose parameters are bound."""
+        """Walk a block whose parameters are bound."""
         passed = 0
         for index, equation in enumerate(block.equations):
             if passed:
@@ -281,7 +281,7 @@ class Walk:
         return tuple(self.place(atom) for atom in block.results)
 
     def forget(self, variables: Sequence[Var]) -> None:
-        """What is computed again, in another turn of a loop, may be something else."""
+        """Forget variables that another turn of a loop computes again."""
         self.numbers.forget(variables)
         for var in variables:
             self.places.pop(var, None)
@@ -293,15 +293,15 @@ class Walk:
             self.numbers.known[var] = unknown_number()
 
     def place(self, atom: Atom) -> Place | None:
-        """Where a key is from; None for what is no key, nor a seed."""
+        """Return the place of a key; None for an atom that is neither a key nor a seed."""
         return None if isinstance(atom, Literal) else self.places.get(atom)
 
     def name(self, var: Var) -> str:
-        """What the code calls a variable."""
+        """Return the name of a variable in the code."""
         return self.names.get(var) or var.hint
 
     def bind(self, var: Var, place: Place) -> None:
-        """Say what a variable is."""
+        """Set the place of a variable."""
         self.places[var] = place.called(self.name(var))
 
     def new(
@@ -312,12 +312,12 @@ class Walk:
         repeated: bool = False,
         agent: object = None,
     ) -> None:
-        """A variable that is an array of keys of its own."""
+        """Make a variable a new array of keys."""
         root = Root(var.type.shape, name or self.name(var), tuple(sources), repeated, agent)
         self.places[var] = Place.whole(root)
 
     def equation(self, equation: Equation) -> None:
-        """One equation."""
+        """Walk one equation."""
         primitive = equation.primitive
         self.forget(equation.outputs)
         if isinstance(primitive, AssociativeScan):
@@ -327,7 +327,7 @@ class Walk:
         elif isinstance(primitive, Call):
             self._call(primitive, equation)
         elif isinstance(primitive, Ruled):
-            self._ruled(primitive, equation)
+            self._walk_ruled(primitive, equation)
         elif isinstance(primitive, Control) and primitive.layout.run:
             self._control(primitive.layout, equation)
         else:
@@ -368,7 +368,7 @@ class Walk:
                 self.new(var)
 
     def _integers(self, equation: Equation) -> None:
-        """Integers from a place where seeds are may be seeds, too."""
+        """Record integers from a place with seeds as possible seeds."""
         primitive, first = equation.primitive, None
         if equation.inputs:
             first = self.place(equation.inputs[0])
@@ -382,7 +382,7 @@ class Walk:
             self._moved(equation, [first])
 
     def seeded(self, seed: Atom) -> Place:
-        """The keys that are made of seeds: elements of all keys that there are."""
+        """Return the keys that are made of seeds: elements of all keys that there are."""
         place = self.place(seed)
         if place is not None:
             return place
@@ -419,13 +419,13 @@ class Walk:
             self.places[output].root.element = self._element(primitive, equation.inputs)
 
     def _element(self, primitive: DynamicSlice, inputs: Sequence[Atom]) -> Number | None:
-        """The index of a part along the first axis, or None if the index may be clamped."""
+        """Return the index of a part along the first axis, or None if the index may be clamped."""
         shape, number = inputs[0].type.shape, self.numbers.of(inputs[1])
         one = primitive.sizes[0] == 1 and primitive.sizes[1:] == shape[1:]
         return number if one and number.within(shape[0], self.ledger.facts) else None
 
     def _repeats(self, equation: Equation, given: Sequence[Place]) -> bool:
-        """Whether one key may stand at several places of what an equation moves keys to."""
+        """Return whether one key may be at several places of an equation's result."""
         primitive, output = equation.primitive, equation.outputs[0]
         if isinstance(primitive, Slice | Transpose | Reshape | Reverse | DynamicSlice):
             return False
@@ -433,20 +433,20 @@ class Walk:
             predicate, *either = equation.inputs
             spread = any(array.type.shape != output.type.shape for array in either)
             mixed = len(set(given)) > 1 and bool(predicate.type.shape)
-            return spread or (mixed and self._shared(given))
+            return spread or (mixed and self._may_share(given))
         if isinstance(primitive, Concatenate):
-            return self._shared(given)
+            return self._may_share(given)
         if isinstance(primitive, DynamicUpdate):
-            return self._shared(given)
+            return self._may_share(given)
         if isinstance(primitive, Scatter):
             x, _, updates = equation.inputs
-            return x.type.rank != updates.type.rank or self._shared(given)
+            return x.type.rank != updates.type.rank or self._may_share(given)
         if isinstance(primitive, Gather):
             return any(size != 1 for size in equation.inputs[1].type.shape[:-1])
         return True
 
-    def _shared(self, given: Sequence[Place]) -> bool:
-        """Whether one key may be in two of some places."""
+    def _may_share(self, given: Sequence[Place]) -> bool:
+        """Return whether one key may be in two of the places."""
         return any(share(*pair, self.ledger.facts) for pair in combined(given, 2))
 
     # Branches, loops, calls.
@@ -478,7 +478,7 @@ class Walk:
             self.join(var, [(place, when) for place, when in column if place is not None])
 
     def enter(self, params: Sequence[Var], given: Sequence[Atom]) -> None:
-        """Bind parameters to what they are given."""
+        """Bind parameters to operands."""
         for var, atom in zip(params, given, strict=True):
             place, number = self.place(atom), self.numbers.of(atom)
             self.unknown(var)
@@ -488,7 +488,7 @@ class Walk:
                 self.numbers.known[var] = number
 
     def join(self, var: Var, sources: Sequence[tuple[Place, When]], repeated: bool = False) -> None:
-        """A variable that is one of several places."""
+        """Make a variable one of several places."""
         if var.type.dtype is not KEY:
             return
         places = {place for place, _ in sources}
@@ -502,7 +502,9 @@ class Walk:
         carry = next(group for group in body.gives if group.role is Role.CARRY)
         state = dict(body.params())[carry]
         stacked = [var for group in outputs if group is not carry for var in outputs[group]]
-        loop = Loop(self, state, self._carried(operands[carry]), self._often(layout), stacked)
+        loop = Loop(
+            self, state, self._carried_keys(operands[carry]), self._count_runs(layout), stacked
+        )
         for turn in loop.turns():
             loop.enter_carry(operands[carry], body.block, turn)
             for region in layout.regions:
@@ -522,8 +524,8 @@ class Walk:
                     loop.tested()
         loop.leave(equation.outputs)
 
-    def _often(self, layout: Layout) -> Often:
-        """How often a loop's body is run: as its condition says, or as there are rows."""
+    def _count_runs(self, layout: Layout) -> Often:
+        """Return how often a loop's body may run, by its condition or its number of rows."""
         decisions = [
             group for group in layout.groups if group.role is Role.DECISION and group.count
         ]
@@ -532,12 +534,12 @@ class Walk:
             return Often(never=True, several=True)
         return Often.of(times, self.ledger.facts, bool(decisions))
 
-    def _carried(self, carry: Sequence[Atom]) -> list[Place | None]:
-        """The keys that a loop is given to carry."""
+    def _carried_keys(self, carry: Sequence[Atom]) -> list[Place | None]:
+        """Return the keys that a loop carries at first."""
         return [self.place(value) if value.type.dtype is KEY else None for value in carry]
 
     def _inline(self, block: Block, given: Sequence[Atom], outputs: Sequence[Atom]) -> None:
-        """A block that is run once, where it stands."""
+        """Walk a block that runs once, in place."""
         self.enter(block.params, given)
         places = self.block(block)
         for atom, result, place in zip(outputs, block.results, places, strict=True):
@@ -550,8 +552,8 @@ class Walk:
             elif atom.type.dtype.is_integer:
                 self.numbers.known[atom] = self.numbers.of(result)
 
-    def _ruled(self, primitive: Ruled, equation: Equation) -> None:
-        """A function, or its rules in its place: the last of two any number of times."""
+    def _walk_ruled(self, primitive: Ruled, equation: Equation) -> None:
+        """Walk a function, or its rules in its place: the last of two any number of times."""
         captured, arguments = primitive.own(equation.inputs)
         operands = (*captured, *arguments)
         rules = _rules(primitive)
@@ -585,7 +587,7 @@ class Walk:
         self.when = outer
 
     def _rule(self, block: Block, known: Sequence[Atom]) -> None:
-        """The block of a rule, given all but tangents."""
+        """Walk the block of a rule, given all but tangents."""
         self.enter(block.params[: len(known)], known)
         self.forget(block.params[len(known) :])
         self.block(block)
@@ -608,7 +610,7 @@ class Walk:
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
-    """Whether all integers of one type are the same ones in another."""
+    """Return whether one type holds all integers of another."""
     if not wide.is_integer:
         return False
     (least, most), (low, high) = wide.range, narrow.range

@@ -35,7 +35,7 @@ from pscdsl.typing.dims import Size
 
 
 _FAR = 6
-"""How many equations are followed from an index to a condition."""
+"""The number of equations that are followed from an index to a condition."""
 
 WRITTEN = (
     "Subscript",
@@ -45,7 +45,7 @@ WRITTEN = (
     "dynamic_slice",
     "dynamic_update",
 )
-"""How indices are written; what a library function does inside is not the user's."""
+"""The texts of indexing operations; those inside of library functions are not the user's."""
 
 INDEXING = (Gather, Scatter, DynamicSlice, DynamicUpdate)
 
@@ -64,7 +64,7 @@ class Place:
 
 
 def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """The computed indices that are known to leave their axis."""
+    """Report the computed indices that certainly leave their axis."""
     anything = {*program.function.body.params}
     sites = [
         (block, place)
@@ -106,17 +106,17 @@ def _places(program: Program, at: Equation) -> Iterator[Place]:
 
 
 def _columns(program: Program, indices: Atom, count: int) -> Sequence[Atom | None]:
-    """The index on each axis, of index tuples; None where it is not known."""
+    """Return the index on each axis, of index tuples; None where it is not known."""
     at = program.definition(indices)
     last = indices.type.rank - 1
     if at is not None and isinstance(at.primitive, Concatenate) and at.primitive.axis == last:
-        columns = [_moved(program, operand) for operand in at.inputs]
+        columns = [_unmoved(program, operand) for operand in at.inputs]
         return columns if len(columns) == count else [None] * count
-    return [_moved(program, indices)] if count == 1 else [None] * count
+    return [_unmoved(program, indices)] if count == 1 else [None] * count
 
 
-def _moved(program: Program, atom: Atom) -> Atom:
-    """What was given other axes, or a wider integer type."""
+def _unmoved(program: Program, atom: Atom) -> Atom:
+    """Return the atom before a change of its axes, or a wider integer type."""
     while (at := program.definition(atom)) is not None:
         primitive, given = at.primitive, at.inputs[0].type.dtype if at.inputs else None
         wider = isinstance(primitive, e.Convert) and given is not None and given.is_integer
@@ -130,8 +130,8 @@ def _moved(program: Program, atom: Atom) -> Atom:
 
 
 def _counted_from_end(program: Program, atom: Atom, size: Size) -> Atom | None:
-    """The `i` of `where(i < 0, i + size, i)`; None if it is something else."""
-    at = program.definition(_moved(program, atom))
+    """Return the `i` of `where(i < 0, i + size, i)`; None if it is something else."""
+    at = program.definition(_unmoved(program, atom))
     if at is None or not isinstance(at.primitive, e.Select):
         return None
     condition, shifted, plain = at.inputs
@@ -143,7 +143,7 @@ def _counted_from_end(program: Program, atom: Atom, size: Size) -> Atom | None:
     zero, amount = test.inputs[1], added.inputs[1]
     if not isinstance(zero, Literal) or zero.value != 0 or _number(program, amount) != size:
         return None
-    return _moved(program, plain)
+    return _unmoved(program, plain)
 
 
 def _number(program: Program, atom: Atom) -> Size | None:
@@ -156,7 +156,7 @@ def _number(program: Program, atom: Atom) -> Size | None:
 def _check(
     program: Program, found: Intervals, order: Order, place: Place, wording: Wording
 ) -> IndexLeavesAxis | StartLeavesAxis | None:
-    """The finding if the index is known to leave its axis."""
+    """Return the finding if the index is known to leave its axis."""
     known = found.of(place.index)
     if known is None:
         return None
@@ -192,12 +192,12 @@ def _check(
 
 
 def _thrown_away(program: Program, place: Place) -> bool:
-    """Whether what is read is used only where a condition on the index holds."""
+    """Return whether the elements read are used only where a condition on the index holds."""
     related = _sources(program, place.index)
-    return all(_masked(program, var, related, _FAR) for var in place.at.outputs)
+    return all(_is_masked(program, var, related, _FAR) for var in place.at.outputs)
 
 
-def _masked(program: Program, var: Var, related: set[Atom], depth: int) -> bool:
+def _is_masked(program: Program, var: Var, related: set[Atom], depth: int) -> bool:
     uses = program.uses.get(var, [])
     if not depth or not uses or program.is_result(var):
         return False
@@ -211,7 +211,7 @@ def _masked(program: Program, var: Var, related: set[Atom], depth: int) -> bool:
         ):
             continue
         elif isinstance(primitive, _PASSING):
-            if not all(_masked(program, output, related, depth - 1) for output in at.outputs):
+            if not all(_is_masked(program, output, related, depth - 1) for output in at.outputs):
                 return False
         else:
             return False
@@ -238,7 +238,7 @@ def _unshaped(program: Program, atom: Atom) -> Atom:
 
 
 def _sources(program: Program, atom: Atom) -> set[Atom]:
-    """The variables that an atom is computed from, itself included."""
+    """Return the variables that an atom is computed from, itself included."""
     atoms: set[Atom] = {program.source(atom)}
     for at in program.ancestors(atom, _FAR):
         atoms.update(each for each in map(program.source, at.inputs) if isinstance(each, Var))

@@ -37,9 +37,9 @@ from pscdsl.typing.dtypes import BF16, F16, F64, DType
 
 # `where` that takes a value from where a function is defined, but a gradient from where it is not.
 #
-# The gradient of the operand that is not chosen is multiplied by zero, and zero times NaN is NaN.
-# A finding needs proof: the condition compares what the function is applied to, up to a sign, an
-# absolute value and constants, and where it chooses the function leaves out the points at which the
+# The gradient of the operand that is not chosen is multiplied by zero, and zero times NaN is NaN. A
+# finding needs proof: the condition compares the function's argument, up to a sign, an absolute
+# value and constants, and the region where it chooses the function excludes the points at which the
 # derivative is no number.
 
 
@@ -47,26 +47,26 @@ Region: TypeAlias = Callable[[float], bool]
 """A set of numbers."""
 
 _FAR = 8
-"""How many equations lie between `where` and the function at most."""
+"""The most equations between `where` and the function."""
 
 
 @dataclass(frozen=True)
 class Partial:
-    """A function whose derivative is no number everywhere."""
+    """A function whose derivative is undefined or infinite in some regions."""
 
     operand: int
-    """Which of the operands it is about."""
+    """The index of the operand in question."""
     regions: tuple[Region, ...]
-    """Sets in which it is no number: any one left out by the condition will do."""
+    """Sets in which the derivative is no number; a condition that excludes any one suffices."""
     edges: tuple[float, ...]
-    """Where the sets begin and end."""
+    """The boundary points of the sets."""
     safe: float
     """A number at which the derivative is finite."""
     name: str
 
     @property
     def is_point(self) -> bool:
-        """Whether only single numbers are meant."""
+        """Return whether the sets are single numbers."""
         return len(self.regions) == 1 and all(map(self.regions[0], self.edges))
 
 
@@ -96,12 +96,12 @@ _LARGEST: dict[DType, float] = {F16: 11.1, F64: 709.8, BF16: 88.8}
 
 
 def check_hidden_nan(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """Each `where` whose gradient can be NaN though its value is not."""
+    """Report each `where` whose gradient can be NaN though its value is not."""
     for at in program.made(e.Select):
         if at.outputs[0].type.dtype.is_float:
             for holds, chosen in zip((True, False), at.inputs[1:], strict=True):
                 conditions = list(_conditions(program, at.inputs[0], holds, 4))
-                finding = _hidden(program, wording, at, conditions, chosen, holds)
+                finding = _find_hidden(program, wording, at, conditions, chosen, holds)
                 if finding is not None and wording.operation(at.span) == "where":
                     yield finding
                     break
@@ -156,7 +156,7 @@ _SWAPPED: dict[object, object] = {
 }
 
 
-def _hidden(
+def _find_hidden(
     program: Program,
     wording: Wording,
     where: Equation,
@@ -166,7 +166,7 @@ def _hidden(
 ) -> NanInGradient | None:
     if not conditions:
         return None
-    for at in _computed(program, chosen, _FAR):
+    for at in _computing(program, chosen, _FAR):
         partial = _partial(at)
         if partial is None:
             continue
@@ -175,7 +175,7 @@ def _hidden(
                 region = _region(program, condition, operand)
                 if region is None or not _hides(partial, *region):
                     continue
-                # A single point beside the edge, as of `log(x + 1e-6)` for x > 0, is never met.
+                # A single point near the edge, as in `log(x + 1e-6)` for x > 0, never occurs.
                 moved = _affine(program, operand).offset != 0
                 if not (partial.is_point and moved and region[1][0] not in partial.edges):
                     return _finding(program, wording, where, at, partial, holds)
@@ -183,7 +183,7 @@ def _hidden(
 
 
 def _operands(program: Program, operand: Atom, partial: Partial) -> Iterator[Atom]:
-    """The operand, and where it matters whether it is 0, the factors of a product."""
+    """Yield the operand, and where it matters whether it is 0, the factors of a product."""
     yield operand
     at = program.definition(program.bare(operand))
     if at is not None and at.primitive is e.multiply and partial.is_point and partial.edges == (0,):
@@ -191,15 +191,15 @@ def _operands(program: Program, operand: Atom, partial: Partial) -> Iterator[Ato
             yield from _operands(program, factor, partial)
 
 
-def _computed(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
-    """The equations by which an operand is computed, element by element."""
+def _computing(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
+    """Yield the equations by which an operand is computed, element by element."""
     at = program.definition(atom)
     if at is None or not isinstance(at.primitive, _PASSING):
         return
     yield at
     if depth:
         for operand in at.inputs:
-            yield from _computed(program, operand, depth - 1)
+            yield from _computing(program, operand, depth - 1)
 
 
 _PASSING = e.Elementwise | e.Convert | e.Clamp | Broadcast | Reshape | Transpose
@@ -273,7 +273,7 @@ def _number(program: Program, atom: Atom) -> float | None:
 def _region(
     program: Program, condition: Condition, operand: Atom
 ) -> tuple[Region, list[float]] | None:
-    """Where a condition holds, as a set of values of the operand, and the edges of the set."""
+    """Return the values of the operand for which a condition holds, and the edges of this set."""
     relation, left = condition.relation, condition.left
     bound = _number(program, condition.right)
     if bound is None:
@@ -326,7 +326,7 @@ def _region_of_difference(
 
 
 def _hides(partial: Partial, chosen: Region, edges: list[float]) -> bool:
-    """Whether the function is no number only where it is not chosen, and there it is."""
+    """Return whether the derivative is no number somewhere, but nowhere that is chosen."""
     marks = sorted({*partial.edges, *edges})
     probes = [marks[0] - 1, *marks, marks[-1] + 1]
     probes += [(a + b) / 2 for a, b in pairwise(marks)]
@@ -351,7 +351,7 @@ def _finding(
     rewrite = ""
     if isinstance(tree, ast.Call) and len(tree.args) == 3 and inner is not None:
         condition = ast.unparse(tree.args[0])
-        rewrite = _rewritten(tree, inner, partial, holds)
+        rewrite = _rewrite(tree, inner, partial, holds)
     safe = f"{partial.safe:g}"
     return NanInGradient(
         function=partial.name,
@@ -364,8 +364,8 @@ def _finding(
     )
 
 
-def _rewritten(where: ast.Call, function: ast.expr, partial: Partial, holds: bool) -> str:
-    """The whole expression with a safe operand; empty if the function does not stand in it."""
+def _rewrite(where: ast.Call, function: ast.expr, partial: Partial, holds: bool) -> str:
+    """Return the whole expression with a safe operand; empty if it lacks the function."""
     wanted = ast.dump(function)
     safe: ast.expr = ast.Constant(int(partial.safe))
 
@@ -400,7 +400,7 @@ def _rewritten(where: ast.Call, function: ast.expr, partial: Partial, holds: boo
 
 
 _FAR_BACK = 12
-"""How many equations back a value is followed."""
+"""The number of equations that a value is followed back."""
 
 _EXACT = (
     e.negative,
@@ -446,7 +446,7 @@ def check_equality(program: Program, wording: Wording) -> Iterator[Diagnostic]:
 
 
 def _origins(program: Program, atom: Atom, depth: int) -> Iterator[Atom]:
-    """What the elements were before they were only moved, chosen or rounded to integers."""
+    """Yield the origins of elements before moves, choices and rounding to integers."""
     atom = program.bare(atom)
     at = program.definition(atom)
     if at is None or not depth or _rounds(at.primitive):
@@ -476,7 +476,7 @@ def _rounds(primitive: object) -> bool:
 
 
 def _is_rounded(program: Program, origin: Atom) -> bool:
-    """Whether it is the result of arithmetic on floats; with unknown operations, not."""
+    """Return whether it results from float arithmetic; False for unknown operations."""
     at = program.definition(origin)
     if at is None or not _rounds(at.primitive):
         return False
@@ -484,7 +484,7 @@ def _is_rounded(program: Program, origin: Atom) -> bool:
 
 
 def _is_integral(program: Program, atom: Atom, depth: int) -> bool:
-    """Whether a float is known to be a whole number, whose sums and products are exact."""
+    """Return whether a float is certainly a whole number, whose sums and products are exact."""
     atom = program.bare(atom)
     if isinstance(atom, Literal):
         return not isinstance(atom.value, complex) and float(atom.value).is_integer()
@@ -508,23 +508,23 @@ def _is_integral(program: Program, atom: Atom, depth: int) -> bool:
 
 
 def _is_held(literal: Literal) -> bool:
-    """Whether a dtype holds a number exactly."""
+    """Return whether a dtype holds a number exactly."""
     value, dtype = literal.value, literal.type.dtype
     return bool(np.asarray(value).astype(to_numpy(dtype)).astype(np.complex128) == value)
 
 
 def check_bounds(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """Bounds that are 0 or 1 once they are rounded."""
+    """Report bounds that are 0 or 1 once they are rounded."""
     for at in program.made(e.maximum, e.minimum, e.Clamp):
         for atom in at.inputs:
             bound = program.bare(atom)
             if isinstance(bound, Literal) and bound.type.dtype.is_float:
-                finding = _lost(bound.value, bound.type.dtype)
+                finding = _find_lost(bound.value, bound.type.dtype)
                 if finding is not None:
                     yield finding.at(at.span)
 
 
-def _lost(value: object, dtype: DType) -> EpsilonIsLost | None:
+def _find_lost(value: object, dtype: DType) -> EpsilonIsLost | None:
     if not isinstance(value, float) or value.is_integer():
         return None
     rounded = float(np.asarray(value).astype(to_numpy(dtype)))
@@ -546,7 +546,7 @@ def _lost(value: object, dtype: DType) -> EpsilonIsLost | None:
 
 _GUARDS = (e.absolute, e.minimum, e.maximum)
 _DEPTH = 6
-"""How many equations back an operand is searched for what keeps it from overflowing."""
+"""The number of equations that are searched for a guard against overflow."""
 
 WRITTEN: dict[e.Elementwise, tuple[str, ...]] = {
     e.log: ("log",),
@@ -555,11 +555,11 @@ WRITTEN: dict[e.Elementwise, tuple[str, ...]] = {
     e.add: ("Add", "add"),
     e.divide: ("Div", "divide", "true_divide"),
 }
-"""How the operations are written; what a library function does inside is not the user's."""
+"""The texts of the operations; those inside of library functions are not the user's."""
 
 
 def check_forms(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """The formulas that have a better form."""
+    """Report the formulas that have a better form."""
     for function, names in WRITTEN.items():
         for at in program.made(function):
             if at.outputs[0].type.dtype.is_inexact:
@@ -573,7 +573,7 @@ def _unstable(program: Program, wording: Wording, at: Equation) -> Diagnostic | 
         return _of_log(program, wording, at)
     if at.primitive is e.log1p:
         power = _power(program, at.inputs[0])
-        if power is not None and not _guarded(program, power.inputs[0]):
+        if power is not None and not _is_guarded(program, power.inputs[0]):
             return LogOfSumOfExponentials(
                 rewrite=_logaddexp(wording.operand(program, power, 0), "0")
             )
@@ -590,13 +590,13 @@ def _is_one(program: Program, atom: Atom, value: float = 1) -> bool:
 
 
 def _power(program: Program, atom: Atom) -> Equation | None:
-    """The equation of `exp(x)`, if it is one."""
+    """Return the equation of `exp(x)`, if it is one."""
     at = program.made_by(atom)
     return at if at is not None and at.primitive is e.exp else None
 
 
-def _guarded(program: Program, atom: Atom) -> bool:
-    """Whether something was done against the overflow of its exponential."""
+def _is_guarded(program: Program, atom: Atom) -> bool:
+    """Return whether the exponential of an atom is guarded against overflow."""
     for at in program.ancestors(atom, _DEPTH):
         primitive = at.primitive
         if primitive in _GUARDS or isinstance(primitive, e.Clamp | e.Select | Cumulative):
@@ -614,7 +614,7 @@ def _of_log(program: Program, wording: Wording, at: Equation) -> Diagnostic | No
         return None
     if inner.primitive is e.divide:
         upper, lower = inner.inputs
-        terms = _summed(program, lower)
+        terms = _sum_operand(program, lower)
         if terms is not None and program.alike(upper, terms) and _power(program, upper):
             return LogOfSoftmax()
         return LogOfSigmoid() if _is_sigmoid(program, inner) else None
@@ -624,7 +624,7 @@ def _of_log(program: Program, wording: Wording, at: Equation) -> Diagnostic | No
         return LogOfSoftmax()
     if isinstance(inner.primitive, Reduce) and inner.primitive.kind == "sum":
         power = _power(program, inner.inputs[0])
-        if power is None or _guarded(program, power.inputs[0]):
+        if power is None or _is_guarded(program, power.inputs[0]):
             return None
         x = wording.operand(program, power, 0) or "x"
         return LogOfSumOfExponentials(
@@ -642,7 +642,7 @@ def _of_log_sum(program: Program, wording: Wording, inner: Equation) -> Diagnost
         powers = [_power(program, each) for each in (left, right)]
         one = [_is_one(program, each) for each in (left, right)]
         if all(p is not None or is_one for p, is_one in zip(powers, one, strict=True)):
-            if any(p is not None and not _guarded(program, p.inputs[0]) for p in powers):
+            if any(p is not None and not _is_guarded(program, p.inputs[0]) for p in powers):
                 names = ["0" if p is None else wording.operand(program, p, 0) for p in powers]
                 return LogOfSumOfExponentials(rewrite=_logaddexp(*names))
     if inner.primitive is e.subtract:
@@ -657,7 +657,7 @@ def _of_log_sum(program: Program, wording: Wording, inner: Equation) -> Diagnost
 
 
 def _is_whole(program: Program, atom: Atom) -> bool:
-    """Whether it is an integer, to which 1 can be added without loss."""
+    """Return whether it is an integer, to which 1 can be added without loss."""
     at = program.definition(program.bare(atom))
     if at is None:
         return False
@@ -670,8 +670,8 @@ def _logaddexp(left: str, right: str) -> str:
     return f"`np.logaddexp({left or 'a'}, {right or 'b'})`"
 
 
-def _summed(program: Program, atom: Atom) -> Atom | None:
-    """The `x` of `sum(x)`."""
+def _sum_operand(program: Program, atom: Atom) -> Atom | None:
+    """Return the `x` of `sum(x)`."""
     at = program.made_by(atom)
     if at is None or not isinstance(at.primitive, Reduce) or at.primitive.kind != "sum":
         return None
@@ -695,11 +695,11 @@ def _is_sigmoid(program: Program, quotient: Equation) -> bool:
 
 def _of_quotient(program: Program, wording: Wording, at: Equation) -> Diagnostic | None:
     upper, lower = at.inputs
-    terms = _summed(program, lower)
+    terms = _sum_operand(program, lower)
     if terms is None or not program.alike(upper, terms):
         return None
     power = _power(program, upper)
-    if power is None or _guarded(program, power.inputs[0]):
+    if power is None or _is_guarded(program, power.inputs[0]):
         return None
     return SoftmaxOverflows(operand=wording.operand(program, power, 0))
 
@@ -746,7 +746,7 @@ def _variance(program: Program, wording: Wording, at: Equation) -> Diagnostic | 
 
 
 def _mean(program: Program, atom: Atom) -> Atom | None:
-    """The `x` of `sum(x) / n`, or of `sum(x) * (1 / n)`."""
+    """Return the `x` of `sum(x) / n`, or of `sum(x) * (1 / n)`."""
     at = program.definition(program.bare(atom))
     if at is None or at.primitive not in (e.divide, e.multiply):
         return None
@@ -754,4 +754,4 @@ def _mean(program: Program, atom: Atom) -> Atom | None:
     counted = program.definition(program.bare(count))
     if counted is not None and not isinstance(counted.primitive, SizeValue):
         return None
-    return _summed(program, upper)
+    return _sum_operand(program, upper)

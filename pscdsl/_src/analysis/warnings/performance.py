@@ -1,4 +1,4 @@
-"""What costs time or memory for nothing: large constants, doubles, outer sums, both branches."""
+"""Needless costs in time or memory: large constants, doubles, outer sums, both branches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Label, Span
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, C128, F64
 
-# Large constants, double precision that nobody asked for, products of single rows.
+# Large constants, double precision that was not requested, products of single rows.
 
 
 LARGE = 1 << 20
@@ -68,7 +68,7 @@ def _is_double(atom: Atom) -> bool:
 
 
 def _origin(program: Program, atom: Atom, seen: set[Atom]) -> Equation | None:
-    """The equation that makes a double of something else, or of nothing."""
+    """Return the equation that makes a double without a double operand."""
     at = program.definition(atom)
     if at is None or atom in seen:
         return None
@@ -116,21 +116,21 @@ def _is_product(row: Atom, matrix: Atom) -> bool:
     return row.type.rank == 1 and matrix.type.rank == 2
 
 
-# A column beside a row: `[n 1]` and `[n]` make `[n n]`, of which all is reduced.
+# A column with a row: `[n 1]` and `[n]` make `[n n]`, which is then reduced.
 
 
 _FAR = 8
-"""How many equations back it is asked who made a column."""
+"""The number of equations that are searched for the origin of a column."""
 _FUNCTIONS = (
     *(e.add, e.subtract, e.multiply, e.divide, e.maximum, e.minimum),
     *(e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_equal),
 )
 _NEW_AXES = ("Subscript", "expand_dims", "reshape", "atleast_2d", "column_stack")
-"""What says that an axis of size 1 is wanted."""
+"""The texts of operations that ask for an axis of size 1."""
 
 
 def check_columns(program: Program, wording: Wording) -> Iterator[Diagnostic]:
-    """Elementwise functions of a column and a row of the same size, whose result is reduced."""
+    """Report elementwise functions of a column and a row of one size whose result is reduced."""
     for at in program.made(*_FUNCTIONS):
         shape = at.outputs[0].type.shape
         if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == 1 or len(at.inputs) != 2:
@@ -151,7 +151,7 @@ def check_columns(program: Program, wording: Wording) -> Iterator[Diagnostic]:
 
 
 def _column(program: Program, atom: Atom, rank: int) -> Atom | None:
-    """What has a last axis of size 1 that is repeated."""
+    """Return an array with a last axis of size 1 that is repeated."""
     at = program.definition(atom)
     if at is None or not isinstance(at.primitive, Broadcast):
         return None
@@ -166,7 +166,7 @@ def _column(program: Program, atom: Atom, rank: int) -> Atom | None:
 
 
 def _row(program: Program, atom: Atom, rank: int) -> Atom | None:
-    """What has one axis less, and is repeated along the one before its last."""
+    """Return an array with one axis less that is repeated along the one before its last."""
     at = program.definition(atom)
     if at is None or not isinstance(at.primitive, Broadcast):
         return None
@@ -182,7 +182,7 @@ def _row(program: Program, atom: Atom, rank: int) -> Atom | None:
 
 
 def _is_wanted(program: Program, wording: Wording, atom: Atom, depth: int) -> bool:
-    """Whether somebody asked for a column: by an index with `None`, by `reshape`."""
+    """Return whether the code asks for a column: by an index with `None`, by `reshape`."""
     at = program.definition(atom)
     if at is None or not depth:
         return False
@@ -194,7 +194,7 @@ def _is_wanted(program: Program, wording: Wording, atom: Atom, depth: int) -> bo
 
 
 def _is_reduced(program: Program, var: Var, axes: set[int]) -> bool:
-    """Whether all uses of a value reduce it along some axes, after elementwise functions."""
+    """Return whether all uses of a value reduce it along some axes, after elementwise functions."""
     users = program.uses.get(var, [])
     return (
         bool(users)
@@ -211,10 +211,10 @@ def _reduces(program: Program, at: Equation, axes: set[int]) -> bool:
     return False
 
 
-# Branches that a batch runs for every row, because what decides differs from row to row.
+# Branches that a batch runs for every row, because the decision differs from row to row.
 #
-# `psc.vmap` makes one program for all rows, and a program takes one branch.  Where rows decide
-# differently, every branch is run for all of them, and each row selects from the results.
+# `psc.vmap` makes one program for all rows, and a program takes one branch. Where rows decide
+# differently, every branch runs for all of them, and each row selects from the results.
 
 
 _CALLED = {"fft": "a Fourier transform", "convolution": "a convolution"}
@@ -228,7 +228,7 @@ T = TypeVar("T")
 def branches_run_by_all(
     facts: Assumptions, block: Block, batched: Sequence[bool], asked: Label
 ) -> Iterable[AllBranchesRun]:
-    """The choices in a block that its batch makes row by row, but for those that cost nothing."""
+    """Yield the choices in a block that its batch makes row by row, except cheap ones."""
     rows = _Rows()
     rows.block(facts, block, tuple(batched))
     for span, (known, equation) in rows.found.items():
@@ -257,14 +257,14 @@ def branches_run_by_all(
 
 
 def _decisions(layout: Layout, operands: Sequence[T]) -> list[Sequence[T]]:
-    """What decides which of several branches is run."""
+    """Return the operands that decide which of several branches runs."""
     if all(region.nesting is not Nesting.BRANCH for region in layout.regions):
         return []
     return [x for group, x in layout.operands(operands).items() if group.role is Role.DECISION]
 
 
 def _says_nothing(outer: Span, inner: Span) -> bool:
-    """Whether a place shows another one anyhow: as a call that led to it, or around it."""
+    """Return whether the inner span shows the outer one: as a call that led to it, or around it."""
     return outer in inner.frames() or (
         outer.path == inner.path
         and (outer.line, outer.column) <= (inner.line, inner.column)
@@ -281,7 +281,7 @@ class _Rows:
         self._called: dict[tuple[Function, Flags], Flags] = {}
 
     def block(self, facts: Assumptions, block: Block, batched: Flags) -> Flags:
-        """Flags of a block's results: whether each is batched."""
+        """Return for each of a block's results whether it is batched."""
         many = {var for var, flag in zip(block.params, batched, strict=True) if flag}
         if not many:
             return (False,) * len(block.results)
@@ -310,24 +310,24 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Weight:
-    """How many operations something takes for each element, and what the most of them is."""
+    """The number of operations for each element, and the most expensive of them."""
 
     operations: float
     what: str = ""
 
 
 def _weight(facts: Assumptions, block: Block) -> _Weight:
-    """The work of a branch; sizes do not count, but for how often an element is used."""
+    """Return the work of a branch; sizes count only for the repeated use of elements."""
     total: float = 0
     for equation in block.equations:
-        found = _of_equation(facts, equation)
+        found = _equation_weight(facts, equation)
         if found.operations > CHEAP and found.what:
             return _Weight(float("inf"), found.what)
         total += found.operations
     return _Weight(total)
 
 
-def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
+def _equation_weight(facts: Assumptions, equation: Equation) -> _Weight:
     match equation.primitive:
         case Sort() | TopK():
             return _Weight(float("inf"), "a sort")
@@ -353,12 +353,13 @@ def _of_equation(facts: Assumptions, equation: Equation) -> _Weight:
             cost = primitive.cost(types, results)
             sizes = [size_of(each.shape) for each in (*types, *results)]
             return _Weight(
-                _for_each(facts, cost, sizes), _CALLED.get(primitive.name, f"`{primitive.label}`")
+                _cost_of_each(facts, cost, sizes),
+                _CALLED.get(primitive.name, f"`{primitive.label}`"),
             )
 
 
-def _for_each(facts: Assumptions, cost: Size, sizes: Sequence[Size]) -> float:
-    """A cost for each element of the largest array, as far as that is proven."""
+def _cost_of_each(facts: Assumptions, cost: Size, sizes: Sequence[Size]) -> float:
+    """Return a cost for each element of the largest array, as far as that is proven."""
     if cost == 0:
         return 0
     for operations in (1, 2, 4, 8, 16, 32, 64):

@@ -1,4 +1,4 @@
-"""A finished program as the rules see it: what defines a variable, what uses it, what is alike."""
+"""A finished program as the rules see it: definitions, uses and equal expressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size
 
 _ALIKE = 7
-"""How deep two expressions are compared."""
+"""The depth to which two expressions are compared."""
 
 
 class Program:
@@ -28,7 +28,7 @@ class Program:
         self._by_kind: dict[object, list[tuple[Block, Equation]]] = {}
         self._definitions: dict[Var, Equation] = {}
         self._outside: dict[Var, Atom] = {}
-        """What stands outside of a block for the parameters by which it is captured."""
+        """The outer atoms of parameters that capture them."""
         self._uses: dict[Var, list[Equation]] | None = None
         self._blocks: list[Block] = []
         self._add(function.body)
@@ -61,28 +61,28 @@ class Program:
             self._add(region.block)
 
     def placed(self, *kinds: Elementwise | type[Primitive]) -> Iterator[tuple[Block, Equation]]:
-        """The equations of elementwise functions or classes of primitives, and their blocks."""
+        """Yield the equations of elementwise functions or primitive classes, and their blocks."""
         for kind in kinds:
             yield from self._by_kind.get(kind, ())
 
     def made(self, *kinds: Elementwise | type[Primitive]) -> Iterator[Equation]:
-        """The equations of elementwise functions or classes of primitives."""
+        """Yield the equations of elementwise functions or classes of primitives."""
         for _, equation in self.placed(*kinds):
             yield equation
 
     def source(self, atom: Atom) -> Atom:
-        """What a captured variable is where it is defined."""
+        """Return the original atom of a captured variable."""
         while isinstance(atom, Var) and atom in self._outside:
             atom = self._outside[atom]
         return atom
 
     def definition(self, atom: Atom) -> Equation | None:
-        """The equation that gives a variable its value; None for parameters and literals."""
+        """Return the equation that gives a variable its value; None for parameters and literals."""
         atom = self.source(atom)
         return self._definitions.get(atom) if isinstance(atom, Var) else None
 
     def bare(self, atom: Atom) -> Atom:
-        """What an atom repeats or casts from one floating-point type to another."""
+        """Return the atom behind repetitions and casts between floating-point types."""
         while True:
             atom = self.source(atom)
             at = self.definition(atom)
@@ -91,7 +91,7 @@ class Program:
             atom = at.inputs[0]
 
     def made_by(self, atom: Atom) -> Equation | None:
-        """The equation of the bare atom, also where it stands in a function that is called."""
+        """Return the equation of the bare atom, even in a called function."""
         atom = self.bare(atom)
         at = self.definition(atom)
         if at is None or not isinstance(at.primitive, Call):
@@ -102,7 +102,7 @@ class Program:
         return self.made_by(at.primitive.function.body.results[place])
 
     def alike(self, a: Atom, b: Atom, depth: int = _ALIKE) -> bool:
-        """Whether two atoms are the same expression, up to repetition along axes."""
+        """Return whether two atoms are the same expression, up to repetition along axes."""
         a, b = self.bare(a), self.bare(b)
         if a is b:
             return True
@@ -116,7 +116,7 @@ class Program:
         return all(map(self.alike, one.inputs, other.inputs, [depth - 1] * len(one.inputs)))
 
     def ancestors(self, atom: Atom, depth: int) -> Iterator[Equation]:
-        """The equations that an atom comes from, up to some steps back."""
+        """Yield the equations that an atom comes from, up to some steps back."""
         at = self.definition(atom)
         if at is not None:
             yield at
@@ -137,7 +137,7 @@ class Program:
         return self._uses
 
     def is_result(self, var: Var) -> bool:
-        """Whether a variable is a result of some block."""
+        """Return whether a variable is a result of some block."""
         return any(var in block.results for block in self._blocks)
 
 
@@ -151,7 +151,7 @@ def _repeats(at: Equation) -> bool:
     return isinstance(primitive, Broadcast)
 
 
-# The user's own text for what a typed program says, where there is one.
+# The user's text of a typed program's parts, if it is available.
 
 
 _LONGEST = 60
@@ -164,7 +164,7 @@ class SourceText(Protocol):
     lines: list[str]
 
     def locate(self, line: int) -> tuple[str, int]:
-        """The path and the line that a place in a line of the text has."""
+        """Return the path and the line of a place in a line of the text."""
         ...
 
 
@@ -176,7 +176,7 @@ class Wording:
         self._rows: dict[tuple[str, int], int] | None = None
 
     def text(self, span: Span) -> str:
-        """What stands at a place, on one line; empty if that is not at hand."""
+        """Return the text of a span on one line; empty if it is not available."""
         first, lines = self._row(span.path, span.line), self._source.lines
         if first is None:
             first, lines = span.line, linecache.getlines(span.path)
@@ -189,7 +189,7 @@ class Wording:
         return " ".join(" ".join(rows).split())
 
     def _row(self, path: str, line: int) -> int | None:
-        """The line of the function's source at a place; None if it is elsewhere."""
+        """Return the line of the function's source at a place; None if it is elsewhere."""
         locate = self._source.locate
         if locate(line) == (path, line):
             return line
@@ -198,14 +198,14 @@ class Wording:
         return self._rows.get((path, line))
 
     def expression(self, span: Span) -> ast.expr | None:
-        """What stands at a place, if it is an expression."""
+        """Return the expression at a span, if it is one."""
         try:
             return ast.parse(self.text(span) or ".", mode="eval").body
         except (SyntaxError, ValueError, RecursionError):
             return None
 
     def operation(self, span: Span) -> str:
-        """What is done at a place: a function's last name, or the class of an operator's node."""
+        """Return the operation at a span: a function's last name, or the class of an operator."""
         text = self.text(span)
         try:
             tree: ast.AST = ast.parse(text).body[0] if text else ast.Pass()
@@ -224,7 +224,7 @@ class Wording:
                 return ""
 
     def name(self, program: Program, atom: Atom) -> str:
-        """How an atom is written: a parameter by its name, a result as its expression."""
+        """Return the text of an atom: a parameter's name, a result's expression."""
         atom = program.source(atom)
         if isinstance(atom, Literal):
             return repr(atom.value)
@@ -236,7 +236,7 @@ class Wording:
         return found if len(found) <= _LONGEST else ""
 
     def operand(self, program: Program, at: Equation, position: int) -> str:
-        """How an operand of an equation is written where the equation stands."""
+        """Return the text of an equation's operand at the span of the equation."""
         tree = self.expression(at.span)
         found: ast.expr | None = None
         if isinstance(tree, ast.Call) and position < len(tree.args):
@@ -251,7 +251,7 @@ class Wording:
         return text if len(text) <= _LONGEST else ""
 
     def index(self, span: Span, axis: int) -> str:
-        """The index of `x[i]` or `np.take(x, i)`, the start of `psc.dynamic_slice`; else empty."""
+        """Return the index in `x[i]`, `np.take(x, i)` or a dynamic slice; otherwise empty."""
         tree = self.expression(span)
         operation = self.operation(span)
         index: ast.expr | None = None
@@ -268,28 +268,28 @@ class Wording:
         return found if len(found) <= _LONGEST else ""
 
     def count(self, array: Var | None, axis: int, size: Size) -> str:
-        """How the size of an array's axis is written."""
+        """Return the text of the size of an array's axis."""
         if isinstance(size, int):
             return str(size)
         hint = "" if array is None else array.hint
         return f"{hint}.shape[{axis}]" if hint.replace(".", "_").isidentifier() else str(size)
 
 
-# A program as the source has it: in place of derivatives and batches, what they were made of.
+# A program as the source has it: with the origins of derivatives and batches in place of these.
 #
-# Warnings are about what the user wrote. What a derivative computes besides is no concern of
-# theirs, and what it leaves out, for no result depends on it, is.
+# Warnings are about the user's code. They ignore what a derivative computes in addition, and
+# include what it omits because no result depends on it.
 
 
 @dataclass(frozen=True)
 class Derived(Primitive):
-    """What a derivative or a batch gives, of which nothing is known but the types."""
+    """The results of a derivative or a batch, with only their types."""
 
     types: Types
 
 
 def as_written(function: Function) -> Function:
-    """The function with what its derivatives and batches were made of, and `Derived` for these."""
+    """Return the function with the origins of its derivatives and batches, and `Derived`."""
     if not function.origins:
         return function
     return replace(function, body=_Written(function.origins).block(function.body))
@@ -299,10 +299,10 @@ class _Written:
     def __init__(self, origins: Mapping[Equation, Origin]) -> None:
         self.origins = origins
         self.values: dict[Atom, Atom] = {}
-        """What stands in the new program for variables of the old one, if not they themselves."""
+        """The atoms of the new program for variables of the old one, where they differ."""
 
     def block(self, block: Block) -> Block:
-        """A block, with other equations."""
+        """Return a block, with other equations."""
         equations = self._equations(block)
         return Block(block.params, tuple(equations), tuple(map(self._value, block.results)))
 
@@ -329,7 +329,7 @@ class _Written:
         return equations
 
     def _origin(self, origin: Origin, equation: Equation, wanted: Sequence[Var]) -> list[Equation]:
-        """What equations are made of, and an equation for what they give besides."""
+        """Return the equations of an origin, and an equation for the additional results."""
         inputs = tuple(map(self._value, origin.inputs))
         found: list[Equation] = []
         if origin.block is not None:

@@ -39,15 +39,15 @@ def check_repeats(program: Program, wording: Wording) -> Iterator[Diagnostic]:
         assert isinstance(scatter, Scatter)
         if scatter.combine != "set" or scatter.unique or scatter.batched:
             continue
-        function = _combined(program, at)
+        function = _combining_function(program, at)
         if function and not _are_distinct(program, at.inputs[1]):
-            texts = _written(wording, at)
+            texts = _written_parts(wording, at)
             if texts is not None:
                 yield RepeatedIndexCombined(function=function, texts=texts).at(at.span)
 
 
-def _combined(program: Program, at: Equation) -> str:
-    """The function of the elements that are replaced and others; empty if it is something else."""
+def _combining_function(program: Program, at: Equation) -> str:
+    """Return the function that combines replaced elements with others; empty for anything else."""
     array, indices, updates = at.inputs
     made = program.definition(program.bare(updates))
     if made is None or made.primitive not in (*_SUMS, *_OTHERS):
@@ -67,7 +67,7 @@ def _combined(program: Program, at: Equation) -> str:
 
 
 def _are_distinct(program: Program, indices: Atom) -> bool:
-    """Whether no two of the index tuples are known to be able to be the same."""
+    """Return whether no two index tuples are known to be possibly equal."""
     *shape, count = indices.type.shape
     if all(size == 1 for size in shape):
         return True
@@ -75,7 +75,7 @@ def _are_distinct(program: Program, indices: Atom) -> bool:
     joined = at is not None and isinstance(at.primitive, Concatenate)
     columns = at.inputs if joined and at is not None else (indices,)
     found = [_column(program, each) for each in columns]
-    fixed = [_fixed(program, each) for each in columns]
+    fixed = [_known_column(program, each) for each in columns]
     if len(columns) == count and all(each is not None for each in fixed):
         sizes = [each.size for each in fixed if each is not None]
         if max(sizes) == prod(size for size in shape if isinstance(size, int)):
@@ -86,14 +86,14 @@ def _are_distinct(program: Program, indices: Atom) -> bool:
     return all(found)
 
 
-def _fixed(program: Program, atom: Atom) -> np.ndarray | None:
-    """The numbers of a column that is known while checking."""
+def _known_column(program: Program, atom: Atom) -> np.ndarray | None:
+    """Return the numbers of a column that is known while checking."""
     at = program.definition(_plain(program, atom))
     return at.primitive.array().ravel() if at and isinstance(at.primitive, Constant) else None
 
 
 def _column(program: Program, atom: Atom) -> bool:
-    """Whether no index occurs twice in a column, along the axis that it has of its own."""
+    """Return whether no index occurs twice in a column, along its own axis."""
     atom = _plain(program, atom)
     at = program.definition(atom)
     if at is None:
@@ -115,7 +115,7 @@ def _column(program: Program, atom: Atom) -> bool:
 
 
 def _wraps_once(program: Program, at: Equation) -> bool:
-    """Whether these are numbers in a row, of which there are no more than what they are taken by.
+    """Return whether these are consecutive numbers, no more than the modulus.
 
     So `(np.arange(n) + 1) % n` are neighbours on a ring.
     """
@@ -133,7 +133,7 @@ def _wraps_once(program: Program, at: Equation) -> bool:
 
 
 def _counts(program: Program, atom: Atom) -> bool:
-    """Whether these are numbers in a row: `np.arange`, shifted."""
+    """Return whether these are consecutive numbers: `np.arange`, shifted."""
     at = program.definition(_plain(program, atom))
     if at is None or isinstance(at.primitive, Iota):
         return at is not None
@@ -145,7 +145,7 @@ def _counts(program: Program, atom: Atom) -> bool:
 
 
 def _is_shifted(program: Program, primitive: object, inputs: Sequence[Atom]) -> bool:
-    """Whether this is a column without repetition, shifted or scaled by one number."""
+    """Return whether this is a column without repetition, shifted or scaled by one number."""
     if primitive not in (*_SUMS, e.multiply):
         return False
     for number, column in (inputs, inputs[::-1]):
@@ -157,7 +157,7 @@ def _is_shifted(program: Program, primitive: object, inputs: Sequence[Atom]) -> 
 
 
 def _plain(program: Program, atom: Atom) -> Atom:
-    """What was given other axes or another integer type, and counted from the end if negative."""
+    """Return the index before changes of axes or integer type, and of negative counts."""
     while (at := program.definition(atom)) is not None:
         primitive = at.primitive
         if isinstance(primitive, e.Select):
@@ -175,8 +175,8 @@ def _plain(program: Program, atom: Atom) -> Atom:
     return program.source(atom)
 
 
-def _written(wording: Wording, at: Equation) -> tuple[str, str, str] | None:
-    """How the array, its index and what is combined are written; None if it is no store here."""
+def _written_parts(wording: Wording, at: Equation) -> tuple[str, str, str] | None:
+    """Return the texts of an array, its index and the operand; None if it is no store here."""
     try:
         tree: ast.AST = ast.parse(wording.text(at.span)).body[0]
     except (SyntaxError, ValueError, RecursionError, IndexError):

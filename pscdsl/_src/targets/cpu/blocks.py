@@ -17,7 +17,7 @@ from pscdsl._src.targets.rewriting import Apart
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import evaluate, numbers
 
-# What is computed element by element, one equation after the other, on arrays of one shape.
+# Equations that compute element by element, one after the other, on arrays of one shape.
 
 
 _OUTSIDE: Final = 1 << 30
@@ -35,7 +35,7 @@ class Step:
         self.effort = effort
         """About how many operations an element takes."""
         self.depth = depth
-        """How many of these, and of all before, wait for one another."""
+        """The length of the longest chain of dependent operations that ends with this one."""
         self.end = 0
         """The place in the run of the last one that uses the result."""
 
@@ -45,18 +45,18 @@ Run: TypeAlias = list[Step]
 
 
 class Runs:
-    """Finds those of a block, for arrays of at least so many elements."""
+    """Finds the runs of a block, for arrays of at least `fewest` elements."""
 
     def __init__(self, here: Context, block: Block, fewest: int) -> None:
         self.found: list[Run] = []
         self.free: dict[Atom, Equation] = {}
-        """By what large arrays are made that need not be in memory."""
+        """Large arrays that need not be in memory, with the equations that make them."""
         self._here = here
         self._fewest = fewest
         self._steps: dict[Atom, tuple[Step, Run]] = {}
         self._growing: dict[tuple[int, ...], Run] = {}
         self._sizes: dict[Atom, float] = {}
-        """How large elements are at most, where that is seen."""
+        """Upper bounds of the absolute values of elements, where they are known."""
         for equation in block.equations:
             if not self._is_step(equation):
                 if isinstance(equation.primitive, Broadcast | Iota):
@@ -67,13 +67,13 @@ class Runs:
             self._leave(atom)
 
     def bytes(self, atom: Atom) -> int:
-        """What an element takes, of an array that is read or written; none of small arrays."""
+        """Return the bytes of an element that is read or written; 0 for small arrays."""
         if atom in self.free or prod(numbers(atom.type.shape)) < self._fewest:
             return 0
         return max(1, atom.type.dtype.bits // 8)
 
     def _size(self, atom: Atom) -> float:
-        """How large elements are at most, where that is seen; of NaN nothing is."""
+        """Return an upper bound of the absolute values of elements that are not NaN."""
         if isinstance(atom, Literal):
             return abs(atom.value)
         return self._sizes.get(atom, inf)
@@ -120,7 +120,7 @@ class Runs:
 def taken(
     equations: Sequence[Equation], free: Mapping[Atom, Equation]
 ) -> tuple[list[Var], list[Equation]]:
-    """What equations use that is made elsewhere, and what they make for themselves."""
+    """Return the variables that equations use from elsewhere, and the makers they repeat."""
     results = {output for each in equations for output in each.outputs}
     inputs: dict[Var, None] = {}
     own: dict[Var, Equation] = {}
@@ -142,16 +142,15 @@ def taken(
     return list(inputs), list(own.values())
 
 
-# Long computations of elements in stages, with what goes from one to the next in memory.
+# Long computations of elements in stages, with the value between two stages in memory.
 #
-# XLA on CPUs fuses all that is computed element by element into one loop. Where each operation
-# waits for the one before, a processor has to work on several elements at a time; but it looks only
-# some hundred operations ahead, and in a long loop these are all for the same elements. In a loop
-# of few operations they are for several, and to write and read memory takes less time than the
-# waiting.
+# XLA on CPUs fuses all elementwise computations into one loop. Where each operation waits for the
+# one before, a processor has to work on several elements at a time; but it looks only some hundred
+# operations ahead, and in a long loop these are all for the same elements. In a loop of few
+# operations they are for several, and writing and reading memory takes less time than the waiting.
 #
-# A computation is cut where one value is all that is left of what was computed before.  Parts that
-# compute the same are calls of one function, which XLA compiles in less time than one large loop.
+# A computation is cut where only one value is left of the computation before. Parts with the same
+# computation are calls of one function, which XLA compiles in less time than one large loop.
 
 
 STAGES = Form(
@@ -164,22 +163,23 @@ STAGE_OPERATIONS: Final = 4
 LEAST: Final = 160
 """Fewer operations are left in one loop."""
 WORK: Final = 1 << 26
-"""The same of those for all elements: several loops are mostly compiled in more time than one."""
+"""The least number of these operations for all elements: several loops mostly take longer to
+compile than one."""
 WAITING: Final = 0.6
 """The part of the operations that wait for one another; with fewer, one element keeps a processor
 busy."""
 FEWEST: Final = 1 << 16
 """Elements; with fewer, to start a loop takes as much."""
 FEWEST_IN_LOOPS: Final = 1 << 19
-"""The same within a loop.  XLA cannot call a function whose operations have several threads in a
-loop that is native: one that moves so many elements is none, by any bound (`loops.LARGEST`)."""
+"""The least number of elements within a loop. XLA cannot call a multi-threaded function from a
+native loop, and a loop that moves this many elements is never native (`loops.LARGEST`)."""
 WIDTH: Final = 4
 """Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
 
 
 @STAGES.block_pass
 def with_stages(block: Block, here: Context) -> Block:
-    """The block with each stage as one equation; itself if there is none."""
+    """Return the block with each stage as one equation; the block itself if there is no stage."""
     if len(block.equations) < 2:
         return block
     runs = Runs(here, block, FEWEST_IN_LOOPS if here.in_loop else FEWEST)
@@ -201,7 +201,7 @@ def with_stages(block: Block, here: Context) -> Block:
 
 
 def _stages(runs: Runs, run: Run) -> Iterator[Run]:
-    """The steps of each stage; the last one is fused into what uses it, unless it is as another."""
+    """Yield the steps of each stage; XLA fuses the last stage into its users unless it repeats."""
     left = sum([step.effort for step in run])
     if left < LEAST or left * prod(numbers(run[0].result.type.shape)) < WORK:
         return
@@ -226,7 +226,7 @@ def _primitives(stage: Run) -> list[Primitive]:
 
 
 class _Cuts:
-    """Where stages of a run may end."""
+    """Finds the places at which stages of a run may end."""
 
     def __init__(self, runs: Runs, run: Run) -> None:
         self._run = run
@@ -239,14 +239,14 @@ class _Cuts:
                     self._last[value] = place
         self._bytes = {value: runs.bytes(value) for value in (*self._places, *self._last)}
         self._like: Primitive | None = None
-        """What the stage before ended with."""
+        """The primitive that the previous stage ended with."""
 
     def end(self, start: int, left: int) -> int | None:
-        """Where the stage that starts here ends, of so many operations; None if it is the last one.
+        """Return the end of the stage that starts here; None if it is the last stage.
 
-        Nothing behind it uses what is computed before, but for its last result, and what it reads
-        is read again as little as can be.  Best that result is of a function that bounds it, as
-        expensive ones mostly are.  Stages that end alike may be the same.
+        The equations after it use only its last result, and read as little as possible again. The
+        best last result is that of a bounded function, as most expensive functions are. Stages that
+        end alike may be the same. `left` is the number of operations from here on.
         """
         taken = moved = enough = 0
         latest = 0  # the last use of what is before
@@ -282,13 +282,13 @@ class _Cuts:
 # Many small parts of a program in groups, each of them a function.
 #
 # XLA on CPUs runs a program of more than eight parts, loops or products, by all threads, as soon as
-# one of its arrays takes more than 512 bytes. To wake them takes 50 to 100 microseconds, as long as
-# a hundred small parts take one after the other. A function that it calls is one part to it, whose
-# own parts are run where they are if they are few. So the steps of an optimiser, or of anything
-# else that computes a tree of small arrays, are calls of functions with eight parts each.
+# one of its arrays takes more than 512 bytes. Waking the threads takes 50 to 100 microseconds, as
+# long as a hundred small parts take one after the other. A called function counts as one part,
+# whose own parts run in the calling thread if they are few. So the steps of an optimiser, and other
+# computations of a tree of small arrays, are calls of functions with eight parts each.
 #
-# Parts depend on one another by scalars at most, such as a norm of all arrays. What is computed of
-# a scalar that depends on arrays is on the next level: groups are of parts of one level.
+# Parts depend on one another only by scalars, such as a norm of all arrays. The computation from a
+# scalar that depends on arrays is on the next level: groups consist of parts of one level.
 
 
 SMALL_GROUPS = Form(
@@ -299,18 +299,18 @@ SMALL_GROUPS = Form(
 MOST: Final = 8
 """Parts that XLA runs one after the other."""
 SMALL: Final = 512
-"""Bytes of the largest array of a program whose parts it runs so, however many they are."""
+"""The bytes of the largest array of a program whose parts XLA always runs one after the other."""
 ELEMENTS: Final = 1 << 17
-"""Of all results; on two processors up to three times as many gain."""
+"""The most elements of all results; on two processors up to three times as many gain."""
 GROUP_OPERATIONS: Final = 1 << 20
-"""Of the whole program; those that compute more gain by threads."""
+"""The most operations of the whole program; larger ones gain by threads."""
 CALLS: Final = (Call, Checkpoint, CustomJvp, CustomVjp)
-"""Of what holds blocks, what computes them once."""
+"""The primitives that hold a block and compute it once."""
 
 
 @SMALL_GROUPS.block_pass
 def with_groups(block: Block, here: Context) -> Block:
-    """The block with each group of parts as one equation; itself if there are none."""
+    """Return the block with each group of parts as one equation, or unchanged without groups."""
     if here.nested or len(block.results) <= MOST or not _is_small(block):
         return block
     parts = Parts(block)
@@ -318,7 +318,7 @@ def with_groups(block: Block, here: Context) -> Block:
 
 
 def grouped(block: Block, parts: Parts) -> Block:
-    """The block with calls of its parts."""
+    """Return the block with calls of its parts."""
     equations: list[Equation] = []
     for level in range(parts.levels):
         equations += parts.around[level]
@@ -327,7 +327,7 @@ def grouped(block: Block, parts: Parts) -> Block:
 
 
 def _is_small(block: Block) -> bool:
-    """Whether threads cost more than they gain, and XLA would use them."""
+    """Return whether threads cost more than they gain, and XLA would use them."""
     if sum([prod(numbers(atom.type.shape)) for atom in block.results]) > ELEMENTS:
         return False
     atoms = [
@@ -343,7 +343,7 @@ def _is_small(block: Block) -> bool:
 
 
 def _has_loops(block: Block) -> bool:
-    """Whether there are loops, which may take any time, or branches."""
+    """Return whether the block contains loops, which may take any time, or branches."""
     return any(map(_is_loop, dict.fromkeys([equation.primitive for equation in block.equations])))
 
 
@@ -366,7 +366,7 @@ class _Part:
         self.level = level
         self.equations: list[Equation] = []
         self.outputs: dict[Var, None] = {}
-        """What is used elsewhere."""
+        """The variables that other parts use."""
 
     @property
     def weight(self) -> int:
@@ -382,7 +382,7 @@ class Parts:
 
     def __init__(self, block: Block) -> None:
         self._free: dict[Atom, Equation] = {}
-        """By what arrays are made that need not be in memory."""
+        """Arrays that need not be in memory, with the equations that make them."""
         self._home: dict[Var, _Part] = {}
         """The part that an array or a scalar comes from."""
         self._levels: dict[Var, int] = {}
@@ -404,12 +404,12 @@ class Parts:
 
     @property
     def gain(self) -> bool:
-        """Whether groups have few parts each, of which the program has many."""
+        """Return whether the program has many parts, and none is too large for a group."""
         weights = [part.weight for part in self._parts]
         return sum(weights) > MOST >= max(weights, default=0)
 
     def called(self, level: int) -> list[Equation]:
-        """The calls of a level's groups, and of groups of these if there are many."""
+        """Return the calls of a level's groups, and of groups of these if there are many."""
         groups: list[list[_Part]] = []
         room = 0
         for part in [each for each in self._parts if each.level == level and each.outputs]:
@@ -420,11 +420,11 @@ class Parts:
             room -= part.weight
         calls = [self._call(group) for group in groups]
         while len(calls) > max(1, MOST // self.levels - 1):  # with the scalars around them
-            calls = [_joined(calls[at : at + MOST]) for at in range(0, len(calls), MOST)]
+            calls = [_join(calls[at : at + MOST]) for at in range(0, len(calls), MOST)]
         return calls
 
     def _is_around(self, each: Equation) -> bool:
-        """Whether an equation is of scalars, or makes an array of them that nobody stores."""
+        """Return whether an equation computes scalars or fills an array that need not be stored."""
         scalars = not any([atom.type.rank for atom in each.inputs])
         if scalars and isinstance(each.primitive, Broadcast | Iota | Constant):
             self._free.update(dict.fromkeys(each.outputs, each))
@@ -457,17 +457,17 @@ class Parts:
 
     def _call(self, group: Sequence[_Part]) -> Equation:
         equations = [equation for part in group for equation in part.equations]
-        return _called(equations, [x for part in group for x in part.outputs], self._free)
+        return _make_call(equations, [x for part in group for x in part.outputs], self._free)
 
 
-def _joined(calls: Sequence[Equation]) -> Equation:
-    return _called(calls, [output for call in calls for output in call.outputs], {})
+def _join(calls: Sequence[Equation]) -> Equation:
+    return _make_call(calls, [output for call in calls for output in call.outputs], {})
 
 
-def _called(
+def _make_call(
     equations: Sequence[Equation], outputs: Sequence[Var], free: Mapping[Atom, Equation]
 ) -> Equation:
-    """The call of a function with these equations and results."""
+    """Return the call of a function with these equations and results."""
     inputs, own = taken(equations, free)
     block = Block(tuple(inputs), (*own, *equations), tuple(outputs))
     return Equation(Apart(block), block.params, tuple(outputs), equations[-1].span)

@@ -22,18 +22,18 @@ from pscdsl.typing.dtypes import F16, F32, F64, I32, I64
 _SHIFT = 1.5 * 2.0**52
 """Added to an integer below 2^51 in size, it moves that to the lowest bits."""
 FEWEST = 1 << 14
-"""From so many elements on it pays: a program with few operations, as XLA counts them, is run at
-once, by the thread that calls it, and a function of the C library counts as none."""
+"""The least number of elements that pays. A program that XLA counts as a few operations runs in the
+calling thread, and XLA counts a function of the C library as none."""
 FEWEST_IN_LOOPS = 32
 
 
 def pays(hlo: TargetHlo, given: ArrayType) -> bool:
-    """Whether an array is large enough for it."""
+    """Return whether an array is large enough for the form."""
     return prod(hlo.shape(given.shape)) >= (FEWEST_IN_LOOPS if hlo.in_loop else FEWEST)
 
 
 class Doubles:
-    """Arithmetic of 64 bits on arrays of one shape, with that of 32 bits beside it."""
+    """Arithmetic of 64 bits and of 32 bits on arrays of one shape."""
 
     def __init__(self, hlo: Hlo, given: ArrayType) -> None:
         self.hlo = hlo
@@ -43,23 +43,23 @@ class Doubles:
         self.int64 = OverOperations(hlo, given.with_dtype(I64))
 
     def wide(self, x: Number) -> Emitted:
-        """A number of 32 bits as one of 64."""
+        """Convert a number of 32 bits to 64."""
         return Emitted(self.double, self.hlo.convert(x.handle, self.double.type))
 
     def narrow(self, x: Number) -> Emitted:
-        """A number of 64 bits rounded to 32."""
+        """Round a number of 64 bits to 32."""
         return Emitted(self.single, self.hlo.convert(x.handle, self.single.type))
 
     def same_bits(self, x: Number, to: OverOperations) -> Emitted:
-        """The bits of a number as another dtype of the same width."""
+        """Reinterpret the bits of a number as another dtype of equal width."""
         return Emitted(to, self.hlo.op("bitcast_convert", (x.handle,), (to.type,))[0])
 
     def nearest(self, x: Number) -> Emitted:
-        """The nearest integer, as a floating-point number."""
+        """Emit the nearest integer, as a floating-point number."""
         return Emitted(x.at, self.hlo.unary("round_nearest_even", x.handle))
 
     def shifted(self, x: Number, operation: str, count: int) -> Emitted:
-        """The bits of an integer moved, by the operation's name."""
+        """Shift the bits of an integer by the named operation."""
         by = self.hlo.full(count, x.at.type)
         return Emitted(x.at, self.hlo.binary(operation, x.handle, by))
 
@@ -68,17 +68,17 @@ class Doubles:
         return Emitted(x.at, self.hlo.binary("and", x.handle, self.hlo.full(mask, x.at.type)))
 
     def low_bits(self, x: Number) -> Emitted:
-        """An integral number below 2^51 in size, right in the lowest 51 bits of an i64."""
+        """Return an i64 with the lowest 51 bits of an integral number below 2^51 in size."""
         return self.same_bits(x + _SHIFT, self.int64)
 
 
 def emitted(x: H, at: OverOperations) -> Emitted:
-    """A value of the module with operators."""
+    """Emit a value of the module with operators."""
     return Emitted(at, x)
 
 
 def series(x: Number, coefficients: Sequence[float]) -> Number:
-    """A polynomial by Estrin's scheme, in few steps after one another; lowest power first."""
+    """Evaluate a polynomial by Estrin's scheme, in few steps in a row; lowest power first."""
     terms: list[Number] = list(coefficients)
     while len(terms) > 1:
         pairs = zip(terms[::2], terms[1::2], strict=False)
@@ -88,14 +88,14 @@ def series(x: Number, coefficients: Sequence[float]) -> Number:
     return terms[0]
 
 
-# Functions that XLA on CPUs computes as NumPy does, without what other devices need.
+# Functions that XLA on CPUs computes as NumPy does, without the corrections for other devices.
 
 
 @Translation
 def inverse_of_real(
     primitive: Fft, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The inverse transform to real numbers along several axes at once."""
+    """Emit the inverse transform to real numbers along several axes as one operation."""
     if primitive.kind != "irfft" or primitive.axes == 1:
         return None
     lengths = hlo.shape(outputs[0].shape)[-primitive.axes :]
@@ -106,14 +106,14 @@ def inverse_of_real(
 def erf(
     primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H]:
-    """The error function, of tiny numbers too."""
+    """Emit the error function, of tiny numbers too."""
     return (hlo.unary("chlo.erf", operands[0]),)
 
 
 # Sine, cosine and tangent of single and half precision, of numbers of any size.
 #
 # XLA on CPUs calls the C library for each element. Here the number of half turns is a product with
-# 1/pi in double precision, of which whole turns are left out: see Note [Windows]. What remains of a
+# 1/pi in double precision, from which whole turns are left out: see Note [Windows]. The rest of a
 # turn has an error below 2^-54, and the result is rounded once.
 
 
@@ -144,7 +144,8 @@ _SINE_OF_RADIANS: Final = (
     -0.00019835422099025583,
     2.6912728779140537e-06,
 )
-"""The same for x up to 1.02 instead of t; relative errors are below 8e-11."""
+"""Coefficients of the same series for x up to 1.02 instead of t; relative errors are below
+8e-11."""
 _NEAR: Final = 1.02
 """Up to this a sine needs fewer terms."""
 _SMALL: Final = 2.0**-12
@@ -152,20 +153,20 @@ _SMALL: Final = 2.0**-12
 _DIRECT: Final = 1.6
 """Up to this a number is no more than half a half turn, or hardly."""
 _SIMPLE: Final = 2.0**23
-"""Up to this two words do: what is left of the second is too small."""
+"""The largest number for which two words suffice: the rest of the second is negligible."""
 Reduced: TypeAlias = tuple[Emitted, Emitted | None]
 Finish: TypeAlias = Callable[[Doubles, Emitted, Emitted | None], Number]
 
 # Note [Windows]
 # A number from 2^(23 + a) on is an integer times 2^a: a bit of 1/pi whose product with 2^a is a
-# multiple of 2 adds whole turns, and is left out.  What is left of 1/pi is taken in three words, of
+# multiple of 2 adds whole turns, and is left out. The rest of 1/pi is divided into three words, of
 # 27, 28 and 53 bits: the products of the first two with 24 bits are exact, and so is the sum of the
-# second one with what the first is off an integer.  So for each a of _WINDOWS there are three
-# words, which do up to 2^(49 + a), and an element chooses its own by its size.
+# second one and the distance of the first from an integer. So for each a of _WINDOWS there are
+# three words, which suffice up to 2^(49 + a), and an element chooses its words by its size.
 
 
-def _split(left: int, ends: Sequence[int]) -> list[float]:
-    """The bits of a fraction up to each of these."""
+def _split_bits(left: int, ends: Sequence[int]) -> list[float]:
+    """Return the bits of a fraction up to each of these positions."""
     found: list[float] = []
     for end in ends:
         word = left >> (_BITS - end)
@@ -176,17 +177,17 @@ def _split(left: int, ends: Sequence[int]) -> list[float]:
 
 def _words(start: int) -> list[float]:
     left = _ONE_OVER_PI & ((2 << (_BITS - start)) - 1)
-    return _split(left, (start + 26, start + 54, start + 107))
+    return _split_bits(left, (start + 26, start + 54, start + 107))
 
 
 _WORDS: Final = tuple([_words(start) for start in _WINDOWS])
-_SIMPLE_WORDS: Final = _split(_ONE_OVER_PI, (29, 82))
+_SIMPLE_WORDS: Final = _split_bits(_ONE_OVER_PI, (29, 82))
 
 
-def _reduced(d: Doubles, x: Emitted, most: float, ahead: float) -> Reduced:
-    """What is left of a number, in half turns and so many ahead, and how many are not.
+def _reduce_angle(d: Doubles, x: Emitted, most: float, ahead: float) -> Reduced:
+    """Return a number's distance from a whole half turn, plus `ahead`, and the half turns left out.
 
-    They are None if all numbers are so small that none are.
+    The count is None if all numbers are so small that no half turn is left out.
     """
     wide = d.wide(x)
     if most <= _DIRECT:
@@ -226,8 +227,8 @@ def _translation(finish: Finish, ahead: float) -> Translation:
         if finish is _wave and not ahead and most <= _NEAR:
             result = d.narrow(_series(d.wide(x), _SINE_OF_RADIANS))
         else:
-            result = finish(d, *_reduced(d, x, 65504.0 if given.dtype is F16 else most, ahead))
-        # A sine without a reduction is right near zero, but for subnormal numbers.
+            result = finish(d, *_reduce_angle(d, x, 65504.0 if given.dtype is F16 else most, ahead))
+        # Near zero a sine without a reduction is right, except for subnormal numbers.
         right = finish is _wave and most <= _DIRECT and hlo.flushed(operands[0])
         if not ahead and not right:
             result = d.single.where(d.single.absolute(x) < _SMALL, x, result)
@@ -240,12 +241,12 @@ def _translation(finish: Finish, ahead: float) -> Translation:
 
 
 def _series(angle: Emitted, coefficients: Sequence[float] = _SINE) -> Number:
-    """The sine of half turns, up to half of one, or of radians by other coefficients."""
+    """Return the sine of half turns, up to half of one, or of radians by other coefficients."""
     return angle * polynomial(angle * angle, coefficients)
 
 
 def _wave(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
-    """The sine of an angle after so many half turns."""
+    """Return the sine of an angle after `count` half turns."""
     if count is None:
         return d.narrow(_series(angle))
     sign = d.shifted(d.low_bits(count), "shift_left", 63)
@@ -255,7 +256,7 @@ def _wave(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
 
 
 def _slope(d: Doubles, angle: Emitted, count: Emitted | None) -> Number:
-    """The tangent of an angle, whatever half turns come before it."""
+    """Return the tangent of an angle, which does not depend on the half turns before it."""
     across = 0.5 - d.double.absolute(angle)
     return d.narrow(_series(angle)) / d.narrow(_series(across))
 
@@ -278,7 +279,7 @@ POWERS = Form(
     "-2.5 by products and a square root instead of logarithms: 0.1 of the time, in f64 too.",
 )
 MOST_FACTORS: Final = 8
-"""Up to so many, and a root, exponents that are whole or have a half are products."""
+"""The most factors, besides a root, of an exponent that is whole or half-integral."""
 
 # Fitted by interpolation at Chebyshev's points: log2(1 + f) / f for 1 + f from sqrt(1/2) to
 # sqrt(2), and 2^f for f from -1/2 to 1/2.
@@ -317,7 +318,7 @@ _ROOT_HALF: Final = 0x3F3504F3
 def constant_powers(
     primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A constant power that is whole or has a half."""
+    """Emit a constant power that is whole or has a half."""
     (result,) = outputs
     exponent = hlo.everywhere(operands[1]) if result.dtype.is_float else None
     if exponent is None or not is_product(float(exponent)):
@@ -339,7 +340,7 @@ def powers(
 
 
 def power(hlo: Hlo, x: H, y: H, given: ArrayType) -> H:
-    """X to the power y, of this type, whose dtype has at most 32 bits; as in IEEE 754."""
+    """Return x to the power y in a dtype of at most 32 bits, as IEEE 754 defines it."""
     d = Doubles(hlo, given)
     m = d.single
     base, exponent = (emitted(hlo.convert(each, m.type), m) for each in (x, y))
@@ -357,7 +358,7 @@ def power(hlo: Hlo, x: H, y: H, given: ArrayType) -> H:
 
 
 def _logarithm(d: Doubles, size: Emitted) -> Number:
-    """The logarithm to the base 2 of the number that has these bits."""
+    """Return the logarithm to the base 2 of the number that has these bits."""
     small = size < _NORMAL  # the bits are then the number of smallest steps
     steps = Emitted(d.single, d.hlo.convert(size.handle, d.single.type))
     bits = d.int32.where(small, d.same_bits(steps, d.int32), size)
@@ -382,7 +383,7 @@ def _exponential(d: Doubles, x: Number) -> Emitted:
 
 
 def is_product(exponent: float) -> bool:
-    """Whether it is whole or has a half, and is no larger than `MOST_FACTORS`."""
+    """Return whether twice the exponent is whole, and the exponent at most `MOST_FACTORS`."""
     return abs(exponent) < MOST_FACTORS + 1 and 2 * exponent == int(2 * exponent)
 
 
@@ -411,7 +412,7 @@ def by_products(hlo: Hlo, x: H, exponent: float, given: ArrayType) -> H:
 
 
 def _product(hlo: Hlo, x: H, count: int, factor: H | None) -> H | None:
-    """A number multiplied with itself and with a factor; None of no factors at all."""
+    """Return `factor * x ** count` by multiplications; None if there is no factor at all."""
     while count:
         if count % 2:
             factor = x if factor is None else hlo.binary("multiply", factor, x)
@@ -460,7 +461,7 @@ _DOUBLE: Final = (
 
 
 def factor(base: float) -> float | None:
-    """What an exponent is multiplied by, without rounding, for it to be one of two; else None."""
+    """Return the factor that turns an exponent of `base` into one of 2; None if it is not exact."""
     mantissa, exponent = frexp(base)
     if mantissa != 0.5 or exponent == 1:  # no power of two, or 1
         return None
@@ -472,7 +473,7 @@ def factor(base: float) -> float | None:
 def powers_of_two(
     primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A constant power of two to any power."""
+    """Emit a constant power of two to any power."""
     (result,) = outputs
     if not result.dtype.is_float or not pays(hlo, result):
         return None
@@ -510,11 +511,11 @@ def _power(m: OverOperations, x: Number) -> Number:
 
 
 def _same_bits(x: Number, to: OverOperations) -> Emitted:
-    """The bits of a number as another dtype of the same width."""
+    """Reinterpret the bits of a number as another dtype of equal width."""
     return Emitted(to, to.hlo.op("bitcast_convert", (x.handle,), (to.type,))[0])
 
 
-# log(1 + x) in single precision: the sum's exponent, and a polynomial of what is left.
+# log(1 + x) in single precision: the sum's exponent, and a polynomial of the rest.
 #
 # The sum is rounded; what is lost by that is added to what is left, which is exactly x near 0.  XLA
 # computes two polynomials, and both of its results everywhere.
@@ -527,7 +528,7 @@ LOG1P_BY_POLYNOMIAL = Form(
     "of 1.5 instead of 2.5 units in the last place.",
 )
 LEAST: Final = 1 << 15
-"""From so many elements on, outside of loops: with fewer, XLA's is run by the calling thread."""
+"""The least number of elements, outside of loops: the calling thread runs XLA's code of fewer."""
 _REST: Final = (
     0.3333333134651184,
     -0.2500081956386566,
@@ -541,7 +542,7 @@ _REST: Final = (
 """(log(1 + d) - d + d^2/2) / d^3 from sqrt(1/2) - 1 to sqrt(2) - 1: fitted, the largest error of
 the logarithm being least."""
 _ROOT_OF_HALF: Final = 0x3F3504F3
-"""The bits of sqrt(1/2): what has these as its lowest exponent is below sqrt(2)."""
+"""The bits of sqrt(1/2): a number with these as its lowest exponent is below sqrt(2)."""
 _BIAS: Final = 127
 _MOST: Final = 64
 """Beyond this power of two nothing is lost that would count."""

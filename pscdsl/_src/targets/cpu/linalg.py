@@ -45,13 +45,13 @@ SMALL_MATRICES = Form(
     "0.15 to 0.3 of the time, of 8x8 in 0.4; one of 4x4 in a loop in 0.1, of 8x8 in 0.2.",
 )
 LARGEST = 4
-"""The largest matrices that are written out; there are operations for each element, ..."""
+"""The largest matrices that are written out; the code grows with the number of elements."""
 LARGEST_IN_LOOPS = 6
-"""... and the largest one in each step of a loop, unless its rows are exchanged; ..."""
+"""The largest matrix in each step of a loop, unless its rows are exchanged."""
 LARGEST_OF_ONE_COLUMN = 8
-"""... and there with one right-hand side."""
+"""The largest one there with one right-hand side."""
 MANY = 512
-"""So many matrices are worth it outside of loops."""
+"""The number of matrices from which writing them out pays outside of loops."""
 FEW_COLUMNS = 4
 """With more right-hand sides than these LAPACK does well."""
 
@@ -64,9 +64,9 @@ def is_small(
     pivots: bool = False,
     largest: int = LARGEST_OF_ONE_COLUMN,
 ) -> bool:
-    """Whether matrices are better written out; `columns` is how many right-hand sides there are.
+    """Return whether it is better to write out matrices, with `columns` right-hand sides.
 
-    With one of these in a loop a matrix may be as large as the `largest`.
+    `largest` bounds a matrix in a loop if it has one right-hand side.
     """
     *batch, size, _ = numbers(a.shape)
     count = prod(batch)
@@ -83,7 +83,7 @@ def is_small(
 def written_out_cholesky(
     primitive: Cholesky, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The factor of small matrices, element by element."""
+    """Return the factor of small matrices, element by element."""
     return defined(cholesky, primitive, inputs) if is_small(here, outputs[0]) else None
 
 
@@ -91,7 +91,7 @@ def written_out_cholesky(
 def portable_cholesky(
     primitive: Cholesky, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The same where devices differ in what larger ones take."""
+    """Write out a small factorisation, for targets that differ in how they treat larger ones."""
     fits = is_small(here, outputs[0], largest=LARGEST_IN_LOOPS)
     return defined(cholesky, primitive, inputs) if fits else None
 
@@ -109,7 +109,7 @@ def written_out_solve(
 def portable_solve(
     primitive: TriangularSolve, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The same where devices differ in what larger ones take."""
+    """Write out the solution of a small system, for targets that differ in larger ones."""
     *_, columns = numbers(inputs[1].shape)
     fits = is_small(here, inputs[0], columns, largest=LARGEST_IN_LOOPS)
     return defined(substitution, primitive, inputs) if fits else None
@@ -117,12 +117,12 @@ def portable_solve(
 
 @SMALL_MATRICES.rewrite
 def written_out_lu(primitive: Lu, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """The factorisation of small matrices, element by element."""
+    """Return the factorisation of small matrices, element by element."""
     return defined(lu, primitive, inputs) if is_small(here, outputs[0], pivots=True) else None
 
 
 def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:
-    """The factor column by column; NaN where an element of the diagonal is no positive number."""
+    """Return the factor column by column; NaN where a diagonal element is not positive."""
     (a,) = operands
     size = _count(a)
     factor: dict[tuple[int, int], Value] = {}
@@ -142,7 +142,7 @@ def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:
 
 
 def substitution(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """The rows of the solution, one after the other."""
+    """Return the rows of the solution, one after the other."""
     a, b = operands
     size, lower = _count(a), solve.lower_triangle != solve.transposed
     rows: dict[int, Value] = {}
@@ -152,7 +152,7 @@ def substitution(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[
         factors = [_wide(_element(a, *place), b) for place in places]
         rest = _less(_row(b, i), list(zip(factors, [rows[k] for k in known], strict=True)))
         rows[i] = rest if solve.unit_diagonal else e.divide(rest, _wide(_element(a, i, i), b))
-    return (_stacked([rows[i] for i in range(size)], b.ndim - 2),)
+    return (_stack([rows[i] for i in range(size)], b.ndim - 2),)
 
 
 def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
@@ -164,9 +164,9 @@ def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
     (column,) = a.builder.bind(Iota(rows[0].shape, a.ndim - 2, I32), ())
     pivots: list[Value] = []
     for k in range(size):
-        best, pivot = e.absolute(_at(rows[k], k)), a.builder.full(k, batch, I32)
+        best, pivot = e.absolute(_row_element(rows[k], k)), a.builder.full(k, batch, I32)
         for i in range(k + 1, size):
-            mine = e.absolute(_at(rows[i], k))
+            mine = e.absolute(_row_element(rows[i], k))
             unknown = e.bitwise_and(e.not_equal(mine, mine), e.equal(best, best))
             better = e.bitwise_or(e.greater(mine, best), unknown)  # as the reference has it
             best = Select()(better, mine, best)
@@ -181,17 +181,17 @@ def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
             order[i] = Select()(here, order[k], old_place)
             row, place = Select()(everywhere, old_row, row), Select()(here, old_place, place)
         rows[k], order[k] = row, place
-        top = _at(row, k)
+        top = _row_element(row, k)
         one = a.builder.literal(1.0, a.dtype)
         top = Select()(e.equal(top, m.zero(top)), one, top)
         right = e.greater(column, a.builder.literal(k, I32))
         here = e.equal(column, a.builder.literal(k, I32))
         for i in range(k + 1, size):
-            factor = _wide_as(e.divide(_at(rows[i], k), top), row)
+            factor = _wide_as(e.divide(_row_element(rows[i], k), top), row)
             rest = e.subtract(rows[i], e.multiply(factor, row))
             rows[i] = Select()(here, factor, Select()(right, rest, rows[i]))
     last = a.ndim - 2
-    return _stacked(rows, last), _stacked(pivots, last), _stacked(order, last)
+    return _stack(rows, last), _stack(pivots, last), _stack(order, last)
 
 
 def _count(a: Value) -> int:
@@ -201,14 +201,14 @@ def _count(a: Value) -> int:
 
 
 def _less(x: Value, products: Sequence[tuple[Value, Value]]) -> Value:
-    """What is left after subtracting products."""
+    """Return `x` minus the sum of the products."""
     for left, right in products:
         x = e.subtract(x, e.multiply(left, right))
     return x
 
 
 def _element(a: Value, i: int, j: int) -> Value:
-    """An element of each matrix."""
+    """Return an element of each matrix."""
     batch = a.shape[:-2]
     none = (0,) * len(batch)
     ones = (1,) * a.ndim
@@ -216,22 +216,22 @@ def _element(a: Value, i: int, j: int) -> Value:
 
 
 def _row(a: Value, i: int) -> Value:
-    """A row of each matrix."""
+    """Return a row of each matrix."""
     *batch, _, columns = a.shape
     none = (0,) * len(batch)
     found = Slice((*none, i, 0), (*batch, i + 1, columns), (1,) * a.ndim)(a)
     return Reshape((*batch, columns))(found)
 
 
-def _at(row: Value, i: int) -> Value:
-    """An element of each row."""
+def _row_element(row: Value, i: int) -> Value:
+    """Return an element of each row."""
     *batch, _ = row.shape
     found = Slice((*(0 for _ in batch), i), (*batch, i + 1), (1,) * row.ndim)(row)
     return Reshape(tuple(batch))(found)
 
 
 def _wide(x: Value, b: Value) -> Value:
-    """A number for each matrix, as rows of right-hand sides."""
+    """Return a number for each matrix, as rows of right-hand sides."""
     shape = (*b.shape[:-2], b.shape[-1])
     return Broadcast(shape, tuple(range(x.ndim)))(x)
 
@@ -240,7 +240,7 @@ def _wide_as(x: Value, row: Value) -> Value:
     return Broadcast(row.shape, tuple(range(x.ndim)))(x)
 
 
-def _stacked(parts: Sequence[Value], axis: int) -> Value:
+def _stack(parts: Sequence[Value], axis: int) -> Value:
     """Arrays side by side along a new axis."""
     shape = parts[0].shape
     each = [Reshape((*shape[:axis], 1, *shape[axis:]))(part) for part in parts]
@@ -250,13 +250,13 @@ def _stacked(parts: Sequence[Value], axis: int) -> Value:
 def _matrix(elements: Sequence[Sequence[Value]]) -> Value:
     """Matrices of the elements of each place."""
     last = elements[0][0].ndim
-    return _stacked([_stacked(row, last) for row in elements], last)
+    return _stack([_stack(row, last) for row in elements], last)
 
 
 # Systems with one large triangular matrix and one right-hand side, block by block.
 #
-# LAPACK takes matrices by columns, so XLA copies the whole matrix before the call.  Here only the
-# blocks on the diagonal are copied; what is beside them is multiplied where it lies.
+# LAPACK takes matrices by columns, so XLA copies the whole matrix before the call. Here only the
+# blocks on the diagonal are copied; the other blocks are multiplied in place.
 
 
 ONE_COLUMN = Form(
@@ -267,14 +267,14 @@ ONE_COLUMN = Form(
 SMALLEST = 512
 """Copies of smaller matrices cost little."""
 BLOCKS = 16
-"""How many blocks are on the diagonal."""
+"""The number of blocks on the diagonal."""
 
 
 @ONE_COLUMN.rewrite
 def solved_by_blocks(
     primitive: TriangularSolve, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A system with one right-hand side, by blocks of the matrix."""
+    """Return a system with one right-hand side, by blocks of the matrix."""
     *batch, size, columns = numbers(outputs[0].shape)
     if prod(batch) != 1 or columns != 1 or size < SMALLEST:
         return None
@@ -282,7 +282,7 @@ def solved_by_blocks(
 
 
 def by_blocks(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """The solution, from the end at which it begins; each block needs those before it."""
+    """Return the solution, from the end at which it begins; each block needs those before it."""
     a, b = operands
     *_, size = numbers(a.shape)
     a, left = Reshape((size, size))(a), Reshape((size,))(b)
@@ -311,7 +311,7 @@ def _products(
     rows: tuple[int, int],
     columns: tuple[int, int],
 ) -> Value:
-    """What the known part of the solution adds to the rows; XLA sums it up where `a` lies."""
+    """Return the part of the rows that the known unknowns account for; XLA sums it in place."""
     if solve.transposed:
         rows, columns = columns, rows
     part = Slice((rows[0], columns[0]), (rows[1], columns[1]), (1, 1))(a)
@@ -332,7 +332,7 @@ def _part(x: Value, start: int, stop: int) -> Value:
 def potrf(
     primitive: Cholesky, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The Cholesky factor; NaN where the routine fails."""
+    """Emit the Cholesky factor; NaN where the routine fails."""
     (a,), (output,) = operands, outputs
     if 0 in hlo.shape(output.shape):
         return None
@@ -346,7 +346,7 @@ def potrf(
 def trsm(
     primitive: TriangularSolve, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The solution of systems with a triangular matrix."""
+    """Emit the solution of systems with a triangular matrix."""
     if 0 in hlo.shape(outputs[0].shape):
         return None
     return hlo.lapack(
@@ -360,14 +360,14 @@ def trsm(
     )
 
 
-# Many small matrices side by side: each operation is done for all of them at once.
+# Many small matrices side by side: each operation is done for all of them together.
 
 
-# Many small matrices side by side: each operation is done for a few of them at once.
+# Many small matrices side by side: each operation is done for a few of them together.
 #
-# A part of the batch is turned so that its matrices lie along the last axis; elements of matrices
-# are then vectors, and what is done with them is a loop that becomes a native function.
-# The sizes of operands are numbers here.
+# A part of the batch is transposed so that its matrices are along the last axis; elements of
+# matrices are then vectors, and their computation is a loop that becomes a native function. The
+# sizes of operands are numbers here.
 
 
 BYTES = 13 << 10
@@ -381,9 +381,9 @@ def in_lanes(
     results: Sequence[ArrayType],
     lanes: int,
 ) -> Sequence[Value]:
-    """The results of a function of arrays whose last axis are so many elements of a batch.
+    """Apply a function of arrays whose last axis holds `lanes` elements of a batch.
 
-    Fewer are compiled faster, more may run faster.  The first `rank` axes of operands and results
+    Fewer lanes compile faster, more may run faster. The first `rank` axes of operands and results
     are those of the batch.
     """
     batch = _numbers(operands[0].type)[:rank]
@@ -415,7 +415,7 @@ def repeated(
     carry: Sequence[Value],
     step: Callable[[Value, Sequence[Value]], Sequence[Value]],
 ) -> Sequence[Value]:
-    """What becomes of a carry in so many steps, which get their number too."""
+    """Return the carry after `count` steps; `step` also gets the step's number."""
     program = carry[0].builder.program
     state = [program.current.literal(0, I32), *carry]
     with program.inside() as inner:
@@ -429,18 +429,18 @@ def repeated(
 
 
 def part(x: Value, axis: int, start: Value, size: int = 1) -> Value:
-    """What lies along an axis from a computed place on."""
+    """Return `size` elements along an axis, from a computed start."""
     sizes = (*x.shape[:axis], size, *x.shape[axis + 1 :])
     return DynamicSlice(sizes)(x, *_places(x, axis, start))
 
 
 def changed(x: Value, axis: int, start: Value, new: Value) -> Value:
-    """An array with a part replaced, from a computed place on along an axis."""
+    """Return an array with a part replaced, from a computed place on along an axis."""
     return DynamicUpdate()(x, new, *_places(x, axis, start))
 
 
 def places(x: Value, axis: int) -> Value:
-    """The place of each element along an axis."""
+    """Return the place of each element along an axis."""
     return x.builder.bind(Iota(x.shape, axis, I32), ())[0]
 
 
@@ -461,7 +461,7 @@ def _numbers(of: ArrayType) -> tuple[int, ...]:
     return tuple([size for size in of.shape if isinstance(size, int)])
 
 
-# Factorisations of many small real matrices, and systems with them, for a vector of them at once.
+# Factorisations of many small real matrices, and systems with them, for a vector of them together.
 #
 # Here the elements of a batch are the last axis: `a[row, column]` is a vector.
 
@@ -469,7 +469,7 @@ def _numbers(of: ArrayType) -> tuple[int, ...]:
 BITS = {F32: I32, F64: I64}
 """Integers of the same width."""
 LANES_OF_FACTORS, LANES_OF_TRIANGLES, LANES_OF_PIVOTS = 16, 24, 32
-"""How many matrices are taken at once."""
+"""The number of matrices that are treated together."""
 LEAST, LEAST_WITH_PIVOTS, LARGEST_IN_LANES = 5, 4, 8
 """The sizes of matrices; smaller ones are written out element by element."""
 MOST_COLUMNS = 8
@@ -477,9 +477,9 @@ MOST_COLUMNS = 8
 
 
 def fits(here: Context, a: ArrayType, columns: int = 1, *, pivots: bool = False) -> bool:
-    """Whether matrices are better taken side by side; `columns` are the right-hand sides.
+    """Return whether it is better to treat matrices side by side, with `columns` right-hand sides.
 
-    In loops that includes a single one: a loop that calls LAPACK is no native function.
+    In a loop this includes a single matrix: a loop that calls LAPACK is no native function.
     """
     *batch, size, _ = numbers(a.shape)
     count = prod(batch)
@@ -498,7 +498,7 @@ def fits(here: Context, a: ArrayType, columns: int = 1, *, pivots: bool = False)
 def cholesky_in_lanes(
     primitive: Cholesky, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The factors of many matrices side by side."""
+    """Return the factors of many matrices side by side."""
     return defined(root_in_lanes, primitive, inputs) if fits(here, outputs[0]) else None
 
 
@@ -517,7 +517,7 @@ def solve_in_lanes(
 
 @SMALL_MATRICES.rewrite
 def lu_in_lanes(primitive: Lu, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """The factorisations of many matrices side by side."""
+    """Return the factorisations of many matrices side by side."""
     return (
         defined(elimination_in_lanes, primitive, inputs)
         if fits(here, outputs[0], pivots=True)
@@ -539,19 +539,19 @@ def lu_solve_in_lanes(
 
 
 def root_in_lanes(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:
-    """The factor column by column; NaN where an element of the diagonal is no positive number."""
+    """Return the factor column by column; NaN where a diagonal element is not positive."""
     (a,) = operands
     rank = a.ndim - 2
     return in_lanes(lambda parts: (_factor(*parts),), operands, rank, (a.type,), LANES_OF_FACTORS)
 
 
 def substitution_in_lanes(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """The rows of the solution, one after the other."""
+    """Return the rows of the solution, one after the other."""
     _, b = operands
 
     def solved(parts: Sequence[Value]) -> Sequence[Value]:
         a, b = parts
-        return (_substituted(a, b, solve.lower_triangle, solve.transposed, solve.unit_diagonal),)
+        return (_substitute(a, b, solve.lower_triangle, solve.transposed, solve.unit_diagonal),)
 
     return in_lanes(solved, operands, b.ndim - 2, (b.type,), LANES_OF_TRIANGLES)
 
@@ -562,25 +562,25 @@ def elimination_in_lanes(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
     rows = a.type.with_shape(a.shape[:-1]).with_dtype(I32)
     results = (a.type, rows, rows)
     return in_lanes(
-        lambda parts: _eliminated(*parts), operands, a.ndim - 2, results, LANES_OF_PIVOTS
+        lambda parts: _eliminate(*parts), operands, a.ndim - 2, results, LANES_OF_PIVOTS
     )
 
 
 def lu_solve(solve: LuSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """Both substitutions and the exchange of rows; NaN where a matrix is singular."""
+    """Return both substitutions and the exchange of rows; NaN where a matrix is singular."""
     _, *rest = operands
     b = rest[-1]
 
     def solved(parts: Sequence[Value]) -> Sequence[Value]:
         found, order, x = parts
         if solve.transposed:
-            x = _substituted(found, x, lower=False, transposed=True, unit=False)
-            x = _substituted(found, x, lower=True, transposed=True, unit=True)
-            x = _exchanged(x, order, back=True)
+            x = _substitute(found, x, lower=False, transposed=True, unit=False)
+            x = _substitute(found, x, lower=True, transposed=True, unit=True)
+            x = _exchange_rows(x, order, back=True)
         else:
-            x = _exchanged(x, order, back=False)
-            x = _substituted(found, x, lower=True, transposed=False, unit=True)
-            x = _substituted(found, x, lower=False, transposed=False, unit=False)
+            x = _exchange_rows(x, order, back=False)
+            x = _substitute(found, x, lower=True, transposed=False, unit=True)
+            x = _substitute(found, x, lower=False, transposed=False, unit=False)
         on = e.equal(places(found, 0), places(found, 1))
         none = e.bitwise_and(on, e.equal(found, m.zero(found)))
         return (_where(Reduce("any", (0, 1))(none), float("nan"), x),)
@@ -609,7 +609,7 @@ def _factor(a: Value) -> Value:
     return _where(e.bitwise_or(fine, e.invert(lower)), found, float("nan"))
 
 
-def _substituted(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) -> Value:
+def _substitute(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) -> Value:
     forward = lower != transposed
 
     def step(index: Value, state: Sequence[Value]) -> Sequence[Value]:
@@ -625,10 +625,10 @@ def _substituted(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) 
     return repeated(_order(a), [broadcast_to(m.zero(b), b.shape)], step)[0]
 
 
-def _eliminated(a: Value) -> Sequence[Value]:
+def _eliminate(a: Value) -> Sequence[Value]:
     size, here = _order(a), a.builder
     lanes = a.shape[-1]
-    # The number of each row stands behind it: both are exchanged at once.
+    # The number of each row is appended to it, so that one exchange moves both.
     numbers = broadcast_to(_column(m.cast(places(a, 0), a.dtype), 0), (size, 1, lanes))
     pivots = here.full(0, (size, lanes), I32)
 
@@ -642,7 +642,7 @@ def _eliminated(a: Value) -> Sequence[Value]:
         best = e.bitwise_or(e.equal(height, largest), unknown)
         pivot = Reduce("minimum", (0,))(_where(best, place, here.literal(size, I32)))
         chosen = e.equal(place, pivot)
-        row = Reshape((1, *t.shape[1:]))(_picked(chosen, t))
+        row = Reshape((1, *t.shape[1:]))(_pick(chosen, t))
         top, below = part(row, 1, k), e.greater(place, k)
         top = _where(e.equal(top, m.zero(top)), 1.0, top)
         other = _where(chosen, part(first, 1, k), column)
@@ -660,25 +660,25 @@ def _eliminated(a: Value) -> Sequence[Value]:
     return found, pivots, m.cast(Reshape((size, lanes))(_column(t, size)), I32)
 
 
-def _exchanged(x: Value, order: Value, *, back: bool) -> Value:
+def _exchange_rows(x: Value, order: Value, *, back: bool) -> Value:
     """Rows in another order; or as they were before."""
     size, columns, lanes = x.shape
     given = Reshape((size, 1, columns, lanes))(x)
     wanted = Reshape((size, 1, 1, lanes) if back else (1, size, 1, lanes))(order)
     whole = broadcast_to(given, (size, size, columns, lanes))
     mine = places(whole, 1 if back else 0)
-    return _picked(e.equal(mine, wanted), whole)
+    return _pick(e.equal(mine, wanted), whole)
 
 
-def _picked(where: Value, x: Value) -> Value:
-    """What there is of the first axis where a mask holds, once; as bits, for zeros have signs."""
+def _pick(where: Value, x: Value) -> Value:
+    """Return the slice of the first axis at which a mask holds, bit by bit: zeros have signs."""
     bits = Bitcast(BITS[x.dtype])(x)
     found = Reduce("sum", (0,))(_where(where, bits, 0))
     return Bitcast(x.dtype)(found)
 
 
 def _where(mask: Value, x: Value | float, y: Value | float) -> Value:
-    """Elements of one or the other; shapes broadcast."""
+    """Select elements of one or the other; shapes broadcast."""
     given = [each for each in (mask, x, y) if isinstance(each, Value)]
     rank = max(each.ndim for each in given)
     shape = tuple(
@@ -696,7 +696,7 @@ def _where(mask: Value, x: Value | float, y: Value | float) -> Value:
 
 
 def _column(x: Value, place: int) -> Value:
-    """A column, as a matrix."""
+    """Return a column, as a matrix."""
     rows, _, lanes = x.shape
     return Slice((0, place, 0), (rows, place + 1, lanes), (1, 1, 1))(x)
 

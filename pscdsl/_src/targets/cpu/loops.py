@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
 
 
-# How large the bodies of loops may be that become native functions: a number for each program.
+# Bounds of the bodies of loops that become native functions: a number for each program.
 #
-# A native function saves what the start of each operation costs, and loses the threads that XLA
-# gives to single operations: to elementwise ones from 512 kB on, to products of a matrix and a
-# vector from about 2 MB on (measured). So a body whose bytes are those of matrices may be larger
-# than one that moves them elementwise: conjugate gradients on 256x256 floats take 0.79 of the time,
-# on 512x512 0.9, while elementwise bodies gain nothing above `LOOP_BYTES` and lose threads soon
-# after.
+# A native function saves the cost of starting each operation, and loses the threads that XLA gives
+# to single operations: to elementwise ones from 512 kB on, to products of a matrix and a vector
+# from about 2 MB on (measured). So a body whose bytes belong to matrices may be larger than one
+# that moves them elementwise: conjugate gradients on 256x256 floats take 0.79 of the time, on
+# 512x512 0.9, while elementwise bodies gain nothing above `LOOP_BYTES` and lose threads soon after.
 
 
 LARGEST = 7 << 18
@@ -53,21 +52,21 @@ class Loop:
     others: int
     """By all else, as if nothing was fused."""
     written: int
-    """What it moves at least, however much is fused: the products, and what it makes."""
+    """The bytes that a step moves at least, even if XLA fuses all it can: products and results."""
 
     @property
     def bound(self) -> int:
-        """A bound that it stays below: XLA also counts what the loop itself needs."""
+        """Return an upper bound of XLA's count, which includes the loop's own overhead."""
         return (self.matrices + self.others) * 9 // 8 + (1 << 12)
 
     @property
     def gains(self) -> bool:
-        """Whether it is faster as a native function, although it is not small."""
+        """Return whether the loop is faster as a native function, although it is not small."""
         return LOOP_BYTES < self.bound <= LARGEST and self.others <= LOOP_BYTES
 
 
 def loop_bytes(program: Function, sizes: Mapping[str, int]) -> int:
-    """The bound for a program at these sizes: all loops below gain, or are small.
+    """Return the bound for a program at these sizes: all loops below gain, or are small.
 
     A loop that moves more elementwise than is small stays above it.
     """
@@ -77,7 +76,7 @@ def loop_bytes(program: Function, sizes: Mapping[str, int]) -> int:
 
 
 def loops_of(program: Function, sizes: Mapping[str, int]) -> Iterator[Loop]:
-    """The loops of a program and of those that it calls."""
+    """Yield the loops of a program and of its callees."""
     for matrices, others, made in _steps(program):
         matrix_bytes = evaluate(matrices, sizes)
         yield Loop(matrix_bytes, evaluate(others, sizes), matrix_bytes + evaluate(made, sizes))
@@ -85,7 +84,7 @@ def loops_of(program: Function, sizes: Mapping[str, int]) -> Iterator[Loop]:
 
 @lru_cache(maxsize=256)
 def _steps(function: Function) -> tuple[tuple[Size, Size, Size], ...]:
-    """The bytes that a step of each loop moves by matrices, moves otherwise, and makes."""
+    """Return the bytes that a step of each loop moves by matrices, moves otherwise, and makes."""
     found: dict[tuple[Size, Size, Size], None] = {}
     for equation in walk(function.body):
         primitive = equation.primitive
@@ -102,7 +101,7 @@ def _steps(function: Function) -> tuple[tuple[Size, Size, Size], ...]:
 
 
 def _bytes_moved(block: Block) -> tuple[Size, Size]:
-    """The bytes that one run of a block moves by matrices, and by all else; loops with one step."""
+    """Return the bytes that a block moves by matrices and otherwise, with one step of each loop."""
     matrices: Size = 0
     others: Size = 0
     for equation in block.equations:
@@ -124,7 +123,7 @@ def _bytes_moved(block: Block) -> tuple[Size, Size]:
 
 
 def _is_of_matrix(equation: Equation) -> bool:
-    """Whether it is a product of a matrix and a vector, or of two vectors."""
+    """Return whether an equation is a product of a matrix and a vector, or of two vectors."""
     ranks = [atom.type.rank for atom in equation.inputs]
     product = equation.primitive
     return isinstance(product, DotGeneral) and bool(product.contract[0]) and sum(ranks) <= 3
@@ -140,20 +139,20 @@ def _is_of_matrix(equation: Equation) -> bool:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The body of a loop that captures more, and what makes it of what was captured."""
+    """The body of a loop that captures prepared arrays, and the equations that prepare them."""
 
     body: Block
     captured: Sequence[Var]
-    """The parameters for what was captured; they are the first, and keep their places."""
+    """The parameters for the original captures; they come first, in the same order."""
     before: Sequence[Equation]
     """Their inputs are among the captured parameters, or are made before."""
     added: Sequence[Var]
-    """What is captured as well, after them."""
+    """The further variables that it captures, after these."""
 
     def around(self, loop: Primitive, inputs: Types, outputs: Types, first: int) -> Block:
-        """The program that prepares the arrays and runs the loop with this body.
+        """Return the program that prepares the arrays and runs the loop with this body.
 
-        It takes what the loop took; `first` is the place of what the body captured.
+        It has the operands of `loop`; `first` is the index of the first one that the body captured.
         """
         params = [Var(type_) for type_ in inputs]
         held = params[first : first + len(self.captured)]
@@ -176,9 +175,9 @@ class Prepared:
 def prepared(
     body: Block, captured: int, equations: Iterable[Equation], before: Iterable[Sequence[Equation]]
 ) -> Prepared | None:
-    """A body with other equations, which take the last output of each row of those before.
+    """Return a body with other equations, which take the last output of each row of those before.
 
-    None if there are none before.
+    Return None if there are no equations before.
     """
     rows = tuple(before)
     if not rows:
@@ -209,26 +208,27 @@ TURNED_FACTORS = Form(
     "of large products of f64 is: 500x500 of 600 terms in 0.55 of the time.",
 )
 SMALL_MATRIX = 1 << 14
-"""So many elements at most."""
+"""The most elements of a small matrix."""
 FEWEST_ROWS = 16
-"""Of a matrix of 8x8, turning it costs 1.1 of the time; of 24x8 it gains 0.7."""
+"""The least number of rows: turning costs a matrix of 8x8 1.1 of the time, and gains 0.7 for
+24x8."""
 FEW_TERMS = 32
-"""Sums of so many terms XLA unrolls where it would else loop over them slowly."""
+"""The most terms of a sum that XLA unrolls where it would loop over more slowly."""
 FEWEST_COLUMNS = 32
-"""Of each factor, for f64 outside of loops; ..."""
+"""The least number of columns of each factor, for f64 outside of loops."""
 LEAST_OF_F64 = 1 << 12
-"""... so many elements has the first one at least, ..."""
+"""The least number of elements of the first factor there."""
 TALLEST = 16
-"""... and at most so many times as many rows as the wider one has columns: turning takes long."""
+"""The largest ratio there of the terms to the rows or columns: turning a tall factor takes long."""
 MANY_STEPS = 100
-"""So many steps make up for the time in which a matrix is turned for vectors."""
+"""The number of steps that makes up for turning a matrix that multiplies vectors."""
 
 
 @TURNED_FACTORS.rewrite
 def turned_before_scan(
     primitive: Scan, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A scan whose body multiplies with matrices that are turned before it."""
+    """Turn matrices before a scan whose body multiplies with them."""
     steps = 0 if primitive.counted else primitive.length
     many = isinstance(steps, int) and steps >= MANY_STEPS
     turned = with_turned_factors(primitive.body, primitive.captured, many_steps=many)
@@ -244,7 +244,7 @@ def turned_before_scan(
 def turned_before_while(
     primitive: While, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A loop with a condition whose body multiplies with matrices that are turned before it."""
+    """Turn matrices before a while loop whose body multiplies with them."""
     turned = with_turned_factors(primitive.body, primitive.body_captured, many_steps=False)
     if turned is None:
         return None
@@ -257,14 +257,14 @@ def turned_before_while(
 def first_factor_turned(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A product whose first factor is turned: in every step of a loop, or a large one in f64."""
+    """Turn the first factor of a product in a loop, or of a large one in f64."""
     pays = here.in_loop or is_large_in_f64(inputs, outputs)
     turned = pays and unfit_first(primitive, inputs)
     return defined(first_turned, primitive, inputs) if turned else None
 
 
 def is_large_in_f64(inputs: Types, outputs: Types) -> bool:
-    """Whether products of f64 are large enough to turn a factor outside of loops.
+    """Return whether products of f64 are large enough to turn a factor outside of loops.
 
     XLA's kernels for f64 read the first factor by rows: 600x500 by 600x500, summed over the rows
     of both, takes 5.8 ms, or 3.3 with the first factor turned.  Those for f32 do not mind.
@@ -279,14 +279,14 @@ def is_large_in_f64(inputs: Types, outputs: Types) -> bool:
 
 
 def first_turned(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The product; without the barrier XLA would fold the transpose into the contraction."""
+    """Return the product; without the barrier XLA would fold the transpose into the contraction."""
     x, y = operands
     other, order = dot.with_factor(0, x.ndim, first=False)
     return (other(Barrier()(Transpose(order)(x)), y),)
 
 
 def with_turned_factors(body: Block, captured: int, *, many_steps: bool) -> Prepared | None:
-    """A loop's body whose first parameters it captures, and what has to be turned before."""
+    """Return a loop's body that captures turned matrices, with the equations that turn them."""
     held = set(body.params[:captured])
     turned: dict[tuple[Var, Axes], Equation] = {}
     equations = list(body.equations)
@@ -316,7 +316,7 @@ def with_turned_factors(body: Block, captured: int, *, many_steps: bool) -> Prep
 
 
 def is_long(dot: DotGeneral, inputs: Types) -> bool:
-    """Whether a contraction is a product of matrices with more than a few terms in each sum."""
+    """Return whether a contraction is a product of matrices with more than a few terms a sum."""
     left, right = inputs
     count = len(dot.contract[0])
     if dot.batched[0] or left.rank == count or right.rank == count:
@@ -325,7 +325,7 @@ def is_long(dot: DotGeneral, inputs: Types) -> bool:
 
 
 def small_matrix(dot: DotGeneral, inputs: Types) -> int | None:
-    """The factor that is a small matrix, if its product with a vector is faster as a sum over rows.
+    """Return the index of a small matrix whose product with a vector is faster as a sum of rows.
 
     XLA's products of f64 are not, nor those with fewer rows than a vector register has places.
     """
@@ -340,10 +340,10 @@ def small_matrix(dot: DotGeneral, inputs: Types) -> int | None:
 
 
 def unfit_first(dot: DotGeneral, inputs: Types) -> bool:
-    """Whether XLA multiplies element by element, in a loop that becomes one native function.
+    """Return whether XLA multiplies element by element in a loop that becomes one native function.
 
     It does if sums of many terms are not over the last axes of the first factor: 64x64 by 64x16
-    takes 58 us, 3.6 if the factor is turned before.
+    takes 58 us, and 3.6 us if the factor is turned before.
     """
     rank, count = inputs[0].rank, len(dot.contract[0])
     return dot.contract[0] != tuple(range(rank - count, rank)) and is_long(dot, inputs)
@@ -355,7 +355,7 @@ SYMMETRIC_FACTORS = Form(
     "product, with the sum of the two made before it: 0.5 to 0.6 of the time.",
 )
 MOST_BYTES: Final = 1 << 21
-"""Of the matrix: turning one that is not cached takes as long as many products with it."""
+"""The most bytes of the matrix: turning one that is not cached takes as long as many products."""
 
 
 @dataclass(frozen=True)
@@ -368,7 +368,7 @@ class _Product:
     scale: Atom | None
 
     def completes(self, other: _Product) -> bool:
-        """Whether the two are products with a matrix and with its transpose, and nothing else."""
+        """Return whether they are products of one vector with a matrix and with its transpose."""
         return (
             self.vector is other.vector
             and self.matrix is other.matrix
@@ -381,7 +381,7 @@ class _Product:
 def symmetric_in_scan(
     primitive: Scan, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A scan whose body multiplies with sums of matrices and their transposes."""
+    """Capture sums of matrices and their transposes in a scan whose body multiplies with both."""
     symmetric = with_symmetric_factors(primitive.body, primitive.captured)
     if symmetric is None:
         return None
@@ -395,7 +395,7 @@ def symmetric_in_scan(
 def symmetric_in_while(
     primitive: While, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A loop with a condition whose body multiplies with such sums."""
+    """Capture sums of matrices and their transposes in a while loop that multiplies with both."""
     symmetric = with_symmetric_factors(primitive.body, primitive.body_captured)
     if symmetric is None:
         return None
@@ -405,7 +405,7 @@ def symmetric_in_while(
 
 
 def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
-    """A loop's body whose first parameters it captures, and the sums to be made before."""
+    """Return a loop's body that captures such sums, with the equations that compute them."""
     held = set(body.params[:captured])
     made = {output: equation for equation in body.equations for output in equation.outputs}
     sums: dict[Var, list[Equation]] = {}
@@ -416,13 +416,13 @@ def with_symmetric_factors(body: Block, captured: int) -> Prepared | None:
             equations.append(equation)
             continue
         if product.matrix not in sums:
-            sums[product.matrix] = _with_transpose(product.matrix)
-        equations += _replaced(equation, product, sums[product.matrix][-1].outputs[0])
+            sums[product.matrix] = _add_transpose(product.matrix)
+        equations += _replace_sum(equation, product, sums[product.matrix][-1].outputs[0])
     return prepared(body, captured, equations, sums.values())
 
 
 def _sum(each: Equation, made: Mapping[Var, Equation], held: Container[Atom]) -> _Product | None:
-    """One of the two products that an equation adds up, if they complete each other."""
+    """Return one of the two products that an equation adds up, if they complete each other."""
     if each.primitive is not add or len(each.inputs) != 2:
         return None
     first, second = (_product(atom, made, held) for atom in each.inputs)
@@ -434,7 +434,7 @@ def _sum(each: Equation, made: Mapping[Var, Equation], held: Container[Atom]) ->
 
 
 def _product(atom: Atom, made: Mapping[Var, Equation], held: Container[Atom]) -> _Product | None:
-    source, scale = _unscaled(atom, made)
+    source, scale = _split_scale(atom, made)
     equation = made.get(source) if isinstance(source, Var) else None
     if equation is None or not isinstance(dot := equation.primitive, DotGeneral):
         return None
@@ -447,14 +447,14 @@ def _product(atom: Atom, made: Mapping[Var, Equation], held: Container[Atom]) ->
     matrix = equation.inputs[place]
     if matrix not in held or not isinstance(matrix, Var) or not matrix.type.dtype.is_float:
         return None
-    vector, inner = _unscaled(equation.inputs[1 - place], made)
+    vector, inner = _split_scale(equation.inputs[1 - place], made)
     if not isinstance(vector, Var) or (scale is not None and inner is not None):
         return None
     return _Product(vector, matrix, dot.contract[place][0], inner if scale is None else scale)
 
 
-def _unscaled(atom: Atom, made: Mapping[Var, Equation]) -> tuple[Atom, Atom | None]:
-    """An atom without a factor of rank 0, and that factor."""
+def _split_scale(atom: Atom, made: Mapping[Var, Equation]) -> tuple[Atom, Atom | None]:
+    """Return an atom without a factor of rank 0, and that factor."""
     equation = made.get(atom) if isinstance(atom, Var) else None
     if equation is None or equation.primitive is not multiply:
         return atom, None
@@ -470,8 +470,8 @@ def _same(x: Atom | None, y: Atom | None) -> bool:
     return x is y
 
 
-def _with_transpose(matrix: Var) -> list[Equation]:
-    """The sum of a matrix and its transpose."""
+def _add_transpose(matrix: Var) -> list[Equation]:
+    """Return the sum of a matrix and its transpose."""
     turned, both = Var(matrix.type), Var(matrix.type)
     return [
         Equation(Transpose((1, 0)), (matrix,), (turned,)),
@@ -479,8 +479,8 @@ def _with_transpose(matrix: Var) -> list[Equation]:
     ]
 
 
-def _replaced(each: Equation, found: _Product, both: Var) -> list[Equation]:
-    """The equation of a sum, by one product."""
+def _replace_sum(each: Equation, found: _Product, both: Var) -> list[Equation]:
+    """Return the equation of a sum, by one product."""
     dot = DotGeneral(((0,), (0,)))
     if found.scale is None:
         return [Equation(dot, (found.vector, both), each.outputs, each.span)]
@@ -491,11 +491,11 @@ def _replaced(each: Equation, found: _Product, both: Var) -> list[Equation]:
     ]
 
 
-# Sums over the steps of a loop that are made at once after it.
+# Sums over the steps of a loop that are computed together after it.
 #
-# A loop that is run backwards adds a product to the gradient of a matrix in each step: of what the
-# forward loop has saved, and of what it computes itself.  It is faster to stack the latter, and to
-# contract both stacks once after the loop, unless a step's product is tiny.
+# A loop that runs backwards adds a product to the gradient of a matrix in each step: of values that
+# the forward loop has saved, and of its own. It is faster to stack the latter, and to contract both
+# stacks once after the loop, unless a step's product is tiny.
 
 
 SUMS_AFTERWARDS = Form(
@@ -504,11 +504,11 @@ SUMS_AFTERWARDS = Form(
     "product is made after it: 0.6 to 0.8 of the time of a recurrent network's gradient.",
 )
 LEAST_STEP = 256
-"""How many multiplications a step's product has at least, for its sum to be made afterwards."""
+"""The least number of multiplications in a step's product whose sum is computed afterwards."""
 LEAST_ALL = 1 << 15
-"""How many all steps have together."""
+"""The least number in all steps together."""
 FREE_BYTES = 1 << 20
-"""What is stacked for it in any case; more only if the loop has as much of arrays anyhow."""
+"""The bytes that may be stacked in any case; more only if the loop's arrays take as many."""
 
 _MOVES = (Broadcast, Convert, Reshape, Reverse, Transpose)
 
@@ -521,7 +521,7 @@ class Term:
     factors: tuple[Atom, Atom]
     output: Var
     moves: tuple[Equation, ...]
-    """What is done with the product before it is added, the first first; each is linear."""
+    """The linear operations on the product before it is added, in order."""
 
 
 @dataclass(frozen=True)
@@ -530,19 +530,19 @@ class Afterwards:
 
     scan: Scan
     carries: tuple[bool, ...]
-    """Which carries it still has."""
+    """For each carry of the old loop, whether the new one keeps it."""
     arrays: tuple[bool, ...]
     sums: dict[int, list[Term]]
     """By the places of the carries that they are added to."""
     slices: dict[Atom, int]
-    """Factors that are slices of the old loop's arrays, and of which."""
+    """Factors that are slices of the old loop's arrays, with the arrays' numbers."""
     stacks: dict[Atom, int]
     """Factors that the new loop stacks, and where."""
     extra: int
-    """How many stacks it has beside those of the old loop; they are the last."""
+    """The number of additional stacks; they come last."""
 
     def program(self, old: Scan, inputs: Types) -> Block:
-        """What computes the results of the old loop."""
+        """Return a block that computes the results of the old loop."""
         scan, made = self.scan, _Equations()
         params = [Var(type_) for type_ in inputs]
         captured, carry, arrays = old.roles(params)
@@ -553,7 +553,7 @@ class Afterwards:
         ]
         types = list(scan.body.out_types)
         for place in range(scan.carried, len(types)):
-            types[place] = _stacked(types[place], scan)
+            types[place] = _stacked_type(types[place], scan)
         found = made.add(scan, operands, types)
         last, stacks = iter(found[: scan.carried]), found[scan.carried :]
         final: list[Atom] = [
@@ -565,7 +565,7 @@ class Afterwards:
                     stacks[self.stacks[x]] if x in self.stacks else arrays[self.slices[x]]
                     for x in term.factors
                 ]
-                total = _moved(made, term, _contracted(made, term, factors, scan))
+                total = _apply_moves(made, term, _contract(made, term, factors, scan))
                 (final[place],) = made.add(add, [final[place], total], [final[place].type])
         results = (*final, *stacks[: len(stacks) - self.extra])
         return Block(tuple(params), tuple(made.equations), results)
@@ -588,7 +588,7 @@ class _Equations:
 
 @SUMS_AFTERWARDS.rewrite
 def sums_afterwards(primitive: Scan, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """A loop and the sums after it; not of a counted one, of which not all rows are there."""
+    """Replace a loop by a new one and the sums after it; not a counted loop, which lacks rows."""
     if not primitive.unordered_sums or primitive.counted:
         return None
     found = afterwards(primitive)
@@ -596,7 +596,7 @@ def sums_afterwards(primitive: Scan, inputs: Types, outputs: Types, here: Contex
 
 
 def afterwards(scan: Scan) -> Afterwards | None:
-    """The sums of a loop that are better made after it; None if there are none."""
+    """Return the sums of a loop that are better computed after it; None if there are none."""
     scan = replace(scan, body=inlined(scan.body))
     finder = _Finder(scan)
     body, count = scan.body, scan.carried
@@ -640,7 +640,7 @@ def afterwards(scan: Scan) -> Afterwards | None:
 
 
 class _Finder:
-    """Finds the terms of a loop's sums that are worth it, and what has to be stacked for them."""
+    """Finds the terms of a loop's sums that are worth moving, and the factors to stack for them."""
 
     def __init__(self, scan: Scan) -> None:
         body = scan.body
@@ -662,7 +662,7 @@ class _Finder:
         self.bytes = max(FREE_BYTES, sum(map(self._bytes, passed)))
 
     def terms(self, place: int) -> tuple[list[Term], list[Atom]]:
-        """The products of which a carry becomes the sum afterwards, and what else it sums up."""
+        """Return the products of a carry's sum to compute afterwards, and the other summands."""
         param, result = self.held[place], self.scan.body.results[place]
         parts = self._parts(result)
         if self.uses[result] > 1 or self.uses[param] > 1 or param not in parts:
@@ -678,7 +678,7 @@ class _Finder:
         return terms, others
 
     def _parts(self, total: Atom) -> list[Atom]:
-        """What is added up to a total."""
+        """Return the summands of a total."""
         parts: list[Atom] = []
         due = [total]
         while due:
@@ -696,7 +696,7 @@ class _Finder:
         return parts
 
     def _worthwhile(self, part: Atom) -> Term | None:
-        """A part that is a product which is better summed up afterwards."""
+        """Return a part that is a product which is better summed up afterwards."""
         moves: list[Equation] = []
         while True:
             each = self.made.get(part)
@@ -721,11 +721,11 @@ class _Finder:
             return None
         factors, equations = list(each.inputs), dict[tuple[Atom, Axes], Equation]()
         if dot.batched == ((), ()):
-            # What is summed up comes first, so that with the steps it is one axis.
+            # The contracted axes come first, so that they form one axis with the steps.
             for place, (x, axes) in enumerate(zip(each.inputs, dot.contract, strict=True)):
                 order = (*axes, *without(range(x.type.rank), axes))
                 if order != tuple(range(x.type.rank)):
-                    turn = self.turned.get((x, order)) or _turned(x, order)
+                    turn = self.turned.get((x, order)) or _transposition(x, order)
                     equations[x, order] = turn
                     factors[place] = turn.outputs[0]
             count = tuple(range(len(dot.contract[0])))
@@ -744,29 +744,29 @@ class _Finder:
         return prod(numbers(atom.type.shape))
 
     def _bytes(self, atom: Atom) -> int:
-        """What a stack of it takes."""
+        """Return the bytes of a stack of an atom."""
         return self._count(atom) * self.steps * atom.type.dtype.bits // 8
 
 
-def _turned(x: Atom, order: Axes) -> Equation:
+def _transposition(x: Atom, order: Axes) -> Equation:
     turned = x.type.with_shape(tuple([x.type.shape[axis] for axis in order]))
     return Equation(Transpose(order), (x,), (Var(turned),))
 
 
 def _is_linear(equation: Equation) -> bool:
-    """Whether an equation of one operand, and of numbers, is linear in that."""
+    """Return whether an equation with one variable operand is linear in it."""
     primitive = equation.primitive
     if isinstance(primitive, Convert):
         return equation.inputs[0].type.dtype.kind is primitive.dtype.kind
     return isinstance(primitive, _MOVES) or primitive in (negative, multiply)
 
 
-def _stacked(row: ArrayType, scan: Scan) -> ArrayType:
+def _stacked_type(row: ArrayType, scan: Scan) -> ArrayType:
     return row.with_shape((scan.length, *row.shape))
 
 
-def _contracted(made: _Equations, term: Term, factors: Sequence[Atom], scan: Scan) -> Atom:
-    """The sum of the products of all rows."""
+def _contract(made: _Equations, term: Term, factors: Sequence[Atom], scan: Scan) -> Atom:
+    """Return the sum of the products of all rows."""
     dot = term.dot
     shared, summed = [
         [tuple([axis + 1 for axis in each]) for each in axes]
@@ -786,8 +786,8 @@ def _contracted(made: _Equations, term: Term, factors: Sequence[Atom], scan: Sca
     return made.add(whole, factors, [term.output.type])[0]
 
 
-def _moved(made: _Equations, term: Term, total: Atom) -> Atom:
-    """What the sum of products is in the carry."""
+def _apply_moves(made: _Equations, term: Term, total: Atom) -> Atom:
+    """Apply the moves of a term to the sum of its products."""
     for each in term.moves:
         inputs = [x if isinstance(x, Literal) else total for x in each.inputs]
         (total,) = made.add(each.primitive, inputs, [each.outputs[0].type])
@@ -795,11 +795,11 @@ def _moved(made: _Equations, term: Term, total: Atom) -> Atom:
 
 
 MOST_EQUATIONS = 1000
-"""How many equations a block has at most that takes the place of one with calls."""
+"""The most equations of a block that replaces one with calls."""
 
 
 def inlined(block: Block) -> Block:
-    """The block without calls; itself if there are none, or if it became too large."""
+    """Inline all calls of a block; return it unchanged if there are none, or it gets too large."""
     if not any(isinstance(equation.primitive, Call) for equation in block.equations):
         return block
     if _size(block, MOST_EQUATIONS) > MOST_EQUATIONS:
@@ -810,7 +810,7 @@ def inlined(block: Block) -> Block:
 
 
 def _size(block: Block, most: int) -> int:
-    """How many equations a block has without calls, or a number above the most."""
+    """Return the number of equations of a block after inlining, or one above `most`."""
     total = 0
     for equation in block.equations:
         primitive = equation.primitive

@@ -37,7 +37,7 @@ VECTOR_WIDTH: Final = "xla_cpu_prefer_vector_width"
 EXPENSIVE: Final = frozenset(
     "divide exponential exponential_minus_one log log_plus_one logistic rsqrt sqrt tanh".split()
 )
-"""Functions that take more than a few operations of the processor, but for `chlo.erf`."""
+"""Functions that take more than a few operations of the processor, except `chlo.erf`."""
 QUOTIENTS: Final = frozenset({"stablehlo.logistic", "stablehlo.tanh"})
 """Those that are a quotient and an exponential or polynomials: they count twice."""
 PLAIN: Final = frozenset(
@@ -53,17 +53,17 @@ VALIDATED: Final = frozenset(
         *["chlo.erf", "builtin.module", "func.func", "func.return", "func.call"],
     ]
 )
-"""What may occur, with real numbers; nothing that calls the C library."""
+"""The operations that may occur, with real numbers; none of them calls the C library."""
 LEAST_EXPENSIVE: Final = 2
-"""So many of the expensive ones: one alone waits for the memory."""
+"""The least number of expensive operations: a program with one waits for the memory."""
 PRODUCTS: Final = 8
-"""So many multiplications, as polynomials have them, are as expensive."""
+"""The number of multiplications, as in polynomials, that count as an expensive operation."""
 FEWEST: Final = 1 << 14
-"""From so many elements of a parameter or a result on."""
+"""The least number of elements of the largest parameter or result."""
 
 
 def wide_options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
+    """Return the options for a module, which are a part of its key."""
     if WIDE_VECTORS.name in switched_off() or not has_wide_vectors() or not fits_wide(module):
         return {}
     return {VECTOR_WIDTH: "512"}
@@ -71,7 +71,7 @@ def wide_options(module: Any) -> Mapping[str, Any]:
 
 @boot.once
 def has_wide_vectors() -> bool:
-    """Whether this processor has vectors of 512 bits, and nobody has chosen others."""
+    """Return whether this processor has vectors of 512 bits, and XLA_FLAGS chooses no others."""
     if "vector_width" in (flags := os.environ.get("XLA_FLAGS", "")) or "max_isa" in flags:
         return False
     try:
@@ -83,7 +83,7 @@ def has_wide_vectors() -> bool:
 
 
 def expensive(module: Any) -> int | None:
-    """How many operations are expensive; None if one occurs that is not validated."""
+    """Count the expensive operations; None if one occurs that is not validated."""
     found = products = 0
     allowed = True
 
@@ -103,7 +103,7 @@ def expensive(module: Any) -> int | None:
 
 
 def fits_wide(module: Any) -> bool:
-    """Whether a module consists of validated operations, enough of them expensive."""
+    """Return whether a module consists of validated operations, enough of them expensive."""
     if (expensive(module) or 0) < LEAST_EXPENSIVE:
         return False
     inputs, outputs = c.boundary(module)
@@ -114,8 +114,9 @@ def fits_wide(module: Any) -> bool:
 # Programs that are compiled for vectors of 128 bits.
 #
 # XLA on CPUs prefers 256 bits. Where the arrays of a loop are one and a half such vectors long, as
-# six f64 are, LLVM leaves single elements of its functions; vectors of half the width take them
-# all. An option is for operations alone that a test has compared with and without it: `VALIDATED`.
+# six f64 are, LLVM leaves single elements of its functions; vectors of half the width take all
+# elements. The option is used only for operations that a test has compared with and without it:
+# `NARROW_VALIDATED`.
 
 
 NARROW_VECTORS = Form(
@@ -132,11 +133,11 @@ NARROW_VALIDATED: Final = VALIDATED | frozenset(
     for name in "concatenate dot_general dynamic_slice dynamic_update_slice "
     "gather pad reduce reverse scatter slice transpose while".split()
 )
-"""What may occur, with real numbers."""
+"""The operations that may occur, with real numbers."""
 
 
 def narrow_options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
+    """Return the options for a module, which are a part of its key."""
     set_already = "vector_width" in os.environ.get("XLA_FLAGS", "")
     if set_already or NARROW_VECTORS.name in switched_off() or not fits_narrow(module):
         return {}
@@ -144,7 +145,7 @@ def narrow_options(module: Any) -> Mapping[str, Any]:
 
 
 def fits_narrow(module: Any) -> bool:
-    """Whether all that the innermost loops of a module carry is of such lengths."""
+    """Return whether all arrays that the innermost loops of a module carry have such lengths."""
     if not c.is_real(module):
         return False
     outer: list[Any] = []
@@ -169,9 +170,9 @@ def fits_narrow(module: Any) -> bool:
 
 
 def _lengths(loop: Any) -> list[float]:
-    """How many vectors long the last axes are of the arrays that a loop carries.
+    """Return the lengths of the last axes that a loop carries, in vectors.
 
-    Of other numbers than f32 and f64 they are 0, which is no length that fits.
+    The length is 0 for dtypes other than f32 and f64, which never fits.
     """
     found: list[float] = []
     for result in loop.results:
@@ -184,12 +185,12 @@ def _lengths(loop: Any) -> list[float]:
 
 # Programs that XLA compiles with its older emitter of loops.
 #
-# XLA on CPUs has two that make loops of fused operations. The newer one, which goes through MLIR,
-# makes better code where several results share work, where a fusion reads moved elements, and
-# inside of loops; of a single result of elementwise operations both make the same code, and the
-# older one needs less time; but for some functions, and numbers of 64 bits, whose code it makes
-# slower. Where XLA makes several loops, one of which writes over what it reads, the older one's
-# code takes single elements, five times as long.
+# XLA on CPUs has two emitters of loops of fused operations. The newer one, which uses MLIR, makes
+# better code where several results share work, where a fusion reads moved elements, and inside of
+# loops; for a single result of elementwise operations both make the same code, and the older one
+# needs less time. The older one is slower for some functions, and for numbers of 64 bits. Where XLA
+# makes several loops, one of which overwrites its operand, the older one's code takes single
+# elements, five times as long.
 
 
 PLAIN_LOOPS = Form(
@@ -201,11 +202,11 @@ FUSION_EMITTERS: Final = "xla_cpu_use_fusion_emitters"
 ELEMENTWISE: Final = VALIDATED | frozenset(
     f"stablehlo.{name}" for name in "cbrt clamp cosine power remainder sine tan".split()
 )
-"""What may occur, with real numbers of up to 32 bits."""
+"""The operations that may occur, with real numbers of up to 32 bits."""
 
 
 def plain_loop_options(module: Any) -> Mapping[str, Any]:
-    """The options for a module, which are a part of its key."""
+    """Return the options for a module, which are a part of its key."""
     return (
         {}
         if PLAIN_LOOPS.name in switched_off() or not fits_plain_loops(module)
@@ -214,7 +215,7 @@ def plain_loop_options(module: Any) -> Mapping[str, Any]:
 
 
 def fits_plain_loops(module: Any) -> bool:
-    """Whether a module computes one array by elementwise operations, not in stages, nor deep."""
+    """Return whether a module computes one array elementwise, without stages or deep nesting."""
     _, outputs = c.boundary(module)
     if len(outputs) != 1 or not c.is_real(module):
         return False
@@ -240,7 +241,7 @@ FORMS: Final = (NARROW_VECTORS, WIDE_VECTORS, PLAIN_LOOPS)
 
 
 def options(module: Any) -> Mapping[str, Any]:
-    """The options with which a module is compiled at first, which are a part of its key.
+    """Return the options with which a module is compiled at first, which are a part of its key.
 
     Of those that the parts below want, these are the ones that XLA knows.
     """
@@ -255,7 +256,7 @@ def options(module: Any) -> Mapping[str, Any]:
 
 
 def compiled(module: Any, loop_bytes: int | None = LOOP_BYTES, device: Device = CPU) -> Executable:
-    """A module compiled with its options, but not by the older emitter if there are more loops."""
+    """Compile a module with its options, but without the older emitter if it has more loops."""
     chosen = options(module)
     found = compile_module(module, loop_bytes=loop_bytes, options=chosen, device=device)
     if FUSION_EMITTERS not in chosen or found.text().count(" fusion(") < 2:

@@ -43,33 +43,33 @@ FLOAT_PRODUCTS = Form(
     "sums to be exact: 512x512 of i8 in 0.1 of the time, of i16 in 0.3.",
 )
 FEW = 6
-"""Sums of so many terms are written out for many matrices at once, ..."""
+"""The most terms of sums that are written out for many matrices together."""
 FEW_IN_LOOPS = 16
-"""... and for one matrix in each step of a loop."""
+"""The most terms of sums that are written out for one matrix in each step of a loop."""
 LEAST_WORK = 256
 """One product with less work in a loop XLA writes out itself."""
 LEAST_WORK_OF_MANY = 1 << 14
-"""The same for many products in a loop."""
+"""The least work of many products in a loop."""
 MOST_RESULTS = 1 << 12
 """One result of a loop's step is no larger."""
 LANES = 8
-"""Columns are added up so many at a time, or in loops it takes too long."""
+"""The number of columns that are added up together; otherwise loops take too long."""
 
 
 @dataclass(frozen=True)
 class Extents:
-    """How many products of matrices with how many rows, terms and columns a contraction is."""
+    """The number of products of matrices in a contraction, and their rows, terms and columns."""
 
     count: int
     rows: int
     terms: int
     columns: int
     turned: bool
-    """Whether a column's terms are neighbours in memory, not a row's."""
+    """Whether a column's terms, not a row's, are neighbours in memory."""
 
 
 def extents(dot: DotGeneral, inputs: Types) -> Extents:
-    """The extents of a contraction."""
+    """Return the extents of a contraction."""
     x, y = (numbers(type_.shape) for type_ in inputs)
     shared, summed = dot.batched, dot.contract
     rows = without(range(len(x)), (*shared[0], *summed[0]))
@@ -84,7 +84,7 @@ def extents(dot: DotGeneral, inputs: Types) -> Extents:
 
 
 def is_small(here: Extents, in_loop: bool, dtype: DType) -> bool:
-    """Whether the sums are better written out."""
+    """Return whether it is better to write out the sums."""
     sides, work = (here.rows, here.columns), here.rows * here.terms * here.columns
     if here.count * work == 0:
         return False
@@ -122,7 +122,7 @@ def outer_products(
 def product_of_vectors(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """One sum of products as a reduction, which is folded."""
+    """Rewrite one sum of products as a reduction, which is folded."""
     extent = extents(primitive, inputs)
     if extent.count * extent.rows * extent.columns != 1:
         return None
@@ -134,7 +134,7 @@ def product_of_vectors(
 def integers_by_floats(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """Products of integers as those of floats in which they are exact."""
+    """Multiply integers as floats in which the sums are exact."""
     wide = exact_float(extents(primitive, inputs), inputs[0].dtype, outputs[0].dtype)
     if wide is None:
         return None
@@ -142,21 +142,21 @@ def integers_by_floats(
 
 
 def inner_product(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction of vectors as a sum of products; 16-bit floats are added up in f32."""
+    """Return the contraction of vectors as a sum of products; 16-bit floats are added up in f32."""
     x, y = operands
     (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
     wide, flat = accumulator(output.dtype), (_size(x.type, 0, x.ndim),)
     factors: list[Value] = []
     for factor, shared, summed in zip(operands, dot.batched, dot.contract, strict=True):
         rest = without(range(factor.ndim), (*shared, *summed))
-        turned = Transpose((*shared, *rest, *summed))(_in(wide, factor))
+        turned = Transpose((*shared, *rest, *summed))(_convert(wide, factor))
         factors.append(Reshape(flat)(turned))
     total = Reduce("sum", (0,))(multiply(*factors))
-    return (_in(output.dtype, Reshape(output.shape)(total)),)
+    return (_convert(output.dtype, Reshape(output.shape)(total)),)
 
 
 def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction as a sum of outer products; 16-bit floats are added up in f32.
+    """Return the contraction as a sum of outer products; 16-bit floats are added up in f32.
 
     The barriers keep operands from being computed once for each product that they are in.
     """
@@ -166,8 +166,8 @@ def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Valu
     (shared, their), (summed, other) = dot.batched, dot.contract
     rows = without(range(x.ndim), (*shared, *summed))
     columns = without(range(y.ndim), (*their, *other))
-    x = Transpose((*shared, *rows, *summed))(_in(wide, x))
-    y = Transpose((*their, *other, *columns))(_in(wide, y))
+    x = Transpose((*shared, *rows, *summed))(_convert(wide, x))
+    y = Transpose((*their, *other, *columns))(_convert(wide, y))
     count = _size(x.type, 0, len(shared))
     first, last = len(shared), len(shared) + len(rows)
     size, terms = _size(x.type, first, last), _size(x.type, last, x.ndim)
@@ -183,11 +183,11 @@ def sum_of_products(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Valu
         (product,) = multiply.bind(left, right)
         total = product if total is None else add.bind(total, product)[0]
     assert total is not None
-    return (Barrier()(_in(output.dtype, Reshape(output.shape)(total))),)
+    return (Barrier()(_convert(output.dtype, Reshape(output.shape)(total))),)
 
 
 def exact_float(here: Extents, operands: DType, result: DType) -> DType | None:
-    """The float that holds all sums of products of integers, where it is faster than they are."""
+    """Return a float that holds all sums of integer products, if it is faster than integers."""
     if not operands.is_integer or operands.bits > 16 or result.bits > 32:
         return None
     if min(here.rows, here.columns) < 2 or here.count > 1 or here.terms == 0:
@@ -203,31 +203,31 @@ def exact_float(here: Extents, operands: DType, result: DType) -> DType | None:
 
 
 def through_f32(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction with f32 in place of integers."""
-    return _through(dot, F32, I32, operands)
+    """Return the contraction with f32 in place of integers."""
+    return _multiply_as(dot, F32, I32, operands)
 
 
 def through_f64(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction with f64 in place of integers."""
-    return _through(dot, F64, I64, operands)
+    """Return the contraction with f64 in place of integers."""
+    return _multiply_as(dot, F64, I64, operands)
 
 
-def _through(
+def _multiply_as(
     dot: DotGeneral, wide: DType, whole: DType, operands: Sequence[Value]
 ) -> Sequence[Value]:
     x, y = operands
     (output,) = dot.type_rule(x.builder.facts, x.type, y.type)
     direct = type(dot)(dot.contract, dot.batched)
     # Floats outside of an integer's range would not wrap around: all sums are in that of `whole`.
-    return (_in(output.dtype, _in(whole, direct(_in(wide, x), _in(wide, y)))),)
+    return (_convert(output.dtype, _convert(whole, direct(_convert(wide, x), _convert(wide, y)))),)
 
 
 def _size(of: ArrayType, start: int, stop: int) -> int:
-    """How many elements there are along some axes."""
+    """Return the number of elements along some axes, counting those of known size."""
     return prod([size for size in of.shape[start:stop] if isinstance(size, int)])
 
 
-def _in(dtype: DType, x: Value) -> Value:
+def _convert(dtype: DType, x: Value) -> Value:
     return x if x.dtype is dtype else Convert(dtype)(x)
 
 
@@ -241,11 +241,11 @@ MOST_PARTS_OF_TALL = 32
 FEWEST_PARTS = 4
 LEAST_BYTES = 3 << 20
 TALL = 4
-"""How many times as many rows as columns a tall matrix has, ..."""
+"""The least ratio of rows to columns of a tall matrix."""
 ROWS_OF_TALL = 1 << 12
-"""... and at least so many rows."""
+"""The least number of rows of a tall matrix."""
 WIDE = 4
-"""With so many times as many columns as rows it takes longer."""
+"""The ratio of columns to rows from which the parts take longer."""
 FEWEST_COLUMNS = 16
 
 
@@ -272,14 +272,14 @@ def parts(dot: DotGeneral, inputs: Types) -> int | None:
 def rows_in_parts(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A vector times a large matrix, by parts of the rows."""
+    """Return a vector times a large matrix, by parts of the rows."""
     if parts(primitive, inputs) is None:
         return None
     return defined(by_parts, primitive, inputs)
 
 
 def by_parts(dot: DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
-    """The contraction as a batch of contractions, the vector first, and their sum."""
+    """Return the contraction as a batch of contractions, the vector first, and their sum."""
     count = parts(dot, tuple([x.type for x in operands]))
     assert count is not None
     factors: list[Value] = []
@@ -302,13 +302,13 @@ SHIFTED_PRODUCTS = Form(
     "shifted images: 0.03 to 0.5 of the time; 3x3 on each of 64 channels 0.04.",
 )
 MOST_CHANNELS = 4
-"""From so many channels of its operand an output of shifted products is made at most."""
+"""The most channels of the operand that an output of shifted products may need."""
 MOST_TERMS = 49
 """The products that are added up for an output, at most; there are operations for each."""
 LEAST_PRODUCTS_IN_ALL = 1 << 18
-"""Fewer products than these in all are not worth it, where channels do not stand for themselves."""
+"""The least number of products in all, unless each channel is convolved by itself."""
 LEAST_ROW = 16
-"""Neither are shorter rows: they are what is added at once."""
+"""The least length of a row: rows are added as a whole."""
 MANY_OUTPUTS = 16
 """From more outputs on, XLA's library makes good use of many terms, and of 16-bit floats."""
 MANY_TERMS = 32
@@ -318,13 +318,13 @@ MANY_TERMS = 32
 def few_channels(
     primitive: Convolution, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """A convolution of few channels, or of each for itself."""
+    """Return a convolution of few channels, or of each for itself."""
     gains = are_shifted_products(primitive, inputs[1], outputs[0])
     return defined(shifted_products, primitive, inputs) if gains else None
 
 
 def are_shifted_products(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bool:
-    """Whether a convolution of these sizes is faster as such a sum."""
+    """Return whether a convolution of these sizes is faster as such a sum."""
     if convolution.batch_groups != 1 or 0 in output.shape:
         return False
     outputs, taken, *window = numbers(kernel.shape)
@@ -339,14 +339,14 @@ def are_shifted_products(convolution: Convolution, kernel: ArrayType, output: Ar
 
 
 def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Sequence[Value]:
-    """A sum over the elements of the kernel, each times all that it meets as it slides.
+    """Return a sum over the elements of the kernel, each times all that it meets as it slides.
 
     Axes are the batch, the groups, the outputs of a group, then those along which it slides.
     """
     x, kernel = operands
     (output,) = convolution.type_rule(x.builder.facts, x.type, kernel.type)
     wide, places, groups = accumulator(x.dtype), output.shape[2:], convolution.groups
-    x, kernel = _in(wide, x), _in(wide, kernel)
+    x, kernel = _convert(wide, x), _convert(wide, kernel)
     outputs, taken, *window = numbers(kernel.shape)
     x = _spread(convolution, x)
     batch, channels, *sizes = x.shape
@@ -370,11 +370,11 @@ def shifted_products(convolution: Convolution, operands: Sequence[Value]) -> Seq
         (term,) = multiply.bind(met, weight)
         total = term if total is None else add.bind(total, term)[0]
     assert total is not None
-    return (ReadOften()(_in(output.dtype, Reshape(output.shape)(total))),)
+    return (ReadOften()(_convert(output.dtype, Reshape(output.shape)(total))),)
 
 
 def _spread(convolution: Convolution, x: Value) -> Value:
-    """The operand with what stands around and between its elements."""
+    """Return the operand with its padding around and between elements."""
     low, high = ((0, 0, *(pair[i] for pair in convolution.padding)) for i in (0, 1))
     between = (0, 0, *(step - 1 for step in convolution.left_dilation))
     if not any((*low, *high, *between)):
@@ -394,14 +394,14 @@ LEAST_OUTPUTS = 8
 LEAST_WORK_OF_WINDOWS = 1 << 18
 """Loops that do less become one native function, without libraries."""
 MOST_AXES = 3
-"""Of space: the libraries know no more."""
+"""The most spatial axes: the libraries support no more."""
 
 
 @CHANNELS_LAST.translation
 def channels_last(
     primitive: Convolution, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The convolution with channels moved to the end and back."""
+    """Emit the convolution with channels moved to the end and back."""
     (output,) = outputs
     if not hlo.nested or not _gains(primitive, inputs[1], output):
         return None
@@ -413,19 +413,19 @@ def channels_last(
     spatial = tuple(range(2, output.rank))
     to_last = (0, *spatial, 1)
     moved = [
-        _moved(hlo, x, type_, order)
+        _transpose(hlo, x, type_, order)
         for x, type_, order in zip(operands, types, (to_last, (*spatial, 1, 0)), strict=True)
     ]
     seen, kernel = ", ".join(["b", *axes, "f"]), ", ".join([*axes, "i", "o"])
     attributes = primitive.attributes(hlo, f"[{seen}]x[{kernel}]->[{seen}]")
     turned = result.with_shape(tuple([result.shape[axis] for axis in to_last]))
     (found,) = hlo.op("convolution", moved, (turned,), attributes)
-    found = _moved(hlo, found, turned, (0, output.rank - 1, *range(1, output.rank - 1)))
+    found = _transpose(hlo, found, turned, (0, output.rank - 1, *range(1, output.rank - 1)))
     return (hlo.convert(found, output),)
 
 
 def _gains(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bool:
-    """Whether channels are better moved to the end."""
+    """Return whether it is better to move the channels to the end."""
     if accumulator(output.dtype) is not F32 or 0 in output.shape:
         return False
     if convolution.batch_groups != 1 or not 3 <= kernel.rank <= 2 + MOST_AXES:
@@ -439,6 +439,6 @@ def _gains(convolution: Convolution, kernel: ArrayType, output: ArrayType) -> bo
     )
 
 
-def _moved(hlo: TargetHlo, x: H, given: ArrayType, order: Sequence[int]) -> H:
+def _transpose(hlo: TargetHlo, x: H, given: ArrayType, order: Sequence[int]) -> H:
     wanted = given.with_shape(tuple([given.shape[axis] for axis in order]))
     return hlo.op("transpose", (x,), (wanted,), {"permutation": hlo.i64_array(order)})[0]

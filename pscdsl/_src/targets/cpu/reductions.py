@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
 
 
-# Elements that lie next to each other, combined slice by slice before one by one.
+# Elements next to each other, combined slice by slice first, then one by one.
 
 
 Axes: TypeAlias = tuple[int, ...]
@@ -61,27 +61,27 @@ FOLDED_REDUCTIONS = Form(
 WIDTH: Final = 256
 """Bits of the elements that are left in loops: as wide as vectors are."""
 MOST_ROWS: Final = 16
-"""Of more rows XLA combines elements side by side."""
+"""The most rows: XLA combines the elements of more rows side by side."""
 MOST_ELEMENTS: Final = 1 << 14
 """Loops with larger arrays are not native, and reductions in them not slow."""
 MOST_SLICES: Final = 8
-"""So many at once; ..."""
+"""The most slices that are combined in one operation, in loops."""
 FEWER_SLICES: Final = 4
-"""... outside of loops so many: by more, XLA reads what is computed at powers of 2 apart, which
-took 3 to 5 times as long as one element after another."""
+"""The most slices outside of loops: with more, XLA reads computed elements at distances of powers
+of 2, which took 3 to 5 times as long as one element after another."""
 LEFT: Final = 16
-"""So many elements are left outside of loops."""
+"""The number of elements that are left outside of loops."""
 LONG_ROW: Final = 33
-"""From so many neighbours on it pays, ..."""
+"""The least number of neighbours in a row that pays outside of loops."""
 MANY: Final = 48 << 10
-"""... in an array of so many elements."""
+"""The least number of elements of the whole array there."""
 _BYTE: Final = 255
 _IDEMPOTENT: Final = frozenset(("and", "or", "maximum", "minimum"))
 """Operations by which an element may be combined twice."""
 
 
 def is_folded(here: Context | TargetHlo, count: int, dtype: DType) -> bool:
-    """Whether so many neighbours are combined by slices, in a loop."""
+    """Return whether `count` neighbours are combined by slices in a loop."""
     return (
         here.in_loop
         and (dtype.is_float or dtype.is_integer)
@@ -93,7 +93,7 @@ def is_folded(here: Context | TargetHlo, count: int, dtype: DType) -> bool:
 def fewer(
     primitive: Reduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A reduction of fewer elements, those that are left of slices."""
+    """Emit a reduction of the fewer elements that are left of slices."""
     (x,), (array,), (output,) = operands, inputs, outputs
     kind, axes = primitive.kind, primitive.axes
     wide = array.with_dtype(accumulator(kind, array.dtype))
@@ -114,7 +114,7 @@ def fewer(
 def fewer_for_largest(
     primitive: Largest, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The largest of fewer numbers."""
+    """Emit the largest of fewer numbers."""
     x, axes, array = folded(hlo, "maximum", operands[0], primitive.axes, inputs[0])
     return (combined(hlo, "maximum", x, axes, array, outputs[0]),)
 
@@ -122,10 +122,10 @@ def fewer_for_largest(
 def folded(
     hlo: TargetHlo, kind: Reduction, x: H, axes: Axes, given: ArrayType
 ) -> tuple[H, Axes, ArrayType]:
-    """Fewer elements, the axes along which to combine them, and their type.
+    """Return an array with fewer elements, the axes along which to combine them, and its type.
 
-    Without the axes the type is what it was without those given.  It is the array itself where
-    that is as fast.
+    It returns the array itself where that is as fast. Without the returned axes, the type equals
+    the given one without the given axes.
     """
     operation, neutral = OPERATIONS[kind], identity(kind, given.dtype)
     rows, count = _rows(hlo, axes, given)
@@ -142,7 +142,7 @@ def folded(
 def counted(
     hlo: TargetHlo, x: H, axes: Sequence[int], given: ArrayType
 ) -> tuple[H, Axes, ArrayType]:
-    """The same for a sum of small numbers that are not negative, as truths are."""
+    """Fold a sum of small numbers that are not negative, such as truth values, in bytes."""
     rows, count = _rows(hlo, axes, given)
     if given.dtype.bits < 32 or not given.dtype.is_integer or not is_long(hlo, rows, count):
         return x, tuple(axes), given
@@ -157,7 +157,7 @@ def counted(
 
 
 def _rows(hlo: TargetHlo, axes: Sequence[int], given: ArrayType) -> tuple[int, int]:
-    """How many rows of neighbours are combined, and of how many; of none, if they are not that."""
+    """Return the number of rows of neighbours and their length; zeros if other axes follow."""
     shape, first = hlo.shape(given.shape), given.rank - len(axes)
     if tuple(sorted(axes)) != tuple(range(first, given.rank)):
         return 0, 0
@@ -165,12 +165,12 @@ def _rows(hlo: TargetHlo, axes: Sequence[int], given: ArrayType) -> tuple[int, i
 
 
 def is_long(here: Context | TargetHlo, rows: int, count: int) -> bool:
-    """Whether rows of so many neighbours are combined by slices, outside of loops."""
+    """Return whether rows of `count` neighbours are combined by slices outside of loops."""
     return not here.nested and count >= LONG_ROW and rows * count >= MANY
 
 
 def _is_exact(dtype: DType) -> bool:
-    """Whether XLA is slow with neighbours of a dtype, and they have no NaN."""
+    """Return whether a dtype has no NaN, and XLA combines its neighbours slowly."""
     return dtype is BOOL or (dtype.is_integer and dtype.bits >= 32)
 
 
@@ -187,7 +187,7 @@ class _Folds:
     most: int = 1 << 62
 
     def of(self, x: H, given: ArrayType, axes: int, count: int) -> tuple[H, Axes, ArrayType]:
-        """The array with fewer elements along its last axes, the last axis, and its type."""
+        """Emit the array with fewer elements along its last axes, the last axis, and its type."""
         shape = given.shape[: given.rank - axes]
         rows = () if self.rows == 1 else (self.rows,)
         x = self.hlo.reshape(x, given.with_shape((*rows, count)))
@@ -199,14 +199,14 @@ class _Folds:
         return self.hlo.reshape(x, left), (len(shape),), left
 
     def _next(self, count: int, inside: int) -> int:
-        """How many slices are combined next."""
+        """Return the number of slices to combine next."""
         most = min(count // self.left, self.most // inside)
         return min(self.slices, 1 << max(most.bit_length() - 1, 0))
 
     def _fold(
         self, x: H, given: ArrayType, rows: tuple[int, ...], count: int, whole: int
     ) -> tuple[H, int]:
-        """The slices of each row combined, and how many elements they have."""
+        """Return the slices of each row combined, and how many elements they have."""
         hlo, none = self.hlo, [0] * len(rows)
         width = -(-count // whole)
         starts = list(range(0, count, width))
@@ -225,7 +225,7 @@ class _Folds:
         return parts[0], width
 
 
-# Extremes of large arrays of floats, without regard to NaN where there is none.
+# Extremes of large arrays of floats, without regard to NaN if there is no NaN.
 
 
 EXTREME_BESIDE_SUM = Form(
@@ -234,18 +234,18 @@ EXTREME_BESIDE_SUM = Form(
     "only then once more, with regard to it: 0.2 to 0.8 of the time for a million elements.",
 )
 MANY_IN_ROWS = 1 << 18
-"""So many elements are summed up beside, in long rows, ..."""
+"""The least number of elements in long rows."""
 MANY_ROWS = 1 << 16
-"""... and so many where rows are combined elementwise."""
+"""The least number where rows are combined elementwise."""
 FEWER = 32
-"""How many times as many elements as results there are then."""
+"""The least ratio of elements to results in both cases."""
 
 
 @EXTREME_BESIDE_SUM.translation
 def extreme_beside_sum(
     primitive: Reduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """An extreme of floats, and the sum that says whether there is a NaN."""
+    """Emit an extreme of floats, and the sum that shows whether there is a NaN."""
     (x,), (array,), (output,) = operands, inputs, outputs
     kind = primitive.kind
     if (kind != "maximum" and kind != "minimum") or not _gains(
@@ -253,13 +253,13 @@ def extreme_beside_sum(
     ):
         return None
     x, axes, array = with_one_last_axis(hlo, x, primitive.axes, array)
-    return (_beside_sum(hlo, kind, x, axes, array, output),)
+    return (_extreme_beside_sum(hlo, kind, x, axes, array, output),)
 
 
 def _gains(
     hlo: TargetHlo, axes: tuple[int, ...], x: H, given: ArrayType, output: ArrayType
 ) -> bool:
-    """Whether it is faster."""
+    """Return whether the form is faster."""
     shape = hlo.shape(given.shape)
     count, first = prod(shape), given.rank - len(axes)
     row = row_length(hlo, axes, given)
@@ -277,7 +277,7 @@ def _gains(
     )
 
 
-def _beside_sum(
+def _extreme_beside_sum(
     hlo: TargetHlo,
     kind: Extreme,
     x: H,
@@ -300,7 +300,7 @@ def _beside_sum(
     return hlo.case(unsure, (lambda: (best,), again), (output,))[0]
 
 
-# Places of extremes of large arrays: the extreme first, then where it stands.
+# Places of extremes of large arrays: the extreme first, then its place.
 
 
 EXTREME_THEN_PLACE = Form(
@@ -312,49 +312,49 @@ EXTREME_THEN_PLACE = Form(
 SHORT_PLACE_ROW = 31
 """Places in rows of no more elements XLA finds fast."""
 LEAST_TWICE = 1024
-"""So many elements are passed over twice."""
+"""The least number of elements for two passes."""
 LONG_INTEGERS = 64
-"""So many integers of 32 bits and more in a row are, if slices of rows are combined."""
+"""The least length of rows of integers of 32 bits or more, if slices of rows are combined."""
 BLOCK = 1024
-"""So many elements of a vector are a block, ..."""
+"""The number of elements in a block of a vector."""
 LEAST_ROW = 512
-"""So many elements of a row are taken in blocks."""
+"""The least length of a row that is divided into blocks."""
 LEAST_IN_BLOCKS = 1 << 16
-"""So many elements in all are."""
+"""The least number of elements in all for blocks."""
 LEAST_HALVES = 1 << 18
-"""The same for floats of 16 bits."""
+"""The least number of elements in all for blocks of 16-bit floats."""
 
 
 @EXTREME_THEN_PLACE.rewrite
 def place_by_blocks(
     primitive: ArgReduce, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """The place in a long vector, or in long rows, by blocks of it."""
+    """Return the place in a long vector, or in long rows, by blocks of it."""
     (array,), (output,) = inputs, outputs
     if not _gains_by_blocks(primitive, here, array):
         return None
     if prod(numbers(output.shape)) == 1:
-        return defined(_in_vector, primitive, inputs)
+        return defined(_place_in_vector, primitive, inputs)
     if _block(numbers(array.shape)[primitive.axis]) is None:
         return None
-    return defined(_in_rows, primitive, inputs)
+    return defined(_places_in_rows, primitive, inputs)
 
 
 @EXTREME_THEN_PLACE.translation
 def extreme_then_place(
     primitive: ArgReduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The extreme, and the first place where it stands."""
+    """Emit the extreme, and then its first place."""
     (x,), (array,), (output,) = operands, inputs, outputs
     if not _place_gains(primitive, hlo, array):
         return None
     counted = array.with_dtype(primitive.dtype)
     (counts,) = hlo.op("iota", (), (counted,), {"iota_dimension": primitive.axis})
-    return (_in_two_passes(primitive, hlo, x, counts, array, output),)
+    return (_place_in_two_passes(primitive, hlo, x, counts, array, output),)
 
 
 def _place_gains(place: ArgReduce, here: Context | TargetHlo, given: ArrayType) -> bool:
-    """Whether two passes are the faster way; XLA is fast with integers in short rows."""
+    """Return whether two passes are faster; XLA is fast with integers in short rows."""
     shape = numbers(given.shape)
     length, count = shape[place.axis], prod(shape)
     if length <= SHORT_PLACE_ROW or count < LEAST_TWICE:
@@ -367,7 +367,7 @@ def _place_gains(place: ArgReduce, here: Context | TargetHlo, given: ArrayType) 
 
 
 def _gains_by_blocks(place: ArgReduce, here: Context, given: ArrayType) -> bool:
-    """Whether these are long rows, with places that their dtype can hold."""
+    """Return whether rows are long enough for blocks, with places that their dtype can hold."""
     shape = numbers(given.shape)
     length, halves = shape[place.axis], given.dtype.is_float and given.dtype.bits == 16
     return (
@@ -379,7 +379,7 @@ def _gains_by_blocks(place: ArgReduce, here: Context, given: ArrayType) -> bool:
     )
 
 
-def _in_two_passes(
+def _place_in_two_passes(
     place: ArgReduce, hlo: TargetHlo, x: H, counts: H, given: ArrayType, output: ArrayType
 ) -> H:
     (best,) = hlo.lower(
@@ -397,14 +397,14 @@ def _in_two_passes(
 
 
 def _block(length: int) -> int | None:
-    """A good number of elements for each block of a row; None if it has no such parts."""
+    """Return a good number of elements for each block of a row; None if it has no such parts."""
     wanted = 4 * math.isqrt(length)
     sizes = [size for size in range(wanted // 2, 2 * wanted) if length % size == 0]
     return min(sizes, key=lambda size: abs(size - wanted), default=None)
 
 
-def _in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
-    """The places in rows of blocks."""
+def _places_in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
+    """Return the places in rows of blocks."""
     (x,) = operands
     length, rest = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
     assert isinstance(length, int)
@@ -417,8 +417,8 @@ def _in_rows(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]
     return (Reshape(rest)(add(multiply(first, size), place(picked))),)
 
 
-def _in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
-    """The place in a vector of many blocks, the last of which may have fewer elements."""
+def _place_in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Value]:
+    """Find the place in a vector of many blocks; the last block may have fewer elements."""
     (x,) = operands
     length, kept = x.shape[primitive.axis], without(x.shape, (primitive.axis,))
     assert isinstance(length, int)
@@ -429,7 +429,7 @@ def _in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequence[Valu
         rest = Reshape((1, length - whole))(Slice((whole,), (length,), (1,))(x))
         extremes = Concatenate(0)(extremes, Reduce(primitive.kind, (1,))(rest))
     place = ArgReduce(primitive.kind, 0, primitive.dtype)
-    # What the last block brings along, to be as long as the others, is less extreme.
+    # The elements that fill up the last block are less extreme.
     start = minimum(multiply(place(extremes), BLOCK), length - BLOCK)
     position = add(start, place(DynamicSlice((BLOCK,))(x, start)))
     return (Reshape(kept)(position),)
@@ -445,9 +445,9 @@ PLAIN_EXPONENTIAL_SUM = Form(
     "million elements, and 0.6 for 64x64 in a loop, as XLA then does not write the terms out.",
 )
 LEAST_PLAIN = 1 << 14
-"""From so many elements on."""
+"""The least number of elements outside of loops."""
 LEAST_PLAIN_IN_LOOP = 1 << 11
-"""The same in loops."""
+"""The least number of elements in loops."""
 WINDOW = 32
 """XLA reduces more elements than these in several steps."""
 
@@ -456,7 +456,7 @@ WINDOW = 32
 def plain_exponential_sum(
     primitive: ExponentialSum, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The sum of all terms, and again only where it is near 1."""
+    """Emit the sum of all terms, and again only where it is near 1."""
     x, shift = operands
     (array, _), (output,) = inputs, outputs
     if prod(hlo.shape(array.shape)) < (LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN):
@@ -480,7 +480,7 @@ def plain_exponential_sum(
 
 
 def _any(hlo: TargetHlo, given: H, shape: tuple[int, ...]) -> H:
-    """Whether one of many truth values holds."""
+    """Return whether one of many truth values holds."""
     flag, count = ArrayType(BOOL), prod(shape)
     if WINDOW < count <= 8 * WINDOW and count % WINDOW == 0:  # as one step
         flat = hlo.reshape(given, ArrayType(BOOL, (count,)))
@@ -506,15 +506,15 @@ PREFIX_LOOP = Form(
     "windows: 0.1 to 0.3 of the time for a million elements, along any axis.",
 )
 CHUNK = 8
-"""So many elements are combined in one step, before those of all earlier steps come in."""
+"""The number of elements that one step combines before adding the total of earlier steps."""
 CHUNK_OF_ROW = 32
-"""The same for rows of at least four times as many."""
+"""The number for rows of at least four times as many elements."""
 FEW, LONG = 16, 1024
-"""Up to so many elements are a chunk if as many of them, or more, lie side by side."""
+"""The most elements of an axis that is one chunk, and the least elements side by side for that."""
 LEAST = 24
 """Arrays of fewer elements are left to XLA."""
 SLOW_IN_LOOPS = range(512, 8192)
-"""Of so many elements in rows, the prefixes keep a loop around them from being native itself."""
+"""Sizes of arrays whose prefixes along rows prevent a loop around them from being native."""
 
 Combine = Callable[[H, H], H]
 
@@ -523,7 +523,7 @@ Combine = Callable[[H, H], H]
 def prefix_loop(
     primitive: Cumulative, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """All prefixes along an axis, chunk by chunk."""
+    """Emit all prefixes along an axis, chunk by chunk."""
     (x,), (array,) = operands, inputs
     kind, axis, shape = primitive.kind, primitive.axis, hlo.shape(array.shape)
     if shape[axis] <= 1 or 0 in shape or not fits(hlo, shape, axis):
@@ -541,7 +541,7 @@ def prefix_loop(
 
 
 def fits(hlo: TargetHlo, shape: tuple[int, ...], axis: int) -> bool:
-    """Whether the loop is the faster way."""
+    """Return whether the loop is faster."""
     elements = prod(shape)
     if prod(shape[axis + 1 :]) == 1 and (
         shape[axis] <= CHUNK or (hlo.in_loop and elements in SLOW_IN_LOOPS)
@@ -551,7 +551,7 @@ def fits(hlo: TargetHlo, shape: tuple[int, ...], axis: int) -> bool:
 
 
 def wide_total(dtype: DType) -> DType:
-    """The dtype for sums over many chunks, so that their roundings do not count."""
+    """Return a dtype for sums over many chunks that makes their rounding errors negligible."""
     return {F32: F64, C64: C128}.get(dtype, dtype)
 
 
@@ -559,8 +559,8 @@ def wide_total(dtype: DType) -> DType:
 class Prefixes:
     """Emits the prefixes along one axis.
 
-    `dtype` is that in which elements of a chunk are combined, `total` that of what all earlier
-    chunks add up to.
+    `dtype` is the dtype in which elements of a chunk are combined, `total` that of the combination
+    of all earlier chunks.
     """
 
     hlo: Hlo
@@ -571,7 +571,7 @@ class Prefixes:
     reverse: bool
 
     def along(self, x: H, given: ArrayType, axis: int) -> H:
-        """The prefixes, of the type that is given."""
+        """Emit the prefixes, of the type that is given."""
         hlo, shape = self.hlo, self.hlo.shape(given.shape)
         lines = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
         flat = given.with_shape(lines)
@@ -595,7 +595,7 @@ class Prefixes:
         return self.hlo.while_loop(inits, lambda state: self._below(state[0], count), step)[1]
 
     def _line(self, x: H, flat: ArrayType, line: H, out: H) -> H:
-        """One line written into the result."""
+        """Write one line into the result."""
         hlo, (_, count, inner) = self.hlo, self.hlo.shape(flat.shape)
         length = CHUNK_OF_ROW if inner == 1 and count >= 4 * CHUNK_OF_ROW else CHUNK
         chunks, rest = divmod(count, length)
@@ -606,7 +606,7 @@ class Prefixes:
             if self.reverse:
                 end = hlo.full(count - length, ArrayType(I32))
                 place = hlo.binary("subtract", end, place)
-            out, total = self._written(x, flat, (line, place), length, out, total)
+            out, total = self._write_chunk(x, flat, (line, place), length, out, total)
             return self._next(number), out, total
 
         start = hlo.full(self.identity, ArrayType(self.total, (1, 1, inner)))
@@ -614,13 +614,13 @@ class Prefixes:
         _, out, total = hlo.while_loop(inits, lambda state: self._below(state[0], chunks), step)
         if rest:
             place = hlo.full(0 if self.reverse else count - rest, ArrayType(I32))
-            out, _ = self._written(x, flat, (line, place), rest, out, total)
+            out, _ = self._write_chunk(x, flat, (line, place), rest, out, total)
         return out
 
-    def _written(
+    def _write_chunk(
         self, x: H, flat: ArrayType, at: tuple[H, H], length: int, out: H, total: H
     ) -> tuple[H, H]:
-        """The result with one more chunk, and the total with it."""
+        """Emit the result with one more chunk, and the total with it."""
         hlo, inner = self.hlo, self.hlo.shape(flat.shape)[2]
         part = flat.with_shape((1, length, inner))
         starts = (*at, hlo.full(0, ArrayType(I32)))
@@ -635,7 +635,7 @@ class Prefixes:
         return out, self.combine(total, hlo.convert(last, one))
 
     def _chunk(self, x: H, given: ArrayType) -> tuple[H, H]:
-        """The prefixes of few elements, one after the other, and the last of them."""
+        """Emit the prefixes of few elements, one after the other, and the last of them."""
         hlo, (outer, length, inner) = self.hlo, self.hlo.shape(given.shape)
         wide = given.with_dtype(self.dtype)
         x = hlo.convert(x, wide)

@@ -1,4 +1,4 @@
-"""Elements that are repeated, read often or replaced, so that it fuses with what makes them."""
+"""Elements that are repeated, read often or replaced, in forms that fuse well."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ COMPUTED_ONCE = Form(
 EFFORT: Final = 24
 """Operations for an element; fewer are as fast done again as read."""
 IN_SLICES: Final = 12
-"""The same where slices read them, if there are so many operations for all elements."""
+"""The operations for an element that slices read, if there are enough for all elements."""
 WORK: Final = 1 << 20
 TIMES: Final = 8
-"""Repetitions; fewer are as fast as a step of its own."""
+"""The least ratio of results to operands; fewer repetitions are as fast as a separate step."""
 FEWEST: Final = 1 << 14
-"""Elements of the result; a step of its own takes a microsecond."""
+"""The least number of elements of the result; a separate step takes a microsecond."""
 
 
 @COMPUTED_ONCE.translation
 def repeated(
     primitive: Broadcast, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A repetition whose operand is not fused into what reads it, where that pays."""
+    """Emit a repetition whose operand is computed apart, where that pays."""
     (x,), (operand,), (output,) = operands, inputs, outputs
     dims = primitive.dims
     if not dims or dims[-1] != output.rank - 1 or not _fuses(hlo, operand):
@@ -55,9 +55,9 @@ def repeated(
 def sliced(
     primitive: Slice, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A slice whose operand is not fused into several that read it, where that pays.
+    """Emit a slice whose operand is computed apart from its several readers, where that pays.
 
-    If one alone reads it, it is fused all the same.  Of less than a half there may be slices that
+    An operand that one operation reads is fused all the same. Slices of less than half of it may
     have no elements in common.
     """
     (x,), (operand,), (output,) = operands, inputs, outputs
@@ -76,7 +76,7 @@ def sliced(
 def read_often(
     primitive: ReadOften, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A sum of products that is not fused into several operations that read it."""
+    """Emit a sum of products that is not fused into several operations that read it."""
     (x,), (operand,) = operands, inputs
     if not _fuses(hlo, operand) or prod(hlo.shape(operand.shape)) < FEWEST:
         return None
@@ -84,11 +84,11 @@ def read_often(
 
 
 def _fuses(hlo: TargetHlo, operand: ArrayType) -> bool:
-    """Whether XLA fuses the operations here, of numbers that can be kept apart."""
+    """Return whether XLA would fuse the operation, and its dtype can be kept apart."""
     return not hlo.nested and operand.dtype in (F32, F64)
 
 
-# Parts of arrays that are replaced at known places, so that it fuses with what makes the part.
+# Parts of arrays replaced at known places, in a form that fuses with their computation.
 
 
 PADDED_UPDATE = Form(
@@ -104,21 +104,21 @@ SMALL, LARGE = 1 << 10, 1 << 18
 def padded_update(
     primitive: DynamicUpdate, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """A part at a known place, padded and chosen by a mask."""
+    """Emit a part at a known place, padded and chosen by a mask."""
     x, update, *starts = operands
     if not starts or stored(inputs[0]):
         return None
     numbers = [number for start in starts if (number := hlo.known(start)) is not None]
     if len(numbers) < len(starts) or not _gains(hlo, x, update, inputs, numbers):
         return None
-    return (_padded(hlo, x, update, inputs, numbers),)
+    return (_pad(hlo, x, update, inputs, numbers),)
 
 
 def _gains(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> bool:
-    """Whether a padded part is faster.
+    """Return whether a padded part is faster.
 
-    It is where the part is computed from other places of the array, so that the array cannot be
-    changed in place before; and where the rest is so small that it may as well be copied.
+    It is if the part is computed from other places of the array, which then cannot be changed in
+    place, or if the rest is so small that it may as well be copied.
     """
     whole, part = (hlo.shape(type_.shape) for type_ in inputs[:2])
     count = prod(whole)
@@ -129,8 +129,8 @@ def _gains(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]
     return count >= LARGE and not hlo.in_loop
 
 
-def _padded(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> H:
-    """An array with a part replaced in a form that fuses with what makes the part."""
+def _pad(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> H:
+    """Return an array with a part replaced, in a form that fuses with the part's computation."""
     given, whole, size = inputs[0], hlo.shape(inputs[0].shape), hlo.shape(inputs[1].shape)
     pairs = zip(starts, whole, size, strict=True)
     low = [min(max(start, 0), length - part) for start, length, part in pairs]

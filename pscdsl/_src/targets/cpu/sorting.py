@@ -18,7 +18,7 @@ from pscdsl.typing.dtypes import BOOL, I32, DType
 
 # Integers sorted in loops that become native code; XLA's own sort compares by a call.
 #
-# Both ways do the same steps whatever the numbers are: see Notes [Network] and [Digits].
+# Both ways take the same steps for all numbers: see Notes [Network] and [Digits].
 
 
 SORTING_NETWORK = Form(
@@ -32,12 +32,12 @@ SORTING_BY_DIGITS = Form(
     "sort of integers.",
 )
 LANES = 64
-"""So many lines are sorted by a network side by side."""
+"""The number of lines that a network sorts side by side."""
 LONGEST = 2048
 """The longest lines that are sorted by a network."""
 LEAST = 1 << 14
-"""Fewer numbers are left to XLA, whose code is made faster; and shorter lines are not sorted by
-digits."""
+"""The least number of elements; XLA's code is faster to compile. It is also the least length of a
+line that is sorted by digits."""
 DIGIT = 11
 """The bits of a digit."""
 
@@ -69,7 +69,7 @@ def by_digits(
         return None
     if prod(shape) < LEAST:
         return None
-    return (_by_digits(hlo, x, given, primitive.descending, primitive.low),)
+    return (_sort_by_digits(hlo, x, given, primitive.descending, primitive.low),)
 
 
 # Note [Network]
@@ -92,7 +92,7 @@ class _Network:
         lines = prod(shape) // count
         order = (axis, *(a for a in range(len(shape)) if a != axis))
         moved = ArrayType(self.dtype, tuple([shape[a] for a in order]))
-        x = hlo.reshape(self._transposed(x, order, moved), self._type(count, lines))
+        x = hlo.reshape(self._transpose(x, order, moved), self._type(count, lines))
         size = 1 << (count - 1).bit_length()
         first, last = hlo.full(0, ArrayType(I32)), self.dtype.range[0 if self.descending else 1]
         low, high = [0, 0], [size - count, 0]
@@ -108,7 +108,7 @@ class _Network:
             if size != count:
                 fill = hlo.full(last, ArrayType(self.dtype))
                 piece = hlo.pad(piece, fill, low, high)
-            piece = self._sorted(piece, size)
+            piece = self._sort_block(piece, size)
             if size != count:
                 piece = hlo.slice(piece, (0, 0), (count, LANES))
             whole = self._type(count, lines)
@@ -118,10 +118,10 @@ class _Network:
         inits = (first, hlo.full(0, self._type(count, lines)))
         (_, out) = hlo.while_loop(inits, _below(hlo, -(-lines // LANES)), block)
         back = tuple([order.index(a) for a in range(len(shape))])
-        return self._transposed(hlo.reshape(out, moved), back, ArrayType(self.dtype, shape))
+        return self._transpose(hlo.reshape(out, moved), back, ArrayType(self.dtype, shape))
 
-    def _sorted(self, x: H, size: int) -> H:
-        """The columns of one block in order."""
+    def _sort_block(self, x: H, size: int) -> H:
+        """Emit the columns of one block in order."""
         hlo = self.hlo
         stages = [
             (half, half == block // 2)
@@ -146,7 +146,7 @@ class _Network:
         return hlo.while_loop(inits, _below(hlo, len(stages)), pair)[1]
 
     def _stage(self, source: H, target: H, size: int, half: H, mirror: H) -> H:
-        """Every element compared with another one, from one buffer to the other."""
+        """Compare every element with another one, from one buffer to the other."""
         hlo, number = self.hlo, ArrayType(I32)
         first, one, row = hlo.full(0, number), hlo.full(1, number), self._type(1, LANES)
         last = hlo.binary("subtract", half, one)
@@ -176,7 +176,7 @@ class _Network:
 
         return hlo.while_loop((first, target), _below(hlo, size // 2), compared)[1]
 
-    def _transposed(self, x: H, order: tuple[int, ...], to: ArrayType) -> H:
+    def _transpose(self, x: H, order: tuple[int, ...], to: ArrayType) -> H:
         if order == tuple(range(len(order))):
             return x
         return self.hlo.op("transpose", (x,), (to,), {"permutation": self.hlo.i64_array(order)})[0]
@@ -190,7 +190,7 @@ class _Network:
 # their order, digit by digit; how many there are of each is counted once for all digits.
 
 
-def _by_digits(hlo: TargetHlo, x: H, given: ArrayType, descending: bool, low: int) -> H:
+def _sort_by_digits(hlo: TargetHlo, x: H, given: ArrayType, descending: bool, low: int) -> H:
     """Lines of 32 bits that count, in order, along the last axis."""
     shape = hlo.shape(given.shape)
     lines, count = prod(shape[:-1]), shape[-1]
@@ -223,7 +223,7 @@ class _Digits:
     low: int
 
     def counted(self, x: H) -> Sequence[H]:
-        """How often each digit occurs, by line and value, for each place of a digit."""
+        """Count each digit by line, value and place."""
         hlo, (lines, _) = self.hlo, self.hlo.shape(self.whole.shape)
         places = -(-(self.whole.dtype.bits - self.low) // DIGIT)
 
@@ -235,10 +235,10 @@ class _Digits:
             ]
 
         table = ArrayType(I32, (lines, 1 << DIGIT))
-        return self._over([hlo.full(0, table) for _ in range(places)], step)
+        return self._loop_over([hlo.full(0, table) for _ in range(places)], step)
 
     def moved(self, x: H, index: int, starts: H) -> H:
-        """Numbers in the order of a digit, given where those with each value of it begin."""
+        """Emit numbers in the order of a digit, given where those with each value of it begin."""
         hlo = self.hlo
         table = ArrayType(I32, tuple(hlo.type_of(starts).shape))
 
@@ -253,12 +253,12 @@ class _Digits:
             operands = (out, number, line, target)
             return hlo.op("dynamic_update_slice", operands, (self.whole,))[0], starts
 
-        return self._over((hlo.full(0, self.whole), starts), step)[0]
+        return self._loop_over((hlo.full(0, self.whole), starts), step)[0]
 
-    def _over(
+    def _loop_over(
         self, inits: Sequence[H], step: Callable[[H, H, Sequence[H]], Sequence[H]]
     ) -> Sequence[H]:
-        """A step for each number, line by line."""
+        """Run a step for each number, line by line."""
         hlo, (lines, count) = self.hlo, self.hlo.shape(self.whole.shape)
         first = hlo.full(0, ArrayType(I32))
 
@@ -319,9 +319,9 @@ TOP_OF_BLOCKS = Form(
     "million.",
 )
 LEAST_BLOCKED = 1 << 9
-"""So many elements of a row are taken in blocks."""
+"""The least length of a row that is divided into blocks."""
 FEW = 32
-"""No more than one of so many is wanted then."""
+"""The least ratio of the row's length to the number of results for blocks."""
 BLOCK_LANES = 32
 """See `_largest_of_rows`."""
 
@@ -330,28 +330,28 @@ BLOCK_LANES = 32
 def top_of_blocks(
     primitive: TopK, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
-    """The largest of the blocks that have the largest elements."""
+    """Emit the largest of the blocks that have the largest elements."""
     block = _block(primitive, hlo, inputs[0])
-    return None if block is None else _of_blocks(primitive, hlo, operands[0], inputs[0], block)
+    return None if block is None else _top_of_blocks(primitive, hlo, operands[0], inputs[0], block)
 
 
 def _block(top: TopK, hlo: TargetHlo, given: ArrayType) -> int | None:
-    """How many elements a block should have; None if there are too few for blocks."""
+    """Return the number of elements of a block; None if there are too few for blocks."""
     length, count = hlo.size(given.shape[-1]), hlo.size(top.k)
     if length < LEAST_BLOCKED or given.dtype is BOOL or not 0 < count <= length // FEW:
         return None
     return 1 << (isqrt(length // count).bit_length() - 1)
 
 
-def _of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) -> Sequence[H]:
-    """The largest of the blocks that have the largest elements."""
+def _top_of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) -> Sequence[H]:
+    """Emit the largest of the blocks that have the largest elements."""
     (*rows, length), count = hlo.shape(given.shape), hlo.size(top.k)
     blocks = -(-length // block)
     chosen = ArrayType(I32, (*rows, count, block))
     flat, few = (*rows, count * block), ArrayType(I32, (*rows, count))
     best = _largest_of_rows(hlo, x, given.with_shape((*rows, length)), block)
     among = given.with_shape((*rows, blocks))
-    _, number = _lowered(hlo, best, among, count)
+    _, number = _lower_top(hlo, best, among, count)
     # Of equal elements the first wins.
     (number,) = hlo.lower(SortWords(len(rows)), (number,), (few,), (few,))
     first = hlo.binary("multiply", number, hlo.full(block, few))
@@ -364,20 +364,20 @@ def _of_blocks(top: TopK, hlo: TargetHlo, x: H, given: ArrayType, block: int) ->
     inside = hlo.compare("LE", places, last)
     part = given.with_shape(flat)
     found = hlo.select(inside, found, hlo.full(identity("maximum", given.dtype), part))
-    values, at = _lowered(hlo, found, part, count)
+    values, at = _lower_top(hlo, found, part, count)
     at = linear(hlo, at, flat, len(rows))
     return values, take(hlo, places, I32, at, (*rows, count))
 
 
-def _lowered(hlo: TargetHlo, x: H, given: ArrayType, count: int) -> Sequence[H]:
-    """The largest of fewer."""
+def _lower_top(hlo: TargetHlo, x: H, given: ArrayType, count: int) -> Sequence[H]:
+    """Emit the largest of the fewer elements."""
     shape = (*given.shape[:-1], count)
     outputs = given.with_shape(shape), ArrayType(I32, shape)
     return hlo.lower(TopK(count), (x,), (given,), outputs)
 
 
 def _largest_of_rows(hlo: TargetHlo, x: H, given: ArrayType, block: int) -> H:
-    """The largest of each of the blocks of the last axis, NaN first of all and 0 before -0."""
+    """Emit the largest of each of the blocks of the last axis, NaN first of all and 0 before -0."""
     (*rows, length), dtype = hlo.shape(given.shape), given.dtype
     blocks = -(-length // block)
     number, whole = x, given

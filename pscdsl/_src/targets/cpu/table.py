@@ -1,4 +1,4 @@
-"""The CPU's table: what is done instead of a primitive's own rule, in the order it is tried."""
+"""The CPU's table: replacements for the primitives' own rules, in the order of trying."""
 
 from __future__ import annotations
 

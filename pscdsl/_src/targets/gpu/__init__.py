@@ -1,1 +1,1 @@
-"""Programs for NVIDIA GPUs: what they are rewritten to, how they are compiled, and for which."""
+"""The rewriting and compilation of programs for NVIDIA GPUs, and the GPUs supported."""

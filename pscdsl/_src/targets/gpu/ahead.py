@@ -1,7 +1,7 @@
-"""Programs compiled for a GPU that is described, on a machine that needs not have one.
+"""Programs compiled for a described GPU, on a machine that need not have one.
 
-The plugin's compiler asks no GPU and no library of CUDA for that.  It tunes nothing either: which
-of several ways is the fastest is measured on a GPU alone, so this says nothing of times.
+The plugin's compiler needs no GPU and no library of CUDA for that. It tunes nothing either: the
+fastest of several ways can only be measured on a GPU, so this predicts no times.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class CompiledAhead:
     text: str
     """The optimised program, in XLA's text form."""
     ptx: str
-    """The code of its own device functions, in NVIDIA's assembly; empty if it has none."""
+    """The code of the generated device functions, in NVIDIA's assembly; empty if there are none."""
     memory: Mapping[str, int]
     """Bytes for arguments, results, temporaries, and results in donated arguments."""
     seconds: float
-    """What it took to compile it."""
+    """The time of compilation."""
 
     @property
     def functions(self) -> int:
-        """How many device functions of its own it has."""
+        """Return the number of generated device functions."""
         return self.ptx.count(".entry ")
 
     @property
@@ -52,7 +52,7 @@ class CompiledAhead:
 
 @cache
 def _device(gpu: Gpu) -> Any:
-    """A device that programs are compiled for, and that runs none."""
+    """Return a device to compile programs for, which runs none."""
     interface = plugins.load("cuda")
     if interface is None:
         raise UnsupportedDeviceError(
@@ -66,7 +66,7 @@ def _device(gpu: Gpu) -> Any:
 
 
 def compile_ahead(module: Any, gpu: Gpu) -> CompiledAhead:
-    """A module compiled for a model of GPU; `Refused` if XLA does not compile it."""
+    """Compile a module for a model of GPU; raise `Refused` if XLA does not compile it."""
     device = _device(gpu)
     with TemporaryDirectory(prefix="pscdsl-") as folder:
         dumps = {"xla_dump_to": folder, "xla_dump_emitter_re": ".*"}

@@ -1,4 +1,4 @@
-"""GPUs that programs are compiled for where there is none: what the compiler asks of each.
+"""Descriptions of GPUs, so that programs compile without one: the data that the compiler needs.
 
 The numbers are the hardware's, from NVIDIA's data sheets and the table of compute capabilities in
 the CUDA C++ Programming Guide.

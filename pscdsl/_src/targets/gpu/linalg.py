@@ -57,7 +57,7 @@ class OnCuda:
     """cuSOLVER's routines, which the plugin brings."""
 
     def call(self, routine: str, dtype: DType, options: Mapping[str, str]) -> Call:
-        """The call of a routine, with LAPACK's letters as options; it finds the dtype itself."""
+        """Return a routine's call, with LAPACK's letters as options; it finds the dtype itself."""
         return _ROUTINES[routine](options)
 
     def register(self) -> None:
@@ -69,7 +69,7 @@ ON_CUDA: Final = OnCuda()
 
 @Rewrite
 def tall(svd: Svd, inputs: Types, outputs: Types, here: Context) -> Block | None:
-    """The decomposition of a wide matrix by that of its adjoint, which the routine takes."""
+    """Return the decomposition of a wide matrix by that of its adjoint, which the routine takes."""
     rows, columns = inputs[0].shape[-2:]
     if not isinstance(rows, int) or not isinstance(columns, int) or rows >= columns:
         return None

@@ -1,7 +1,7 @@
-"""XLA's options for a module on accelerators, with which it computes what is written.
+"""XLA's options for a module on accelerators that keep its arithmetic as written.
 
-As on CPUs (`xla.exactness`), XLA rewrites arithmetic by laws that hold for real numbers alone.
-Here it leaves out roundings besides: of f64 to f32 and back, and to f16 and bf16.  And sums by
+As on CPUs (`xla.exactness`), XLA rewrites arithmetic by laws that hold for real numbers only. On
+accelerators it also leaves out roundings: of f64 to f32 and back, and to f16 and bf16. Sums by
 atomic operations would have another order in every run of a GPU.
 """
 
@@ -18,10 +18,11 @@ from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.executable import Executable
 
 DETERMINISTIC: Final = "xla_gpu_deterministic_ops"
-"""The same results in every run: sums, scatters and convolutions without atomic operations."""
+"""The option for equal results in every run: no atomic operations in sums, scatters,
+convolutions."""
 
 ROW_FUSIONS: Final = "triton-softmax-rewriter"
-"""The pass that joins sums along rows with what is done before and after them."""
+"""The pass that fuses sums along rows with the operations before and after them."""
 
 PRODUCT_FUSIONS: Final = "xla_gpu_enable_triton_gemm"
 """The option for fusions of products of matrices; without them cuBLAS computes these.
@@ -32,7 +33,7 @@ must not, it has no way left, and refuses the program.
 
 
 def exact_options(module: Any, platform: str) -> Mapping[str, Any]:
-    """The options for a module on a platform."""
+    """Return the options for a module on a platform."""
     found: dict[str, Any] = {}
     if platform == "cuda":
         found = {DETERMINISTIC: True, PRODUCT_FUSIONS: False}
@@ -42,7 +43,7 @@ def exact_options(module: Any, platform: str) -> Mapping[str, Any]:
 
 
 def alternatives(module: Any, platform: str) -> Iterator[Mapping[str, Any]]:
-    """The options to compile a module with; the next where XLA refuses it with those before.
+    """Yield the options to compile a module with; the next if XLA refuses the previous ones.
 
     Without its simplifier, XLA's compiler for GPUs makes fusions around sums along rows that its
     own code generator refuses, where arrays of one element are joined: then without these.
@@ -60,7 +61,7 @@ Made = TypeVar("Made")
 def compiled_by(
     compile_with: Callable[[Mapping[str, Any]], Made], module: Any, platform: str
 ) -> Made:
-    """What `compile_with` makes by the first options that XLA takes; else its first error."""
+    """Compile by the first options that XLA accepts; raise its first error if it accepts none."""
     problem: Exception | None = None
     for options in alternatives(module, platform):
         try:
@@ -78,11 +79,11 @@ class Accelerators:
         self._platform = platform
 
     def options(self, module: Any) -> Mapping[str, Any]:
-        """The options with which a module is compiled at first, which are a part of its key."""
+        """Return the options with which a module is compiled first, which are a part of its key."""
         return exact_options(module, self._platform)
 
     def compiled(self, module: Any, loop_bytes: int | None, device: Device) -> Executable:
-        """The executable of a module for a device; there are no native loops to have a bound."""
+        """Compile a module for a device, without a bound of native loops, as it has none."""
 
         def compile_with(options: Mapping[str, Any]) -> Executable:
             return compile_module(module, loop_bytes=None, options=options, device=device)

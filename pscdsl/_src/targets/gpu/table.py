@@ -1,7 +1,7 @@
-"""The table of NVIDIA's GPUs: what is done instead of a primitive's own rule.
+"""The table of NVIDIA's GPUs: replacements for the primitives' own rules.
 
-There are no speed forms: those of the CPU are measured on CPUs alone, and none was measured on a
-GPU yet.
+There are no speed forms: those of the CPU were measured on CPUs only, and no form has been measured
+on a GPU yet.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ mlir: Final = untyped("mlir.ir")
 Shape = tuple[int, ...]
 
 _LIMIT = 1 << 16
-"""How many attributes or places are remembered before all are forgotten."""
+"""The number of attributes or places that are remembered before all are forgotten."""
 
 
 def _empty_context() -> Any:
@@ -37,7 +37,7 @@ def _empty_context() -> Any:
 
 @once
 def context() -> Any:
-    """The one context; every module of this process lives in it."""
+    """Return the one context; every module of this process lives in it."""
     boot()
     registry = mlir.DialectRegistry()
     untyped("mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
@@ -52,7 +52,7 @@ def context() -> Any:
 
 @cache
 def element(name: str) -> Any:
-    """The element type of a dtype, by its name."""
+    """Return the element type of a dtype, by its name."""
     with context():
         if name == "bool":
             return mlir.IntegerType.get_signless(1)
@@ -80,7 +80,7 @@ _tensors: dict[tuple[str, Shape], Any] = {}
 
 
 def tensor(name: str, shape: Shape) -> Any:
-    """The tensor type of a dtype's name and a shape; keys have a trailing axis of 2.
+    """Return the tensor type of a dtype's name and a shape; keys have a trailing axis of 2.
 
     A Failure if such an array can never be.
     """
@@ -95,7 +95,7 @@ def tensor(name: str, shape: Shape) -> Any:
 
 
 class TensorFacts:
-    """What is asked again and again of a tensor type."""
+    """The often needed facts about a tensor type."""
 
     __slots__ = ("dtype", "shape")
 
@@ -105,7 +105,7 @@ class TensorFacts:
 
 
 def is_known(type: Any) -> bool:  # noqa: A002
-    """Whether a tensor's elements are of a dtype that kernels have."""
+    """Return whether kernels have the dtype of a tensor's elements."""
     return type.element_type in _dtype_names()
 
 
@@ -113,7 +113,7 @@ _facts: dict[Any, TensorFacts] = {}
 
 
 def facts(type: Any) -> TensorFacts:  # noqa: A002
-    """The dtype and shape of a tensor type; a key reads as the u32 array that it is."""
+    """Return the dtype and shape of a tensor type; a key reads as the u32 array that it is."""
     cached = _facts.get(type)
     if cached is None:
         cached = _facts[type] = TensorFacts(type)
@@ -130,7 +130,7 @@ _places: dict[Span, Any] = {}
 
 
 def place(span: Span) -> Any:
-    """A span as a location, with the calls that led to it."""
+    """Return a span as a location, with the calls that led to it."""
     found = _places.get(span)
     if found is None:
         if len(_places) > _LIMIT:
@@ -145,7 +145,7 @@ def place(span: Span) -> Any:
 
 
 def main(module: Any) -> Any:
-    """The function of a module that is called from outside."""
+    """Return the function of a module that is called from outside."""
     return mlir.SymbolTable(module.operation)["main"]
 
 
@@ -158,7 +158,7 @@ def function(
     visibility: str = "private",
     attributes: Mapping[str, object] = MappingProxyType({}),
 ) -> Any:
-    """The empty block of a new function of a module, which takes and gives these types."""
+    """Return the empty block of a new function of a module, which takes and gives these types."""
     kind = mlir.FunctionType.get(inputs, outputs, context())
     named: dict[str, object] = {
         "sym_name": name,
@@ -177,13 +177,13 @@ def function(
 
 
 def boundary(module: Any) -> tuple[list[Any], list[Any]]:
-    """The types that `main` takes and gives."""
+    """Return the types that `main` takes and gives."""
     kind = mlir.FunctionType(main(module).attributes["function_type"].value)
     return list(kind.inputs), list(kind.results)
 
 
 def is_real(module: Any) -> bool:
-    """Whether `main` neither takes nor gives complex numbers."""
+    """Return whether `main` neither takes nor gives complex numbers."""
     inputs, outputs = boundary(module)
     return not any(facts(atom).dtype.is_complex for atom in (*inputs, *outputs))
 
@@ -191,7 +191,7 @@ def is_real(module: Any) -> bool:
 _ATTRIBUTES: Final = "mhlo.frontend_attributes"
 _FAST: Final = "pscdsl.fast_math"
 FAST: Final[Mapping[str, object]] = {_ATTRIBUTES: {_FAST: "true"}}
-"""What modules have that may be computed by the laws of real numbers."""
+"""The attributes of modules that may be computed by the laws of real numbers."""
 
 
 def set_fast(module: Any) -> None:
@@ -201,7 +201,7 @@ def set_fast(module: Any) -> None:
 
 
 def is_fast(module: Any) -> bool:
-    """Whether that was said of it."""
+    """Return whether a module may be computed by the laws of real numbers."""
     attributes = module.operation.attributes
     return _ATTRIBUTES in attributes and _FAST in attributes[_ATTRIBUTES]
 
@@ -210,7 +210,7 @@ _parsed: dict[str, Any] = {}
 
 
 def parsed(text: str) -> Any:
-    """An attribute from its text form."""
+    """Return an attribute from its text form."""
     cached = _parsed.get(text)
     if cached is None:
         if len(_parsed) > _LIMIT:
@@ -220,19 +220,19 @@ def parsed(text: str) -> Any:
 
 
 def layout(axes: Sequence[int]) -> Any:
-    """The axes of a tensor from the fastest varying on, as an attribute."""
+    """Return the axes of a tensor from the fastest varying on, as an attribute."""
     text = str(list(axes)) if axes else ""
     return parsed(f"dense<{text}> : tensor<{len(axes)}xindex>")
 
 
 @once
 def i64() -> Any:
-    """The 64-bit integer type."""
+    """Return the 64-bit integer type."""
     return mlir.IntegerType.get_signless(64, context())
 
 
 def attribute(value: Any) -> Any:
-    """A Python value as an attribute; attributes pass through."""
+    """Return a Python value as an attribute; attributes pass through."""
     kind = value.__class__
     if kind is bool:
         return mlir.BoolAttr.get(value, context())
@@ -251,7 +251,7 @@ _arrays: dict[Shape, Any] = {}
 
 
 def i64_array(values: Shape) -> Any:
-    """Numbers as an attribute."""
+    """Return numbers as an attribute."""
     found = _arrays.get(values)
     if found is None:
         if len(_arrays) > _LIMIT:
@@ -262,7 +262,7 @@ def i64_array(values: Shape) -> Any:
 
 
 def dense(array: np.ndarray[Any, Any], name: str, shape: Shape) -> Any:
-    """The elements of a constant tensor; one element stands for all."""
+    """Return the elements of a constant tensor; equal elements are given once."""
     if array.size == 1 and 0 in shape:
         array = np.zeros(shape, array.dtype)
     array = np.ascontiguousarray(array).reshape(array.shape)  # which makes rank 0 rank 1
@@ -278,12 +278,12 @@ def dense(array: np.ndarray[Any, Any], name: str, shape: Shape) -> Any:
 
 
 def module_text(module: Any, *, places: bool = False) -> str:
-    """A module as text, with source locations if asked for."""
+    """Return a module as text, with source locations if asked for."""
     return str(module.operation.get_asm(enable_debug_info=places))
 
 
 def module_bytecode(module: Any) -> bytes:
-    """A module as bytecode."""
+    """Return a module as bytecode."""
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)
     return buffer.getvalue()

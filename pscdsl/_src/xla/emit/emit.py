@@ -33,7 +33,7 @@ from pscdsl.typing.diagnostics import Span
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
 
-# The operations that translation rules emit, whatever the program around them.
+# The operations that translation rules emit, independent of the surrounding program.
 
 
 H: TypeAlias = Any
@@ -45,11 +45,11 @@ _REPEATING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 
 FEW_OPERATIONS = 64
-"""How many are looked at to see what a value depends on."""
+"""The number of operations that are examined to find the values that one depends on."""
 
 
 class Region:
-    """A region to be: the types of its arguments, and what fills it once its operation exists."""
+    """A future region: the types of its arguments, and the function that fills it."""
 
     __slots__ = ("arguments", "body")
 
@@ -58,7 +58,7 @@ class Region:
         self.body = body
 
 
-def _without_arguments(branch: Callable[[], Sequence[H]]) -> Body:
+def _ignore_arguments(branch: Callable[[], Sequence[H]]) -> Body:
     return lambda arguments: branch()
 
 
@@ -72,7 +72,7 @@ class Operations:
         self.in_loop = in_loop
         """Whether operations are appended to the body of a loop."""
         self.nested = nested
-        """Whether they are appended to the body of a loop, or to a branch."""
+        """Whether operations are appended to the body of a loop, or to a branch."""
         self._create: Any = c.mlir.Operation.create
         self._fulls: dict[tuple[Any, Any], Any] = {}
         self._here: dict[Any, H] = {}
@@ -82,30 +82,30 @@ class Operations:
         self._told: dict[Any, tuple[float, float]] = {}
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
-        """The tensor type of an array type."""
+        """Return the tensor type of an array type."""
         raise NotImplementedError
 
     @property
     def routines(self) -> Routines:
-        """How the target calls LAPACK's routines."""
+        """Return the target's way to call LAPACK's routines."""
         raise NotImplementedError
 
     # Types.
 
     def tensor_of(self, dtype: DType | str, shape: Sequence[int]) -> Any:
-        """The tensor type of a dtype (or its name) and a shape of numbers."""
+        """Return the tensor type of a dtype (or its name) and a shape of numbers."""
         return c.tensor(dtype if isinstance(dtype, str) else dtype.name, tuple(shape))
 
     def type_of(self, value: H) -> Any:
-        """The tensor type of a value; it has a `shape`."""
+        """Return the tensor type of a value; it has a `shape`."""
         return value.type
 
     def shape_of(self, value: H) -> tuple[int, ...]:
-        """The shape of a value."""
+        """Return the shape of a value."""
         return c.facts(value.type).shape
 
     def dtype_of(self, value: H) -> DType:
-        """The dtype of a value; a key is the u32 array that it is stored as."""
+        """Return the dtype of a value; a key is the u32 array that it is stored as."""
         return c.facts(value.type).dtype
 
     def _tensors(self, given: Sequence[Any]) -> list[Any]:
@@ -121,7 +121,7 @@ class Operations:
         attributes: Mapping[str, object] | None = None,
         regions: Sequence[Region] = (),
     ) -> tuple[H, ...]:
-        """Any operation: its name (StableHLO's without prefix), operands and result types."""
+        """Emit any operation: its name (StableHLO's without prefix), operands and result types."""
         if attributes is not None:
             attributes = {key: c.attribute(value) for key, value in attributes.items()}
         made = self._create(
@@ -150,13 +150,13 @@ class Operations:
             self._ip, self._here = outer
 
     def region(self, arguments: Sequence[Any], body: Body) -> Region:
-        """A region for `op`; its body is emitted when the operation is."""
+        """Return a region for `op`; its body is emitted when the operation is."""
         return Region(arguments, body)
 
     def custom_call(
         self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
     ) -> tuple[H, ...]:
-        """A routine outside of StableHLO.
+        """Emit a routine outside of StableHLO.
 
         `operand_layouts` and `result_layouts` are lists with, for each tensor, its axes from the
         fastest varying on.
@@ -173,7 +173,7 @@ class Operations:
     def lapack(
         self, routine: str, operands: Sequence[H], results: Sequence[Any], **options: str
     ) -> tuple[H, ...]:
-        """A routine of LAPACK on matrices in the last two axes, by its name without the letter."""
+        """Emit a routine of LAPACK on matrices in the last two axes, named without its letter."""
         dtype = c.facts(operands[0].type).dtype
         types = self._tensors(results)
         shapes = [self.shape_of(x) for x in operands], [c.facts(t).shape for t in types]
@@ -193,22 +193,22 @@ class Operations:
         return c.mlir.DenseBoolArrayAttr.get(list(values), c.context())
 
     def i64_elements(self, values: Any) -> Any:
-        """A constant tensor of numbers, as padding and replica groups want it."""
+        """Return a constant tensor of numbers, as padding and replica groups want it."""
         array = np.asarray(values, np.int64)
         with c.unknown():
             return c.mlir.DenseElementsAttr.get(array, type=c.i64(), shape=array.shape)
 
     def parse_attribute(self, text: str) -> Any:
-        """Any attribute, in MLIR's text form."""
+        """Return any attribute, in MLIR's text form."""
         return c.parsed(text)
 
     # Constants.
 
     def note_nan(self) -> None:
-        """Receives each constant in which there is a NaN."""
+        """Note that some constant contains a NaN."""
 
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
-        """An array known by now."""
+        """Emit a known array."""
         tensor = self.tensor(type)
         value = np.asarray(array, to_numpy(type.dtype))
         if type.dtype.is_inexact and (value != value).any():
@@ -216,7 +216,7 @@ class Operations:
         return self._constant(tensor, c.dense(value, type.dtype.name, tuple(tensor.shape)))
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
-        """One number everywhere; one operation for each block that it is used in."""
+        """Emit one number everywhere; one operation for each block that it is used in."""
         tensor = self.tensor(type)
         key = (repr(value), tensor)  # not the value: 0.0 equals -0.0 and 1 equals True
         made = self._here.get(key)
@@ -244,16 +244,16 @@ class Operations:
         ).result
 
     def known(self, x: H) -> int | None:
-        """The number of an integer scalar, if it is a constant here."""
+        """Return the number of an integer scalar, if it is a constant here."""
         made = x.owner
         if getattr(made, "name", "") != "stablehlo.constant":
             return None
         return int(np.asarray(c.mlir.DenseElementsAttr(made.attributes["value"])).item())
 
     def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
-        """Whether y is computed by a few operations from x at places that it does not stand for.
+        """Return whether a few operations compute y from elements of x at other places.
 
-        Those that it stands for begin at `starts`.
+        The elements at y's own places begin at `starts`.
         """
         due = [(y, True)]
         for _ in range(FEW_OPERATIONS):
@@ -271,7 +271,7 @@ class Operations:
         return False
 
     def _begins_at(self, made: Any, x: H, starts: Sequence[int]) -> bool:
-        """Whether an operation takes a part of x that begins there."""
+        """Return whether an operation takes a part of x that begins at `starts`."""
         name = getattr(made, "name", "")
         if name == "stablehlo.slice":
             return made.operands[0] == x and [*made.attributes["start_indices"]] == [*starts]
@@ -281,7 +281,7 @@ class Operations:
         return False
 
     def everywhere(self, x: H) -> int | float | None:
-        """The real number that a constant is everywhere; None of what is not such a constant."""
+        """Return the real number that fills a constant; None if x is not such a constant."""
         owner = x.owner
         while (name := getattr(owner, "name", None)) in _REPEATING:
             owner = owner.operands[0].owner
@@ -294,15 +294,15 @@ class Operations:
         return found
 
     def bounds(self, x: H) -> tuple[float, float]:
-        """Between which real numbers the elements are seen to lie, but for NaN; maybe infinite."""
+        """Return known bounds of the elements that are not NaN; they may be infinite."""
         return bounds(x, self._told)
 
     def tell_bounds(self, x: H, low: float, high: float) -> None:
-        """Let `bounds` know what nobody sees from the operations that compute a value."""
+        """Tell `bounds` what it cannot infer from the operations that compute a value."""
         self._told[x] = (low, high)
 
     def flushed(self, x: H) -> bool:
-        """Whether x is seen to have no subnormal numbers, as arithmetic has made it."""
+        """Return whether x certainly has no subnormal numbers, as a result of arithmetic."""
         return flushed(x)
 
     def effort(self, x: H, enough: int) -> int:
@@ -310,17 +310,16 @@ class Operations:
         return effort(x, enough)
 
     def is_stored(self, x: H) -> bool:
-        """Whether elements are in memory, and not computed where they are read."""
+        """Return whether elements are in memory, and not computed where they are read."""
         return is_stored(x)
 
     # Note [Expensive]
-    # XLA fuses what is computed element by element into what reads it, even where that reads an
-    # element many times, unless the last operation is one of those that it takes for expensive.  A
-    # quotient is one.  That a clamped number can only be 1 is seen by LLVM, not by XLA: there is no
-    # division in the end.
+    # XLA fuses elementwise computations into their readers, even into those that read an element
+    # many times, unless the last operation counts as expensive. A quotient does. LLVM sees that the
+    # clamped number can only be 1, XLA does not: there is no division in the end.
 
     def kept_apart(self, x: H) -> H:
-        """The same real numbers, not fused into what repeats them."""
+        """Return the same real numbers in a form that XLA does not fuse into repeated readers."""
         known = c.facts(x.type)
         integers, one = c.tensor("i32", known.shape), self.full(1, ArrayType(I32, ()))
         found = self.op("convert", (x,), (integers,))[0]
@@ -330,11 +329,11 @@ class Operations:
     # Elementwise operations and shapes.
 
     def unary(self, name: str, x: H) -> H:
-        """An operation whose result has the type of its operand."""
+        """Emit an operation whose result has the type of its operand."""
         return self.op(name, (x,), (x.type,))[0]
 
     def binary(self, name: str, x: H, y: H) -> H:
-        """An operation whose result has the type of its operands."""
+        """Emit an operation whose result has the type of its operands."""
         return self.op(name, (x, y), (x.type,))[0]
 
     def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H:
@@ -368,12 +367,12 @@ class Operations:
         return x if x.type == type else self.op("convert", (x,), (type,))[0]
 
     def reshape(self, x: H, to: ArrayType) -> H:
-        """The same elements in another shape."""
+        """Reshape x to a type's shape."""
         type = self.tensor(to)  # noqa: A001
         return x if x.type == type else self.op("reshape", (x,), (type,))[0]
 
     def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
-        """The elements from `start` up to, not including, `limit` along each axis."""
+        """Emit the elements from `start` up to, not including, `limit` along each axis."""
         attributes = {
             "start_indices": c.i64_array(tuple(start)),
             "limit_indices": c.i64_array(tuple(limit)),
@@ -429,7 +428,7 @@ class Operations:
     # Operations with regions.
 
     def scalar_of(self, value: H) -> Any:
-        """The scalar tensor type with the dtype of a value."""
+        """Return the scalar tensor type with the dtype of a value."""
         return c.tensor(c.facts(value.type).dtype.name, ())
 
     def reduce(
@@ -465,10 +464,10 @@ class Operations:
     def case(
         self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
     ) -> tuple[H, ...]:
-        """One of the branches, by a scalar i32 (the last, if out of range) or a bool."""
+        """Emit one of the branches, by a scalar i32 (the last, if out of range) or a bool."""
         if c.facts(index.type).dtype is BOOL:
             index = self.op("convert", (index,), (c.tensor("i32", ()),))[0]
-        regions = [Region((), _without_arguments(branch)) for branch in branches]
+        regions = [Region((), _ignore_arguments(branch)) for branch in branches]
         outer, self.nested = self.nested, True
         try:
             return self.op("case", (index,), outputs, None, regions)
@@ -504,7 +503,7 @@ Callee: TypeAlias = tuple[Any, list[Any]]
 
 
 class Translation(Protocol):
-    """How a primitive is emitted on a target."""
+    """A rule that emits a primitive on a target."""
 
     @property
     def rule(self) -> Callable[[Any, Any, Sequence[H], Types, Types], Sequence[H] | None]:
@@ -513,31 +512,31 @@ class Translation(Protocol):
 
 
 class Lowering(Protocol):
-    """What a target makes of programs before and while they are emitted."""
+    """A target's rules for programs before and while they are emitted."""
 
     @property
     def translations(self) -> Mapping[PrimitiveKey, Sequence[Translation]]:
-        """What comes before the primitives' own rules."""
+        """Return the rules that are tried before the primitives' own."""
         ...
 
     @property
     def routines(self) -> Routines:
-        """How the target calls LAPACK's routines."""
+        """Return the target's way to call LAPACK's routines."""
         ...
 
     def prepared(
         self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
     ) -> Block:
-        """The body of a function that is called there, with numbers for its sizes."""
+        """Return the body of a function that is called there, with numbers for its sizes."""
         ...
 
 
 def emit_module(
     function: Function, sizes: Mapping[str, int], lowering: Lowering, donate: Sequence[int] = ()
 ) -> Any:
-    """A module whose public `main` is the function at these sizes.
+    """Return a module whose public `main` is the function at these sizes.
 
-    The memory of the parameters in `donate` may be reused for results.
+    Results may reuse the memory of the parameters in `donate`.
     """
     module = ModuleEmitter(lowering).lower(function, dict(sizes), donate)
     if function.fast_math:
@@ -548,12 +547,12 @@ def emit_module(
 
 
 def alone(block: Block, bounds: Sequence[Bounds], module: ModuleEmitter) -> Made:
-    """A block as a function of its own in a module, of numbers within bounds."""
+    """Emit a block as a separate function in a module, for operands within bounds."""
     return Emitter(module, {}, in_loop=False, nested=False).function(block, "alone", bounds)
 
 
 class ModuleEmitter:
-    """A module while it is being filled: the functions made, and those whose body is due."""
+    """A module under construction: the functions made, and those whose body is pending."""
 
     def __init__(self, lowering: Lowering) -> None:
         c.context()
@@ -561,7 +560,7 @@ class ModuleEmitter:
         self.translations = lowering.translations
         self.module = c.mlir.Module.create(c.unknown())
         self.holds_nan = False
-        """Whether some constant does; see `exactness`."""
+        """Whether some constant contains a NaN; see `exactness`."""
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
@@ -569,7 +568,7 @@ class ModuleEmitter:
         self._due: list[tuple[Function, Emitter, Any]] = []
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
-        """The whole module."""
+        """Return the whole module."""
         self._declare(function, sizes, "main", "public", donate)
         while self._due:
             callee, emitter, entry = self._due.pop()
@@ -581,7 +580,7 @@ class ModuleEmitter:
         return self.module
 
     def place(self, span: Span) -> Any:
-        """A span as a location; spans live as long as the functions that hold them."""
+        """Return a span as a location; spans live as long as the functions that hold them."""
         cached = self._places.get(id(span))
         if cached is None:
             cached = self._places[id(span)] = c.place(span)
@@ -590,32 +589,32 @@ class ModuleEmitter:
     def callee(
         self, function: Function, sizes: dict[str, int], in_loop: bool, nested: bool
     ) -> Callee:
-        """The symbol of a function at certain sizes, and its result types."""
+        """Return the symbol of a function at certain sizes, and its result types."""
         key = (function, tuple(sorted(sizes.items())), in_loop, nested)
         cached = self._callees.get(key)
         if cached is None:
-            name = self._named(re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function")
+            name = self._fresh_name(re.sub(r"\W", "_", function.name, flags=re.ASCII) or "function")
             results = self._declare(function, sizes, name, "private", (), in_loop, nested)
             symbol = c.mlir.FlatSymbolRefAttr.get(name, c.context())
             cached = self._callees[key] = (symbol, results)
         return cached
 
     def apart(self, block: Block, operands: Sequence[H], here: Emitter) -> tuple[Any, Made]:
-        """The symbol of a function that computes a block of operands like these, and that itself.
+        """Return the symbol and the emission of a function that computes a block for such operands.
 
-        For blocks that compute the same it is the same.
+        Blocks with the same computation share one function.
         """
         bounds = tuple([here.bounds(x) for x in operands])
         key = content(block, here.tensor), bounds, here.in_loop, here.nested
         cached = self._apart.get(key)
         if cached is None:
-            name = self._named("part")
+            name = self._fresh_name("part")
             made = here.inner().function(block, name, bounds)
             cached = self._apart[key] = c.mlir.FlatSymbolRefAttr.get(name, c.context()), made
         return cached
 
-    def _named(self, base: str) -> str:
-        """A name that no other function has."""
+    def _fresh_name(self, base: str) -> str:
+        """Return a name that no other function has."""
         name, count = base, 1
         while name in self._names:
             count += 1
@@ -651,7 +650,7 @@ class ModuleEmitter:
 
 
 class Emitter(Operations):
-    """What the translation rules of primitives get: one function being emitted at given sizes."""
+    """The emitter that translation rules get: one function being emitted at given sizes."""
 
     def __init__(
         self, module: ModuleEmitter, sizes: dict[str, int], in_loop: bool, nested: bool
@@ -663,28 +662,28 @@ class Emitter(Operations):
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The numbers that names of sizes stand for."""
+        """Return the numbers of the named sizes."""
         return self._sizes
 
     @property
     def routines(self) -> Routines:
-        """How the target calls LAPACK's routines."""
+        """Return the target's way to call LAPACK's routines."""
         return self._module.lowering.routines
 
     def note_nan(self) -> None:
-        """Receives each constant in which there is a NaN."""
+        """Note that some constant contains a NaN."""
         self._module.holds_nan = True
 
     def size(self, size: Size) -> int:
-        """The number a size stands for."""
+        """Return the number of a size."""
         return size if type(size) is int else evaluate(size, self._sizes)
 
     def shape(self, shape: Sequence[Size]) -> tuple[int, ...]:
-        """The numbers a shape stands for."""
+        """Return the numbers of a shape."""
         return tuple([size if type(size) is int else evaluate(size, self._sizes) for size in shape])
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
-        """The tensor type of an array type."""
+        """Return the tensor type of an array type."""
         found = self._types.get(id(type))  # identity is faster; the entry keeps the type alive
         if found is None:
             found = (type, c.tensor(type.dtype.name, self.shape(type.shape)))
@@ -696,7 +695,7 @@ class Emitter(Operations):
         return Emitter(self._module, self._sizes, self.in_loop, self.nested)
 
     def function(self, block: Block, name: str, bounds: Sequence[Bounds]) -> Made:
-        """Emit a block as a function of its own, of numbers within bounds."""
+        """Emit a block as a separate function, for operands within bounds."""
         inputs, outputs = (
             [self.tensor(type_) for type_ in types] for types in (block.in_types, block.out_types)
         )
@@ -717,7 +716,7 @@ class Emitter(Operations):
         return results
 
     def block(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The results of a block, emitted here with the operands as its parameters."""
+        """Emit a block here with the operands as its parameters, and return its results."""
         values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
         outer, place = self._place, self._module.place
         for equation in block.equations:
@@ -737,7 +736,7 @@ class Emitter(Operations):
     def lower(
         self, primitive: Primitive, operands: Sequence[H], inputs: Types, outputs: Types
     ) -> Sequence[H]:
-        """The results of a primitive as the target has it, else by its own rule."""
+        """Emit the results of a primitive as the target has it, else by its own rule."""
         for each in self._module.translations.get(key_of(primitive), ()):
             results = each.rule(primitive, self, operands, inputs, outputs)
             if results is not None:
@@ -750,13 +749,13 @@ class Emitter(Operations):
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[H]
     ) -> tuple[H, ...]:
-        """The results of another function, called at these sizes."""
+        """Emit the results of another function, called at these sizes."""
         env = {name: self.size(size) for name, size in dict(sizes).items()}
         symbol, results = self._module.callee(function, env, self.in_loop, self.nested)
         return self.op("func.call", operands, results, {"callee": symbol})
 
     def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
-        """The results of a block that XLA computes apart from all else."""
+        """Emit the results of a block that XLA computes apart from all else."""
         symbol, made = self._module.apart(block, operands, self)
         types = [x.type for x in made.results]
         results = self.op("func.call", operands, types, {"callee": symbol, **APART})

@@ -1,6 +1,6 @@
-"""What is seen of values from the operations that compute them.
+"""Facts about values, inferred from the operations that compute them.
 
-bounds     between which numbers the elements lie
+bounds     bounds of the elements
 flushed    whether there are no subnormal numbers
 effort     about how many operations an element takes
 apart      functions that XLA compiles by themselves: it leaves their calls as they are
@@ -26,19 +26,19 @@ from pscdsl.typing.dtypes import BF16, BOOL, F16, F64, KEY, DType
 Bounds: TypeAlias = tuple[float, float]
 
 MOST_OPERATIONS: Final = 48
-"""So many operations are looked at for one value."""
+"""The most operations that are examined for one value."""
 MOST_ELEMENTS: Final = 1 << 12
-"""Of a constant that is looked at."""
+"""The most elements of a constant that are examined."""
 ANY: Final[Bounds] = (-math.inf, math.inf)
 EQUAL: Final = "#stablehlo<comparison_direction EQ>"
 _ROUNDED: Final = 2.0**-7
-"""What results are rounded by at most, as a part of them: more than half a unit of bf16."""
+"""The largest relative rounding error of results: more than half a unit of bf16."""
 
 
 def bounds(x: Any, told: Mapping[Any, Bounds]) -> Bounds:
-    """Bounds of the real elements of a value, infinite where none are seen.
+    """Return bounds of the real elements of a value, infinite where none can be inferred.
 
-    `told` has those of values that nobody sees from their operations.
+    `told` has the bounds of values that cannot be inferred from their operations.
     """
     found: dict[Any, Bounds] = {}
 
@@ -49,14 +49,14 @@ def bounds(x: Any, told: Mapping[Any, Bounds]) -> Bounds:
             known = _limits(dtype)
             found[value] = known  # if it is asked for again while its operands are
             if len(found) <= MOST_OPERATIONS and dtype is not KEY and not dtype.is_complex:
-                found[value] = known = _fitting(_of_operation(value, of), dtype)
+                found[value] = known = _fitting(_operation_bounds(value, of), dtype)
         return known
 
     return of(x)
 
 
 def _limits(dtype: DType) -> Bounds:
-    """The bounds of all elements that a dtype has."""
+    """Return the bounds of all elements that a dtype has."""
     if dtype is BOOL:
         return (0, 1)
     if not dtype.is_integer:
@@ -66,7 +66,7 @@ def _limits(dtype: DType) -> Bounds:
 
 
 def _fitting(given: Bounds, dtype: DType) -> Bounds:
-    """Bounds after rounding, where nothing is known of integers that may wrap around."""
+    """Return bounds after rounding, unknown for integers that may wrap around."""
     low, high = given
     limits = _limits(dtype)
     if math.isnan(low) or math.isnan(high) or not limits[0] <= low <= high <= limits[1]:
@@ -75,7 +75,7 @@ def _fitting(given: Bounds, dtype: DType) -> Bounds:
 
 
 def _outwards(bound: float, dtype: DType) -> float:
-    """An upper bound of what is rounded to a dtype, flushed to zero, or infinite."""
+    """Return an upper bound of a number after rounding to a dtype, flushing or overflow."""
     tiny, most = {F16: (2.0**-14, 65000.0), F64: (2.0**-1022, 1e308)}.get(dtype, (2.0**-126, 3e38))
     if abs(bound) < tiny:
         return max(bound, 0.0) * 2
@@ -83,19 +83,19 @@ def _outwards(bound: float, dtype: DType) -> float:
     return bound if abs(bound) < most else math.copysign(math.inf, bound)
 
 
-def _of_operation(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
+def _operation_bounds(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
     made = value.owner
     name = getattr(made, "name", "").removeprefix("stablehlo.")  # a parameter of a block has none
     if name in FIXED:
         return FIXED[name]
     if name == "constant":
-        return _of_constant(made)
+        return _constant_bounds(made)
     if name == "iota":
         return 0, max(0, value.type.shape[int(made.attributes["iota_dimension"])] - 1)
     if name in SAME:
         return of(made.operands[0])
     if name == "convert":
-        return _of_convert(value, made.operands[0], of)
+        return _convert_bounds(value, made.operands[0], of)
     if name == "select":
         return _union([of(_first_choice(made)), of(made.operands[2])])
     if name == "concatenate":
@@ -112,7 +112,7 @@ def _of_operation(value: Any, of: Callable[[Any], Bounds]) -> Bounds:
 
 
 def _first_choice(select: Any) -> Any:
-    """The first operand of a choice, or what it equals wherever it is chosen."""
+    """Return the first operand of a choice, or an operand that equals it wherever it is chosen."""
     predicate, first, _ = select.operands
     compare = predicate.owner
     if getattr(compare, "name", "") != "stablehlo.compare":  # the owner of a parameter has none
@@ -122,7 +122,7 @@ def _first_choice(select: Any) -> Any:
     return limit if equal and x == first else first
 
 
-def _of_constant(made: Any) -> Bounds:
+def _constant_bounds(made: Any) -> Bounds:
     elements = made.attributes["value"]
     if elements.is_splat:
         number = float(elements.get_splat_value().value)
@@ -138,7 +138,7 @@ def _of_constant(made: Any) -> Bounds:
     return float(np.nanmin(array)), float(np.nanmax(array))
 
 
-def _of_convert(value: Any, given: Any, of: Callable[[Any], Bounds]) -> Bounds:
+def _convert_bounds(value: Any, given: Any, of: Callable[[Any], Bounds]) -> Bounds:
     to, source = (c.facts(each.type).dtype for each in (value, given))
     if source.is_complex or (source.is_float and not to.is_float):  # NaN as an integer: any
         return ANY
@@ -189,7 +189,7 @@ FIXED: Final[Mapping[str, Bounds]] = {
     "chlo.acos": (0.0, 3.2),
     "atan2": (-3.2, 3.2),
 }
-"""Operations whose results are bounded whatever they are given."""
+"""Operations whose results are bounded for all operands."""
 SAME: Final = frozenset(
     "broadcast_in_dim reshape transpose slice reverse dynamic_slice gather reduce_precision "
     "optimization_barrier".split()
@@ -214,11 +214,11 @@ BINARY: Final[Mapping[str, Callable[[Bounds, Bounds], Bounds]]] = {
     "maximum": lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
     "remainder": _remainder,
 }
-"""The same of two operands."""
+"""The bounds of results from those of two operands."""
 
 
 _MOST_FOR_SUBNORMAL: Final = 16
-"""So many operations are looked at for one value."""
+"""The most operations that are examined for one value."""
 _ARITHMETIC: Final = frozenset(
     f"stablehlo.{name}"
     for name in "add ceil cosine divide exponential floor iota logistic multiply power "
@@ -228,12 +228,12 @@ _ALL_OPERANDS: Final = frozenset(
     f"stablehlo.{name}"
     for name in "abs clamp concatenate maximum minimum negate pad sine tan tanh".split()
 )
-"""Operations whose results are those of arithmetic, or elements of operands but for the sign."""
+"""Operations whose results come from arithmetic, or are elements of operands up to the sign."""
 _FIRST_OPERAND: Final = frozenset(f"stablehlo.{name}" for name in SAME)
 
 
 def flushed(x: Any) -> bool:
-    """Whether arithmetic has made all elements of a value; False also if it takes long to see."""
+    """Return whether arithmetic has computed all elements; False if it takes long to find out."""
     due, seen = [x], {x}
     for _ in range(_MOST_FOR_SUBNORMAL):
         if not due:
@@ -263,12 +263,12 @@ def flushed(x: Any) -> bool:
 
 
 def _has_the_same(given: DType, to: DType) -> bool:
-    """Whether a conversion keeps subnormal numbers, instead of giving normal ones or zero."""
+    """Return whether a conversion keeps subnormal numbers, instead of normalising or flushing."""
     return given is to or BF16 in (given, to)
 
 
 def _is_normal(made: Any) -> bool:
-    """Whether a constant is one number, and that zero or normal in all dtypes."""
+    """Return whether a constant is one number that is zero or normal in all dtypes."""
     elements = made.attributes["value"]
     if not elements.is_splat:
         return False
@@ -288,19 +288,19 @@ class Made(NamedTuple):
     """The last one returns the results."""
     results: Sequence[Any]
     bounds: Sequence[Bounds]
-    """Of the results."""
+    """Bounds of the results."""
     module: Any
     """It keeps the operations alive."""
 
 
 def is_apart(operation: Any) -> bool:
-    """Whether it is the call of such a function."""
+    """Return whether an operation is a call of such a function."""
     is_call = getattr(operation, "name", "") == "func.call"  # the owner of a parameter has none
     return is_call and _ATTRIBUTES in operation.attributes
 
 
 def content(block: Block, tensor: Callable[[Any], Hashable]) -> Hashable:
-    """The same for blocks that compute the same of arrays of the same types, given by `tensor`."""
+    """Return a key that is equal for blocks with the same computation and types."""
     numbers: dict[Any, int] = {}
     parts: list[Hashable] = []
 
@@ -363,7 +363,7 @@ _WEIGHTS: Final = {
     "stablehlo.tan": 32,
     "stablehlo.tanh": 20,
 }
-"""About how many of the processor's operations; of what is not here, elements are there already."""
+"""The approximate number of processor operations; unlisted operations only move elements."""
 _OF_CHLO: Final = 32
 
 
@@ -397,7 +397,7 @@ _STORED: Final = frozenset(
 
 
 def is_stored(x: Any) -> bool:
-    """Whether elements are in memory, and not computed where they are read."""
+    """Return whether elements are in memory, and not computed where they are read."""
     made = x.owner
     while getattr(made, "name", "") == "stablehlo.reshape":
         x = made.operands[0]
@@ -409,9 +409,10 @@ def is_stored(x: Any) -> bool:
 
 
 _ELEMENTS: Final = 1 << 20
-"""Of the arrays for which it is emitted: some functions are emitted otherwise for small ones."""
+"""The number of elements for which equations are emitted: small arrays may be emitted
+differently."""
 _SIZES: Final = (1.02, 1.6, 64.0, 2.0**23)
-"""How large numbers are is rounded up to one of these, so that few equations differ."""
+"""Bounds of operands are rounded up to one of these, so that few equations differ."""
 _OF_CONSTANTS: Final = frozenset({"power"})
 """Functions that are emitted otherwise for some constants."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
@@ -424,10 +425,10 @@ def effort_of(
     target: Hashable,
     emit: Callable[[Block, Sequence[Bounds]], Made],
 ) -> Effort | None:
-    """The effort of an equation whose operands have at most these sizes.
+    """Return the effort of an equation whose operands have at most these sizes.
 
-    None if it is not computed element by element.  It is emitted, unless one like it was before;
-    `target` stands for how that is done.
+    Return None if it is not computed element by element. The equation is emitted unless a similar
+    one was before; `target` identifies the way of emitting.
     """
     sizes = [_SIZES[bisect_left(_SIZES, x)] if x <= _SIZES[-1] else inf for x in sizes]
     kinds = [_kind_of(atom) for atom in (*equation.inputs, *equation.outputs)]
@@ -450,7 +451,7 @@ def _kind_of(atom: Atom) -> Hashable:
 
 
 def _equation_alone(equation: Equation, *, constant: bool) -> tuple[Block, list[int]]:
-    """The equation, with arrays of one size, and which of its operands the parameters are.
+    """Return the equation, with arrays of one size, and which of its operands the parameters are.
 
     Numbers stay as they are if they are to be `constant`.
     """

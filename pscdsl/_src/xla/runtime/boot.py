@@ -1,6 +1,6 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
-"""What comes before jaxlib's first use: its version, our settings, the state that jax installs."""
+"""The conditions of jaxlib's first use: its version, our settings, the state that jax installs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from pscdsl._src.support.processes import once as once
 from pscdsl._src.support.versions import warn_if_untried
 
-# Settings of calls and of compiled programs: what the environment says, and bounds.
+# Settings of calls and compiled programs: environment variables and bounds.
 
 
 LOOP_BYTES: Final = 1 << 18
@@ -32,30 +32,31 @@ WITHOUT: Final = "PSCDSL_WITHOUT"
 
 
 def without() -> frozenset[str]:
-    """The names in `PSCDSL_WITHOUT`, whether or not there are such forms."""
+    """Return the names in `PSCDSL_WITHOUT`, including those of unknown forms."""
     names = os.environ.get(WITHOUT, "").split(",")
     return frozenset(name for part in names if (name := part.strip()))
 
 
 def word(variable: str, words: Sequence[str]) -> str:
-    """One of these words, the first if nothing is said; a ValueError if it is none of them."""
+    """Return the variable's word, by default the first; raise ValueError for any other word."""
     given = os.environ.get(variable, "").strip() or words[0]
     if given not in words:
         raise ValueError(f"{variable} is `{given}`; it can be {', '.join(words)}")
     return given
 
 
-# Whether a call returns when its results are there, or while they are still being computed.
+# Whether a call returns after its results are computed, or before.
 #
-# XLA:CPU hands a program to a thread of its own, unless its client was made to run programs where
-# they are called. The handing over costs more than most programs that are called often: with two
+# XLA:CPU hands a program to a separate thread, unless its client was made to run programs in the
+# calling thread. The handing over costs more than most programs that are called often: with two
 # processors, the product of a matrix of 512x512 and a vector takes 44 us by another thread and 20
 # us without, an update of 64k numbers 76 and 27 us. Programs still use all threads for their parts,
-# and other threads of Python's run meanwhile. What is lost is the time in which the caller could
-# have prepared the next call.
+# and Python's other threads run meanwhile. The caller only loses the time in which it could have
+# prepared the next call.
 #
-# PSCDSL_CALLS=wait    a call returns when its results are there, the default
-# PSCDSL_CALLS=async   it may return before: for programs that do work of their own meanwhile
+# PSCDSL_CALLS=wait, the default: a call returns when its results are computed.
+#
+# PSCDSL_CALLS=async: it may return before, for programs that do other work meanwhile.
 
 
 CALLS_VARIABLE: Final = "PSCDSL_CALLS"
@@ -65,11 +66,11 @@ ASYNC: Final = "async"
 
 @once
 def calls_wait() -> bool:
-    """Whether programs run where they are called; a ValueError if the word is none of ours."""
+    """Return whether calls wait for their results; raise ValueError for an unknown word."""
     return word(CALLS_VARIABLE, (WAIT, ASYNC)) == WAIT
 
 
-# How many processors XLA shares work out over.
+# The number of processors that XLA shares work among.
 
 
 PROCESSORS_VARIABLE: Final = "PJRT_NPROC"
@@ -78,7 +79,7 @@ PROCESSORS_VARIABLE: Final = "PJRT_NPROC"
 
 @cache
 def processors() -> int:
-    """How many threads XLA has, which is decided when its client starts."""
+    """Return the number of XLA's threads, which is fixed when its client starts."""
     given = os.environ.get(PROCESSORS_VARIABLE, "").strip()
     if given.isdecimal():
         return max(1, int(given))
@@ -87,7 +88,7 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-# What jaxlib needs before first use: the state and the Python halves of classes that jax installs.
+# The state and class attributes that jaxlib needs before its first use, as jax installs them.
 #
 # Works beside a real jax in the same process, imported before or after: state is set only while jax
 # is absent, and attributes are attached to jaxlib's classes only where there are none.  Arrays have
@@ -95,7 +96,7 @@ def processors() -> int:
 
 
 def untyped(module: str) -> Any:
-    """A module of jaxlib; none of it is typed, and only this package uses it."""
+    """Return a module of jaxlib; they have no types, and only this package uses them."""
     return import_module(f"jaxlib.{module}")
 
 
@@ -107,7 +108,7 @@ ArrayImpl: Final = jax.ArrayImpl
 HostBufferSemantics: Final = jax.HostBufferSemantics
 
 _kept: list[object] = []
-"""jaxlib holds some of what it is given without owning it."""
+"""Objects that jaxlib uses without owning a reference."""
 
 
 class Aval:
@@ -134,14 +135,14 @@ class Aval:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
     def of_jax(self) -> Any:
-        """The same in jax's class, which has to be loaded."""
+        """Return jax's equivalent, whose class must be loaded."""
         if self._of_jax is None:
             self._of_jax = sys.modules["jax.core"].ShapedArray(self.shape, self.dtype)
         return self._of_jax
 
 
 def _native(name: str) -> Any:
-    """What reads an attribute as the class was written, whatever a jax is shown instead."""
+    """Return the original getter of an attribute, whatever jax is shown instead."""
     attribute: Any = vars(ArrayImpl)[name]
     return getattr(attribute, "fget", None) or attribute.__get__
 
@@ -149,11 +150,11 @@ def _native(name: str) -> Any:
 raw_aval: Final = _native("aval")
 """The `aval` that an array was made with; see `beside_jax` for the one that a jax is shown."""
 is_committed: Final = _native("_committed")
-"""Whether an array was made for a device."""
+"""Return whether an array was committed to a device."""
 
 
 def is_ours(array: Any) -> bool:
-    """Whether an array of jaxlib's class is the result of a kernel, and none of jax's."""
+    """Return whether an array of jaxlib's class is the result of a kernel, not jax's."""
     return type(raw_aval(array)) is Aval
 
 
@@ -170,7 +171,7 @@ def attach(cls: Any, **attributes: object) -> None:
 
 
 def detach(cls: Any, **attributes: object) -> None:
-    """Take attributes away again, but those that somebody has set to others meanwhile."""
+    """Remove attributes again, except those that have been replaced meanwhile."""
     for name, value in attributes.items():
         if vars(cls).get(name) is value:
             delattr(cls, name)
@@ -181,7 +182,7 @@ JAX: Final = "jax._src.config"
 
 
 def jax_is_loaded() -> bool:
-    """Whether a real jax keeps jaxlib's state in this process."""
+    """Return whether jax itself keeps jaxlib's state in this process."""
     return JAX in sys.modules
 
 
@@ -206,7 +207,7 @@ def boot() -> None:
 
 @once
 def _of_shardings() -> dict[str, object]:
-    """The Python half of a placement on one device."""
+    """Return the Python half of a placement on one device."""
     replicated = hlo.HloSharding.replicate()
 
     def equal(a: Any, b: Any) -> bool:
@@ -233,7 +234,7 @@ def leave_to_jax() -> None:
 
 
 def result_handler(aval: Aval, sharding: Any) -> Any:
-    """What makes an array of one result of an execution."""
+    """Return the constructor of an array from one result of an execution."""
     try:
         return jax.array_result_handler(aval, sharding, True, True)
     except TypeError:  # from 0.11.2 on, checks are never made

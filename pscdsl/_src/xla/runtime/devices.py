@@ -26,17 +26,17 @@ from pscdsl._src.xla.runtime.memory import keep_freed_memory
 
 # Results are jaxlib's arrays: immutable, maybe still being computed, read through NumPy.
 #
-# jaxlib's class has next to no Python surface; `prepare` attaches one.  Anything computed outside a
-# kernel (`a + 1`, `a[0]`) is computed by NumPy and yields NumPy arrays, also beside a jax, which
-# attaches a surface of its own (`beside_jax`).
+# jaxlib's class has next to no Python surface; `prepare` attaches one. NumPy computes everything
+# outside of a kernel (`a + 1`, `a[0]`) and returns NumPy arrays, even if jax is loaded, which
+# attaches its own surface (`beside_jax`).
 
 
 # Arrays of bf16 as NumPy's, by DLPack, where NumPy itself reads none.
 #
-# jaxlib does, but imports jax for it, if there is one: a second to load, and from then on jax's
-# operators on our own arrays.  So the tensor is read as it lies in memory, by the
-# layout that DLPack's specification (dlpack.h) fixes for good: the versions that differ in it are
-# exported under another name, and only to those who ask for them.
+# jaxlib reads them, but imports jax for that, if it is installed: a second to load, and from then
+# on our arrays have jax's operators. So the tensor is read directly, by the layout that DLPack's
+# specification (dlpack.h) fixes permanently: versions with another layout are exported under
+# another name, and only on request.
 
 
 _CPU, _BFLOAT = 1, 4
@@ -60,7 +60,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Memory:
-    """What NumPy takes an array from; it keeps the capsule, which keeps the memory."""
+    """An object that NumPy takes an array from; it keeps the capsule, which keeps the memory."""
 
     def __init__(self, capsule: Any, interface: dict[str, Any]) -> None:
         self.capsule = capsule
@@ -72,7 +72,7 @@ _pointer.restype, _pointer.argtypes = c_void_p, (ctypes.py_object, c_char_p)
 
 
 def bfloats_view(capsule: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    """A read-only NumPy array in the memory of bf16 numbers; a BufferError for all others."""
+    """Return a read-only NumPy array in the memory of bf16 numbers, or raise BufferError."""
     try:
         tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     except ValueError as error:
@@ -97,7 +97,7 @@ NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def to_numpy(array: Any) -> NDArray:
-    """The contents, once computed, as a read-only NumPy array that shares their memory."""
+    """Return the contents, once computed, as a read-only NumPy array that shares their memory."""
     try:
         return np.asarray(memoryview(array))
     except BufferError:  # bf16, and devices other than the CPU
@@ -110,7 +110,7 @@ def to_numpy(array: Any) -> NDArray:
         return value
 
 
-def _as_array(self: Any, dtype: Any = None, copy: bool | None = None) -> NDArray:
+def _to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> NDArray:
     value = to_numpy(self)
     if dtype is not None and np.dtype(dtype) != value.dtype:
         if copy is False:
@@ -191,7 +191,7 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: function(to_numpy(self), _plain(other))
 
 
-def _reflected(name: str) -> Callable[[Any, Any], Any]:
+def _reflect(name: str) -> Callable[[Any, Any], Any]:
     function = getattr(operator, name)
     return lambda self, other: function(_plain(other), to_numpy(self))
 
@@ -244,7 +244,7 @@ def prepare() -> None:
         "nbytes": property(lambda self: self.size * self.aval.dtype.itemsize),
         "real": property(lambda self: np.real(to_numpy(self))),
         "imag": property(lambda self: np.imag(to_numpy(self))),
-        "__array__": _as_array,
+        "__array__": _to_array,
         "__array_priority__": 100,
         "__dlpack__": _dlpack,
         "__dlpack_device__": _dlpack_device,
@@ -274,7 +274,7 @@ def prepare() -> None:
     for name in ARITHMETIC:
         plain = f"{name}_" if name in ("and", "or") else name
         surface[f"__{name}__"] = _binary(plain)
-        surface[f"__r{name}__"] = _reflected(plain)
+        surface[f"__r{name}__"] = _reflect(plain)
     surface.update((f"__{name}__", _binary(name)) for name in COMPARISONS)
     surface.update((f"__{name}__", _number(getattr(operator, name))) for name in UNARY)
     surface.update((name, _method(name)) for name in _METHODS if hasattr(np.ndarray, name))
@@ -290,7 +290,7 @@ def prepare() -> None:
 
 
 def is_result(value: object) -> bool:
-    """Whether this is the result of a kernel, and not one of jax's arrays."""
+    """Return whether a value is the result of a kernel, and not one of jax's arrays."""
     return type(value) is boot.ArrayImpl and boot.is_ours(value)
 
 
@@ -298,14 +298,14 @@ def is_result(value: object) -> bool:
 
 
 COPYING: Final = (True, False, boot.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
-"""The contents are copied before the call returns: nobody's memory is ever shared."""
+"""Copy the contents before the call returns, so that no memory is ever shared."""
 SHARING: Final = (True, False, boot.HostBufferSemantics.ZERO_COPY)
 ALIGNMENT: Final = 64
 """At which addresses, in bytes, XLA wants arrays to begin."""
 
 
 def _prepare() -> None:
-    """What a client needs, of any platform."""
+    """Prepare the process for a client of any platform."""
     require()
     boot.boot()
     prepare()
@@ -342,15 +342,15 @@ _CLIENTS: Final[Mapping[str, Callable[[], Any]]] = {
     "cuda": _cuda_client,
     "tpu": _tpu_client,
 }
-"""What makes the client of each platform, once in a process."""
+"""The functions that make the clients of platforms, once in a process."""
 
 
 SMALL: Final = 1 << 11
-"""Up to so many bytes are faster looked at as `bytes`."""
+"""The most bytes that are faster examined as `bytes`."""
 
 
 def plain_truths(array: NDArray) -> NDArray:
-    """An array of bools, or a copy if some bytes are not 0 or 1: XLA reads the lowest bit alone."""
+    """Return an array of bools, copied unless all bytes are 0 or 1: XLA reads the lowest bit."""
     if array.nbytes <= SMALL:
         is_plain = not array.tobytes().translate(None, b"\0\1")
     else:
@@ -359,18 +359,18 @@ def plain_truths(array: NDArray) -> NDArray:
 
 
 class Placement(NamedTuple):
-    """A device as jaxlib takes it: what compiles for it, and what places arrays on it."""
+    """A device in jaxlib's form, with the client that compiles for it and places arrays on it."""
 
     client: Any
     devices: Any
-    """The device alone, as compilation wants it."""
+    """The device list for compilation."""
     sharding: Any
-    """Where an array lies that is whole on the device."""
+    """The sharding of an array that is whole on the device."""
     batched_put: Any
     device_list: list[Any]
 
     def put(self, value: Any, aval: boot.Aval | None = None) -> Any:
-        """A device array with the contents of a NumPy array or scalar, always a copy.
+        """Return a device array with the contents of a NumPy array or scalar, always a copy.
 
         With an `aval`, the value is brought to that dtype, and must have that shape.
         A TypeError if its dtype has no counterpart.
@@ -394,25 +394,25 @@ class Placement(NamedTuple):
         )
 
     def shared(self, array: Any, aval: boot.Aval) -> Any:
-        """A device array in the memory of a NumPy array, which is aligned and contiguous."""
+        """Return a device array in the memory of a NumPy array, which is aligned and contiguous."""
         return self.batched_put(
             aval, self.sharding, [array], self.device_list, *SHARING, enable_x64=True
         )
 
     def holds(self, array: Any) -> bool:
-        """Whether a device array lies here, and not on another device or with another client."""
+        """Return whether a device array is on this device, with this client."""
         sharding = array._sharding
         return sharding is self.sharding or bool(sharding == self.sharding)
 
 
 @once_a_client
 def _placements() -> dict[Device, Placement]:
-    """The devices that were used, as jaxlib takes them."""
+    """Return the devices that were used, as jaxlib takes them."""
     return {}
 
 
 def placement(device: Device) -> Placement:
-    """A device as jaxlib takes it; the client of its platform is made if there is none."""
+    """Return a device in jaxlib's form; make the client of its platform if there is none."""
     device.require_supported()
     client = _CLIENTS[device.platform]()
     known = _placements().get(device)
@@ -435,7 +435,7 @@ def placement(device: Device) -> Placement:
 
 
 def put(value: Any, aval: boot.Aval | None = None, device: Device = CPU) -> Any:
-    """A copy of a NumPy array or scalar on a device; see `Placement.put`."""
+    """Return a copy of a NumPy array or scalar on a device; see `Placement.put`."""
     return placement(device).put(value, aval)
 
 
@@ -473,7 +473,7 @@ def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
 
 
 def host_view(exporter: Any) -> Any:
-    """A NumPy array that shares another library's memory; a BufferError if none can."""
+    """Return a NumPy array that shares another library's memory; raise BufferError if none can."""
     try:
         return np.from_dlpack(exporter)
     except (BufferError, RuntimeError) as error:

@@ -36,12 +36,12 @@ _known_options: dict[tuple[Device, str, str], bool] = {}
 
 
 def knows(name: str, value: Any, device: Device = CPU) -> bool:
-    """Whether XLA takes this value of an option: `knows("xla_cpu_prefer_vector_width", "512")`."""
+    """Return whether XLA accepts a value: `knows("xla_cpu_prefer_vector_width", "512")`."""
     return name in known({name: value}, device)
 
 
 def known(options: Mapping[str, Any], device: Device = CPU) -> dict[str, Any]:
-    """The options that XLA accepts where it compiles for a device, in their order."""
+    """Return the options that XLA accepts where it compiles for a device, in their order."""
     asked = {name: (device, name, repr(value)) for name, value in options.items()}
     new = {name: options[name] for name, key in asked.items() if key not in _known_options}
     if new and _takes(new, device):
@@ -53,11 +53,11 @@ def known(options: Mapping[str, Any], device: Device = CPU) -> dict[str, Any]:
 
 
 def _takes(options: Mapping[str, Any], device: Device) -> bool:
-    """Whether XLA takes all of these: it then refuses to compile for the one put last alone.
+    """Return whether XLA accepts all options: it then refuses only one that does not exist.
 
-    That is so before it makes any code, so that an answer takes less time than a program.
+    XLA refuses before it makes any code, so that this takes less time than a program.
     """
-    asked = _assigned(boot.xla.CompileOptions(), device)
+    asked = _assign_device(boot.xla.CompileOptions(), device)
     asked.env_option_overrides = [*options.items(), (NO_OPTION, True)]
     here = device.placement
     try:
@@ -71,7 +71,7 @@ def _takes(options: Mapping[str, Any], device: Device) -> bool:
 
 
 Source: TypeAlias = Literal["compiled", "disk"]
-"""Where an executable comes from."""
+"""The origin of an executable."""
 
 
 class Refused(Exception):
@@ -92,20 +92,20 @@ class Executable:
         """jaxlib's executable."""
         self.device = device
         self.placement = device.placement
-        """Where its arguments and results lie."""
+        """The placement of its arguments and results."""
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.entry = ""
         """The entry on disk that holds it, if there is one."""
         self.source: Source = "compiled"
         self.seconds = 0.0
-        """What it took to compile it, or to load it."""
+        """The time that compiling or loading took."""
         self.not_stored = ""
         """Why it is not on disk, if it is not."""
         self.recipe: Recipe | None = None
-        """Of one whose results take the memory of others; see `pool`."""
+        """The recipe of an executable whose results reuse memory; see `runtime.memory`."""
         self.reuse: Reuse | None = None
-        """What calls that one, if memory can be had."""
+        """The function that calls that executable if memory is available."""
         self._handlers = [boot.result_handler(aval, self.placement.sharding) for aval in outputs]
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
@@ -113,7 +113,7 @@ class Executable:
         return self.start(buffers) if self.reuse is None else self.reuse(buffers)
 
     def start(self, buffers: Sequence[Any]) -> list[Any]:
-        """The same, with new memory for the results."""
+        """Start the program with new memory for the results."""
         require()
         results: list[Any] = self.loaded.execute_sharded(buffers).consume_with_handlers(
             self._handlers
@@ -130,11 +130,11 @@ class Executable:
         )
 
     def text(self) -> str:
-        """The optimised program, in XLA's text form."""
+        """Return the optimised program, in XLA's text form."""
         return text_of(self.loaded)
 
     def cost_analysis(self) -> dict[str, float]:
-        """What XLA counts: flops, transcendentals, bytes accessed."""
+        """Return XLA's counts: flops, transcendentals, bytes accessed."""
         return dict(self.loaded.cost_analysis())
 
     def memory(self) -> dict[str, int]:
@@ -142,19 +142,19 @@ class Executable:
         return memory_of(self.loaded)
 
     def serialize(self) -> bytes:
-        """The compiled code, for the same jaxlib on the same kind of machine."""
+        """Return the compiled code, for the same jaxlib on the same kind of machine."""
         blob: bytes = self.loaded.serialize()
         return blob
 
 
 def text_of(compiled: Any) -> str:
-    """The optimised program of jaxlib's executable, in XLA's text form."""
+    """Return the optimised program of jaxlib's executable, in XLA's text form."""
     options = boot.hlo.HloPrintOptions.short_parsable()
     return "\n\n".join(m.to_string(options) for m in compiled.hlo_modules())
 
 
 def memory_of(compiled: Any) -> dict[str, int]:
-    """The bytes that jaxlib's executable takes, by what for."""
+    """Return the bytes that jaxlib's executable takes, by purpose."""
     stats = compiled.get_compiled_memory_stats()
     return {
         "arguments": stats.argument_size_in_bytes,
@@ -166,7 +166,7 @@ def memory_of(compiled: Any) -> dict[str, int]:
 
 
 def transfer(leaf: Any, aval: Aval, here: Placement) -> Any:
-    """A leaf as an array of the wanted type on the device of a placement."""
+    """Return a leaf as an array of the wanted type on the device of a placement."""
     if type(leaf) is boot.ArrayImpl:
         if leaf.aval.dtype != aval.dtype or leaf.aval.shape != aval.shape:
             raise ValueError(f"argument is {leaf.aval}, expected {aval}")
@@ -187,7 +187,7 @@ def transfer(leaf: Any, aval: Aval, here: Placement) -> Any:
 def load_executable(
     blob: bytes, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device = CPU
 ) -> Executable:
-    """An executable from its serialised code; raises jaxlib's JaxRuntimeError if damaged."""
+    """Load an executable from its serialised code; raise jaxlib's JaxRuntimeError if damaged."""
     if lapack.PREFIX.encode() in blob:
         boot.lapack()
     here = device.placement
@@ -213,10 +213,10 @@ def compile_options(
         made = cls.ParseFromString(made.SerializeAsString() + spliced)
     if options:
         made.env_option_overrides = list(options.items())
-    return _assigned(made, device)
+    return _assign_device(made, device)
 
 
-def _assigned(options: Any, device: Device) -> Any:
+def _assign_device(options: Any, device: Device) -> Any:
     """Compile options for a device, which is the first one if they say nothing of it."""
     if device.number:
         (handle,) = device.placement.device_list
@@ -245,6 +245,6 @@ def _field(number: int, payload: bytes) -> bytes:
 
 
 def aval_of(type_: ArrayType, sizes: Mapping[str, int]) -> Aval:
-    """What an array of a type is to jaxlib; keys are the words that they are stored as."""
+    """Return the aval of an array type; keys are the words that they are stored as."""
     shape = tuple([evaluate(size, sizes) for size in type_.shape])
     return Aval((*shape, 2) if type_.dtype is KEY else shape, to_numpy(type_.dtype))

@@ -1,10 +1,9 @@
-"""Memory that results released is reused for the next ones: what the C library knows of it.
+"""Reuse of the memory of released results: settings of the C library, and a pool.
 
-XLA:CPU asks malloc for the memory of every result.  glibc maps large blocks anew and unmaps them
-when they are freed, or cuts free memory off the end of its heap, so that each result is paid for
-with a page fault every 4 kB: several times what a bandwidth-bound program takes.  jaxlib's client
-takes no allocator of ours, but glibc's limits can be moved while a process runs (mallopt(3)), for
-the whole process:
+XLA:CPU asks malloc for the memory of every result. glibc maps and unmaps large blocks each time, or
+cuts free memory off the end of its heap, so that each result costs a page fault every 4 kB: several
+times what a bandwidth-bound program takes. jaxlib's client takes no allocator of ours, but glibc's
+limits can be changed while a process runs (mallopt(3)), for the whole process:
 
 threshold      blocks up to 32 MiB, the most that glibc takes, come from its heap
 trim           the heap keeps up to 256 MiB of free memory at its end
@@ -13,21 +12,21 @@ pad            the heap grows by 128 MiB more than it must, of addresses; this i
 fast           blocks of up to 24 bytes wait to be taken again, others are joined with free ones
                next to them when they are freed.  glibc alone has blocks of up to 128 bytes wait
                until it runs out of memory to cut from; with as much as it keeps here that takes
-               long, and what XLA's aligned blocks leave over lay in a million pieces over 60 MB:
-               after the first 20,000, calls found their memory in no cache, and took 1.4 times as
-               long
+               long, and the remainders of XLA's aligned blocks lay in a million pieces over 60
+               MB: after the first 20,000, calls found their memory in no cache, and took 1.4
+               times as long
 
-Free memory inside the heap stays resident until something takes it, as it always does.  Larger
-results are retained for the next ones by `pool`.
+Free memory inside the heap stays resident until something takes it, as it always does. Larger
+results are retained for the next ones by a pool; see below.
 
 PSCDSL_MEMORY=system   everything is left as it is, the default: all this is for a whole process
 PSCDSL_MEMORY=reuse    as above
 PSCDSL_MEMORY=heap     blocks of any size, from one heap of all threads that keeps up to 2 GiB, in
-                       place of the pool: for programs that work on large arrays, and nothing else,
-                       to their end
+                       place of the pool: for programs that work on large arrays, and nothing
+                       else, to their end
 
-Where the environment has settings of its own for it (MALLOC_*, GLIBC_TUNABLES), with another C
-library, or another malloc in place of glibc's, nothing is set either.
+Nothing is set either if the environment has its own settings (MALLOC_*, GLIBC_TUNABLES), with
+another C library, or with another malloc in place of glibc's.
 """
 
 from __future__ import annotations
@@ -72,16 +71,17 @@ SETTINGS: Final = {
         (_MXFAST, 24),
     ),
 }
-"""What is set for which word, in order.
+"""The settings for each word, in order.
 
-The threshold is refused beyond half of HEAP_MAX_SIZE, 32 MiB where addresses have 64 bits.  Any of
-these ends glibc's own adaptation, so that the trim threshold has to be given as well.  A pad of
-less than HEAP_MAX_SIZE, 64 MiB, lets threads other than the main one give a block's heap back.
+glibc refuses a threshold beyond half of HEAP_MAX_SIZE, which is 32 MiB with addresses of 64 bits.
+Any of these settings ends glibc's own adaptation, so that the trim threshold has to be given as
+well. A pad of less than HEAP_MAX_SIZE, 64 MiB, lets threads other than the main one give a block's
+heap back.
 """
 
 
 class _Place(ctypes.Structure):
-    """What dladdr(3) tells."""
+    """The result of dladdr(3)."""
 
     _fields_ = (
         ("file", ctypes.c_char_p),
@@ -92,7 +92,7 @@ class _Place(ctypes.Structure):
 
 
 class _Counts(ctypes.Structure):
-    """What mallinfo(3) tells, modulo 2^32; older C libraries have no mallinfo2."""
+    """The result of mallinfo(3), modulo 2^32; older C libraries have no mallinfo2."""
 
     _fields_ = (
         ("others", ctypes.c_int * 4),
@@ -120,7 +120,7 @@ def keep_freed_memory() -> bool:
 
 
 def wanted_memory() -> str:
-    """The word that the environment says; a ValueError if it is none that we know."""
+    """Return the environment's word; raise ValueError if it is unknown."""
     given = word(MEMORY_VARIABLE, (SYSTEM, *SETTINGS))
     if "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", ""):
         return SYSTEM
@@ -128,7 +128,7 @@ def wanted_memory() -> str:
 
 
 def glibc() -> bool:
-    """Whether this process runs on Linux with glibc, and has addresses of 64 bits."""
+    """Return whether this process runs on Linux with glibc, and has addresses of 64 bits."""
     if not sys.platform.startswith("linux") or sys.maxsize <= 1 << 32:
         return False
     try:
@@ -138,10 +138,10 @@ def glibc() -> bool:
 
 
 def malloc_is_glibcs(process: Any) -> bool:
-    """Whether the C library gives the memory that malloc gives, and mallopt sets the C library.
+    """Return whether malloc is the C library's, and mallopt sets it.
 
-    A replacement (jemalloc, tcmalloc) is preloaded or linked in.  Where malloc lies does not say
-    so: in a program at fixed addresses, such as Debian's Python, it is a stub of the program.
+    A replacement (jemalloc, tcmalloc) is preloaded or linked in. The address of malloc does not
+    tell: in a program at fixed addresses, such as Debian's Python, it is a stub of the program.
     """
     try:
         places = {_file_of(process, getattr(process, name)) for name in ("mallopt", "mallinfo")}
@@ -155,7 +155,7 @@ def malloc_is_glibcs(process: Any) -> bool:
 
 
 def _is_counted(process: Any) -> bool:
-    """Whether the C library counts a block that malloc gives."""
+    """Return whether the C library counts a block that malloc gives."""
     process.malloc.restype = ctypes.c_void_p
     process.mallinfo.restype = _Counts
     before = process.mallinfo()
@@ -167,40 +167,40 @@ def _is_counted(process: Any) -> bool:
 
 
 def _file_of(process: Any, function: Any) -> bytes | None:
-    """The file of the library that a function was found in."""
+    """Return the file of the library that a function was found in."""
     place = _Place()
     address = ctypes.cast(function, ctypes.c_void_p)
     found: int = process.dladdr(address, ctypes.byref(place))
     return place.file if found else None
 
 
-# Large results are written where earlier ones lay that nobody holds any more.
+# Large results reuse the memory of earlier ones that are no longer referenced.
 #
-# glibc maps blocks of more than 32 MiB anew, whatever its settings (see `memory`), and a
-# page fault every 4 kB costs several times what a bandwidth-bound program takes. XLA's client takes
-# no allocator, but the memory of a donated argument becomes a result's: a second executable of such
-# a program takes an array for each of its large results (`scratch`), and is given some of the pool.
-# It is compiled once the time saved by it would have paid for that; until then, and where the pool
-# has nothing free, the program is called as it is.
+# glibc maps blocks of more than 32 MiB each time, with any settings (see above), and a page fault
+# every 4 kB costs several times what a bandwidth-bound program takes. XLA's client takes no
+# allocator, but the memory of a donated argument becomes a result's: a second executable of such a
+# program takes an array for each of its large results (`compilation.with_scratch`), and gets some
+# from the pool. It is compiled once the time saved by it would have paid for that; until then, and
+# if the pool has nothing free, the program is called as it is.
 #
-# The pool holds results that were given out. One of which no one else holds a reference is free.
-# There is no other way to its memory: views of NumPy's, by the buffer protocol, hold the array, and
-# of DLPack's XLA knows, and copies. Beside a jax nothing is pooled: its arrays share buffers in
-# ways that no count of references shows.
+# The pool holds results that were given out. A result that nothing else references is free. There
+# is no other way to its memory: views of NumPy's, by the buffer protocol, hold the array, and XLA
+# knows those of DLPack, and copies. With jax in the process nothing is pooled: its arrays share
+# buffers in ways that no count of references shows.
 
 
 LARGE: Final = (32 << 20) - 4096
-"""Bytes; the memory of smaller results, with what malloc adds, stays in glibc for any other."""
+"""The least bytes of a pooled result; glibc keeps the memory of smaller ones, with its overhead."""
 KEPT: Final = 512 << 20
-"""How many bytes of results the pool holds, whether somebody else does or not."""
+"""The most bytes of results that the pool holds, referenced elsewhere or not."""
 GAIN: Final = 1.5e-10
-"""Seconds a byte of a result that is not mapped anew, as measured; some machines take more."""
+"""Seconds saved for each byte that is not newly mapped, as measured; some machines save more."""
 _UNHELD: Final = [object()]
-"""What a list alone holds.  How many references that makes differs between versions of Python."""
+"""An object that only a list references; its reference count depends on Python's version."""
 
 
 def pools_results() -> bool:
-    """Whether results are pooled in this process as it is now."""
+    """Return whether results are pooled in the present state of the process."""
     return _is_asked_for() and not boot.jax_is_loaded()
 
 
@@ -210,7 +210,7 @@ def _is_asked_for() -> bool:
 
 
 def pooled(outputs: Sequence[Aval]) -> tuple[int, ...]:
-    """The indices of large results; empty if the pool could not hold them twice.
+    """Return the indices of large results; empty if the pool could not hold them twice.
 
     Callers often have the last results in their hands while they ask for the next.
     """
@@ -219,22 +219,22 @@ def pooled(outputs: Sequence[Aval]) -> tuple[int, ...]:
 
 
 class Recipe(NamedTuple):
-    """What a second executable is compiled from."""
+    """The inputs of compiling a second executable."""
 
     code: bytes
     """The module, as bytecode."""
     options: bytes
     """Compile options, serialised."""
     seconds: float
-    """What the first one took."""
+    """The compilation time of the first one."""
 
     def pack(self) -> bytes:
-        """All of it in one piece."""
+        """Return the recipe as bytes."""
         return _HEAD.pack(self.seconds, len(self.options)) + self.options + self.code
 
     @classmethod
     def unpack(cls, content: bytes) -> Recipe:
-        """What was packed."""
+        """Restore a packed recipe."""
         seconds, length = _HEAD.unpack_from(content)
         rest = content[_HEAD.size :]
         return cls(rest[length:], rest[:length], seconds)
@@ -251,7 +251,7 @@ class Pool:
         self._lock = Lock()
 
     def take(self, avals: Sequence[Aval]) -> list[Any]:
-        """Arrays of these types that may be donated; none if there is not one for each."""
+        """Return arrays of these types that may be donated; none unless there is one for each."""
         arrays, taken = self._arrays, list[Any]()
         with self._lock:
             for aval in avals:
@@ -283,9 +283,10 @@ POOL: Final = Pool()
 
 
 class Reuse:
-    """How a program with large results is called: `execute` as it is, or with arrays for these.
+    """Calls of a program with large results, by `execute` or an executable that reuses arrays.
 
-    `make` gives what takes the arrays after the other arguments, or None; it needs `seconds`.
+    `make` gives a function that takes the arrays after the other arguments, or None; it needs
+    `seconds`.
     """
 
     def __init__(
@@ -337,7 +338,7 @@ def _nbytes(aval: Aval) -> int:
 
 
 def _is_free(arrays: list[Any], index: int) -> bool:
-    """Whether a list alone holds an array, which has its memory still."""
+    """Return whether only the list references an array that still has its memory."""
     if sys.getrefcount(arrays[index]) != sys.getrefcount(_UNHELD[0]):
         return False
     array = arrays[index]

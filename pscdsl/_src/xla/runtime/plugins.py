@@ -28,7 +28,7 @@ class Package:
     """A package that brings the library of a platform."""
 
     distribution: str
-    """What is installed, whose version has to be that of jaxlib."""
+    """The distribution to install; its version must equal jaxlib's."""
     module: str
     library: str
     """The file in the module's folder."""
@@ -47,7 +47,7 @@ PACKAGES: Final[Mapping[str, tuple[Package, ...]]] = {
     ),
     "tpu": (Package("libtpu", "libtpu", "libtpu.so"),),
 }
-"""What may be installed for each platform; the first that is there is taken."""
+"""The packages for each platform; the first that is installed is taken."""
 _INSTALL: Final = {
     "cuda": "pip install 'pscdsl[cuda13]', or 'pscdsl[cuda12]' for older drivers, or "
     "'pscdsl[cuda13-compiler]' to compile for other machines",
@@ -56,7 +56,7 @@ _INSTALL: Final = {
 
 
 def find(platform: str) -> tuple[Package, Path]:
-    """The package of a platform, and its library; an `UnsupportedDeviceError` if there is none."""
+    """Find the package of a platform and its library, or raise `UnsupportedDeviceError`."""
     other: list[str] = []
     for package in PACKAGES[platform]:
         try:
@@ -91,9 +91,9 @@ _loading: Final = RLock()
 
 
 def load(platform: str) -> Any:
-    """The C interface of a platform's plugin, which is loaded when it is first asked for.
+    """Return the C interface of a platform's plugin, loaded at the first request.
 
-    None where somebody else has loaded it in this process, as a jax with GPUs does.
+    Return None if other code has loaded it in this process, as a jax with GPUs does.
     """
     require()
     with _loading:
@@ -137,7 +137,7 @@ def _register_routines(interface: Any, extension: str) -> None:
 
 
 def versions(platform: str) -> tuple[str, ...]:
-    """The versions of a platform's plugin, and of the libraries and the driver that it finds."""
+    """Return the versions of a platform's plugin, its libraries and its driver."""
     package, _ = find(platform)
     found = [f"{package.distribution} {version(package.distribution)}"]
     if package.extension:
@@ -159,9 +159,9 @@ def _version(native: Any, name: str) -> str:
 
 
 def client(platform: str, options: Mapping[str, Any]) -> Any:
-    """A client of a platform whose plugin is loaded.
+    """Return a client of a platform whose plugin is loaded.
 
-    An `UnsupportedDeviceError` if this machine has no such device.
+    Raise `UnsupportedDeviceError` if this machine has no such device.
     """
     try:
         return boot.xla.make_c_api_client(platform, options, None)
