@@ -381,35 +381,48 @@ def is_number(value: object) -> bool:
     return isinstance(value, _NUMBERS)
 
 
+def tree_parts(value: Any) -> Sequence[Any] | None:
+    """Return what a container holds, maps in the order of their keys; None for anything else."""
+    if is_sequence(value):
+        return value
+    if is_dict(value):
+        return [*value.values()]
+    if isinstance(value, RecordValue):
+        return [*value.fields.values()]
+    if isinstance(value, MapValue):
+        return [value.items[key] for key in sorted(value.items)]
+    return value.items if isinstance(value, VectorValue) else None
+
+
+def with_tree_parts(value: Any, parts: Sequence[Any]) -> Any:
+    """Return a container of the same kind and keys that holds other parts."""
+    if is_sequence(value):
+        return list(parts) if isinstance(value, list) else tuple(parts)
+    if is_dict(value):
+        return dict(zip(value, parts, strict=True))
+    if isinstance(value, RecordValue):
+        return RecordValue(value.cls, dict(zip(value.fields, parts, strict=True)))
+    if isinstance(value, MapValue):
+        return MapValue(dict(zip(sorted(value.items), parts, strict=True)))
+    assert isinstance(value, VectorValue)
+    return VectorValue(tuple(parts))
+
+
 def is_poisoned(value: object) -> bool:
-    """Whether an error was reported in this or in a part of it."""
+    """Return whether an error was reported in this or in a part of it."""
     if isinstance(value, (Value, Weak)):  # most often, and this is asked for every value
         return False
-    if isinstance(value, Poison):
-        return True
-    if is_sequence(value):
-        return any(map(is_poisoned, value))
-    if is_dict(value):
-        return any(map(is_poisoned, value.values()))
-    if isinstance(value, RecordValue):
-        return any(map(is_poisoned, value.fields.values()))
-    if isinstance(value, MapValue):
-        return any(map(is_poisoned, value.items.values()))
-    return isinstance(value, VectorValue) and any(map(is_poisoned, value.items))
+    return isinstance(value, Poison) or any(map(is_poisoned, tree_parts(value) or ()))
 
 
 def without_poison(value: Any, unknown: External) -> Any:
-    """A value with something that is not known wherever an error was found."""
+    """Return a value with something that is not known wherever an error was found."""
     if not is_poisoned(value):
         return value
-    if isinstance(value, RecordValue):
-        fields = {key: without_poison(each, unknown) for key, each in value.fields.items()}
-        return RecordValue(value.cls, fields)
-    if is_dict(value):
-        return {key: without_poison(each, unknown) for key, each in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(without_poison(each, unknown) for each in value)
-    return unknown
+    parts = tree_parts(value)
+    if parts is None:
+        return unknown
+    return with_tree_parts(value, [without_poison(part, unknown) for part in parts])
 
 
 def is_plain(value: object) -> bool:
@@ -449,17 +462,9 @@ def weight(value: Any) -> int:
         if isinstance(each, str | bytes):
             total += len(each)
             continue
-        items: Sequence[Any] = ()
-        if is_sequence(each):
-            items = each
-        elif is_dict(each):
-            items = [*each, *each.values()]
-        elif isinstance(each, RecordValue):
-            items = list(each.fields.values())
-        elif isinstance(each, MapValue):
-            items = list(each.items.values())
-        elif isinstance(each, VectorValue):
-            items = each.items
+        items = tree_parts(each) or ()
+        if is_dict(each):
+            items = [*each, *items]
         if total + len(due) + len(items) > MAX_ITEMS + 1:
             return MAX_ITEMS + 2
         due.extend(items)
