@@ -116,6 +116,10 @@ def test_factorials() -> None:
         assert np.asarray(found).dtype == np.float64
         narrow = np.asarray(n).dtype == np.float32  # of which SciPy computes in f32
         np.testing.assert_allclose(found, wanted, rtol=1e-6 if narrow else 2e-14)
+    for n in (np.zeros((1, 0), np.int64), np.zeros(0, np.float32)):  # SciPy returns them
+        for exact in (False, n.dtype.kind == "i"):
+            found, wanted = special.factorial(n, exact), scipy.special.factorial(n, exact)
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
     for n in (0, 5, 30, -3):
         assert special.factorial(n, exact=True) == scipy.special.factorial(n, exact=True)
 
