@@ -548,7 +548,7 @@ class Signature:
     """The parameters that are written: their final contents are the last parts of the result."""
 
     def __repr__(self) -> str:
-        return str(self)  # what prompts and notebooks show
+        return str(self)  # for prompts and notebooks
 
     def __str__(self) -> str:
         return self.name + self.types()
@@ -889,7 +889,7 @@ class Instantiation:
                 group = group_name(dim)
                 if group in self.ranks:
                     shape.extend(group_dims(group, self.ranks[group]))
-                elif like is not None:  # a group of the result alone: whatever is there
+                elif like is not None:  # a group only of the result: any axes
                     surplus = max(like.rank - len(spec.dims) + 1, 0)
                     shape.extend(self._fresh() for _ in range(surplus))
             elif isinstance(dim, Anonymous):
