@@ -32,6 +32,7 @@ from pscdsl._src.language.meanings import (
     may_be_none,
     near_keyword,
 )
+from pscdsl._src.language.results import Declared, Result
 from pscdsl._src.primitives.shaping import Constant
 from pscdsl.numpy.shorthand import cast, joined, listed, reshaped
 from pscdsl.typing.array_types import Shape
@@ -401,6 +402,8 @@ def of_arrays(
     own: Sequence[str] = (),
     keeps: Sequence[str] = (),
     keys: bool = True,
+    result: Declared | None = None,
+    widens: bool = False,
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `function` does; a list in the place of an array is stacked to one first.
 
@@ -444,14 +447,18 @@ def of_arrays(
             known = [given(name, x) for name, x in zip(looked()[0], args, strict=False)]
             return body(*known, **{name: given(name, x) for name, x in kwargs.items()})
 
-        adapting = {
-            "weak": weak,
-            "weak_items": weak_items,
-            "cast": cast,
-            "own": own,
-            "keeps": keeps,
-        }
-        meaning = function(*names, together=together, alone=alone, **adapting)(stacked)
+        meaning = function(
+            *names,
+            together=together,
+            alone=alone,
+            weak=weak,
+            weak_items=weak_items,
+            cast=cast,
+            own=own,
+            keeps=keeps,
+            result=result,
+            widens=widens,
+        )(stacked)
         meaning.stacks = arrays
         return meaning
 
@@ -465,9 +472,14 @@ def of_numbers(
     traced: Sequence[str] = (),
     numbers: Sequence[str] = (),
     scalars: Sequence[str] = (),
+    result: Declared = Result.NEW,
+    widens: bool = False,
     **adapting: Sequence[str],
 ) -> Callable[[Callable[..., Any]], Meaning]:
-    """Declare as `of_arrays` does; arrays of random keys are refused."""
+    """Declare as `of_arrays` does a function that computes numbers; random keys are refused.
+
+    What is computed is new memory, if no more is said.
+    """
     return of_arrays(
         *names,
         together=together,
@@ -476,6 +488,8 @@ def of_numbers(
         numbers=numbers,
         scalars=scalars,
         keys=False,
+        result=result,
+        widens=widens,
         **adapting,
     )
 
@@ -742,7 +756,7 @@ for _names, _replacement in (
 ):
 
     def _refused(name: str, instead: str) -> None:
-        @function(f"numpy.{name}")
+        @function(f"numpy.{name}", result=Result.UNKNOWN if name == "trim_zeros" else Result.ARRAY)
         def refuse(*args: Any, **kwargs: Any) -> NoReturn:
             """Refused: the shape of the result depends on the data."""
             raise Failure(DataDependentShape(what=f"the result of `numpy.{name}`", instead=instead))

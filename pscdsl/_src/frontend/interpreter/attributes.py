@@ -10,11 +10,11 @@ from enum import Enum
 from typing import Any, Final
 
 from pscdsl._src.frontend import purity
+from pscdsl._src.frontend.interpreter.arrangements import arrangement
 from pscdsl._src.frontend.interpreter.containers import Method
 from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
-from pscdsl._src.frontend.interpreter.new_memory import arrangement
 from pscdsl._src.frontend.interpreter.places import (
     Bound,
     Located,
@@ -133,7 +133,7 @@ def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -
         step = arrangement(function, owner.ndim, (), {})
         if step is not None:
             return owner.view(step, found)
-    return shared(found, owner.cells(), f"`.{name}`", scalars=False)
+    return shared(found, owner.cells(), f"`.{name}`")
 
 
 def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:

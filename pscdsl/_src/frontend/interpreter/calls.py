@@ -12,6 +12,7 @@ import numpy as np
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter import masks, special_methods
+from pscdsl._src.frontend.interpreter.arrangements import arrangement, inputs_of_ufunc
 from pscdsl._src.frontend.interpreter.container_methods import Changing
 from pscdsl._src.frontend.interpreter.containers import (
     adopt,
@@ -23,18 +24,6 @@ from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod as Method
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
-from pscdsl._src.frontend.interpreter.new_memory import (
-    ARRANGING,
-    NEW_METHODS,
-    OF_THE_SAME,
-    SCALAR_METHODS,
-    arrangement,
-    call_makes_new,
-    gives_scalars,
-    inputs_of_ufunc,
-    lies_in_c_order,
-    makes_new,
-)
 from pscdsl._src.frontend.interpreter.places import (
     Bound,
     Frozen,
@@ -87,6 +76,7 @@ from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
+from pscdsl._src.language.results import Part, Result
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy import methods
 from pscdsl.numpy.calling import in_loop, refuse_missing, values_only
@@ -239,18 +229,26 @@ def _unshared(
     """
     if not isinstance(function, Meaning | Bound) or not isinstance(result, Located):
         return result
-    name = function.name if isinstance(function, Meaning) else f"numpy.{function.name}"
-    if not name.startswith("numpy."):
+    if isinstance(function, Meaning) and not function.name.startswith("numpy."):
         return result
     place, began, before = origin
     given = function.owner if isinstance(function, Bound) else values[0] if values else None
-    if name in OF_THE_SAME and isinstance(given, Ref) and not given.steps:
+    if isinstance(given, Ref) and not given.steps:
         cell = given.cell
         if cell.maker is place and cell.serial > began and cell.frozen is None:
-            result = own(frame.session, result.load(), scalars=False)
+            if _keeps_elements(function, given):
+                result = own(frame.session, result.load(), scalars=False)
     if isinstance(result, Ref) and not result.steps and result.cell.serial > before:
         result.cell.maker = node
     return result
+
+
+def _keeps_elements(function: Meaning | Bound, given: Ref) -> bool:
+    """Whether the result has the elements of an array, each once."""
+    array = [given.load()]
+    if isinstance(function, Bound):
+        return methods.result_of(function.name, array, {}) is Result.SAME_ELEMENTS
+    return function.result_of(array, {}) is Result.SAME_ELEMENTS
 
 
 def _is_store(function: External, values: Sequence[Any]) -> bool:
@@ -448,19 +446,30 @@ def _library(
     if any(map(_holds_long, (*args, *kwargs.values()))):
         function, args, kwargs = _of_long_lists(function, args, kwargs)
     target, args, kwargs = _target(function, args, kwargs)
-    result = invoke(frame, here, function, load(args), load(kwargs))
+    values, named = load(args), load(kwargs)
+    result = invoke(frame, here, function, values, named)
     if target is not None:
         return write_result(here, function.name, target, result)
-    name, session = function.name, frame.session
-    if not name.startswith("numpy."):
-        return own(session, result)
-    if makes_new(function) and kwargs.get("copy", True) is True:
-        return own(
-            session, result, scalars=gives_scalars(function), c_order=_in_c_order(function, kwargs)
-        )
-    if call_makes_new(name, load(args), load(kwargs)):
-        return own(session, result)
-    return _viewing(frame, name, args, kwargs, result, scalars=gives_scalars(function))
+    known = function.result_of(values, named)
+    return _placed(frame, function.name, known, args, kwargs, result)
+
+
+def _placed(
+    frame: Frame,
+    name: str,
+    known: Part,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result: Any,
+) -> Any:
+    """A result with a cell for each array in it, where it is new; else what may be a view."""
+    if not isinstance(known, Result):
+        parts = zip(known, result, strict=True)
+        return tuple([_placed(frame, name, part, args, kwargs, each) for part, each in parts])
+    if known.is_new:
+        scalars, in_c_order = known.scalars, known.in_c_order
+        return own(frame.session, result, scalars=scalars, c_order=in_c_order)
+    return _viewing(frame, name, known, args, kwargs, result)
 
 
 def _holds_long(argument: Any) -> bool:
@@ -522,10 +531,6 @@ _OF_SEVERAL_ARRAYS: Final = _MAKING_ARRAYS | {
 """Functions that take several arrays, of which each may be a list."""
 
 
-def _in_c_order(function: Meaning, kwargs: Mapping[str, Any]) -> bool:
-    return lies_in_c_order(function) and "order" not in kwargs
-
-
 def _target(
     function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Located | None, Sequence[Any], Mapping[str, Any]]:
@@ -562,29 +567,28 @@ def _method(
         return write_result(here, f"numpy.{name}", target, result)
     if target is not None:
         raise Failure(Mutation(what=f"`out=` of `{name}`", rewrite="use the result"))
-    scalars = name in SCALAR_METHODS
-    if name in NEW_METHODS and kwargs.get("copy", True) is True:
+    known = methods.result_of(name, load([owner, *args]), load(kwargs))
+    if isinstance(known, Result) and known.is_new:
         if not owner.ndim and any(cell.frozen for cell in owner.cells()):
             return result  # of an array or of a scalar
-        return own(frame.session, result, scalars=scalars)
-    if name in ("reshape", "transpose") and len(args) > 1:
+    elif name in ("reshape", "transpose") and len(args) > 1:
         args = [tuple(args)]
-    return _viewing(frame, f"numpy.{name}", [owner, *args], kwargs, result, scalars=scalars)
+    return _placed(frame, f"numpy.{name}", known, [owner, *args], kwargs, result)
 
 
 def _viewing(
     frame: Frame,
     name: str,
+    known: Result,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     result: Any,
-    scalars: bool,
 ) -> Any:
     """What may show the arguments of a call: a view that is followed, or a value for a while."""
     owner = args[0] if args else None
     if isinstance(owner, Ref) and is_traced(result):
         step: Step | None = None
-        if name in ARRANGING:
+        if known is Result.ARRANGED:
             step = arrangement(name, owner.ndim, load(args[1:]), load(kwargs))
         elif name in ("numpy.reshape", "numpy.ravel") and not owner.steps and not kwargs:
             known = owner.cell.in_c_order and len(args) == (2 if name == "numpy.reshape" else 1)
@@ -597,7 +601,7 @@ def _viewing(
         for ref in located_in(each)
         for cell in ref.cells()
     ]
-    return shared(result, cells, f"`{purity.written(name)}`", scalars)
+    return shared(result, cells, f"`{purity.written(name)}`")
 
 
 def invoke(
@@ -644,7 +648,8 @@ def invoke(
             refuse_missing(meaning, name, kwargs)
         args, kwargs = _plain_all(here, args, kwargs)
         result = function.apply(here, args, kwargs)
-        if function.name in SCALAR_METHODS or not is_traced(result):
+        known = methods.result_of(function.name, [function.value, *args], kwargs)
+        if not is_traced(result) or (isinstance(known, Result) and known.scalars):
             return result
         is_array = function.name == "reshape" or may_be_array(function.value)
         return note_array(result) if is_array else result
