@@ -291,7 +291,8 @@ _binary("minimum", "The smaller; NaN if one of them is.", e.minimum, REAL)
 def _is_rounded(given: Mapping[str, Any]) -> bool:
     """Older versions of NumPy give an array of integers back."""
     a = given.get("a")
-    return is_sequence(a) or not has_axes(a) or getattr(a.dtype, "is_inexact", False)
+    dtype = getattr(a, "dtype", None)
+    return is_sequence(a) or not has_axes(a) or bool(getattr(dtype, "is_inexact", False))
 
 
 @of_arrays("numpy.round", "numpy.around", together=("a",), result=new_if(_is_rounded))

@@ -78,8 +78,8 @@ def calls_of(name: str) -> list[Outcome]:
     function = real(name)
     if function is None:
         pytest.skip("NumPy has it in newer versions")
-    given = [*ways_without_axes(function), *more_ways(name)]
-    return list(outcomes(function, [each for each in given if len(each[0]) <= most(function)]))
+    given, count = [*ways_without_axes(function), *more_ways(name)], most(function)
+    return list(outcomes(function, [each for each in given if len(each[0]) <= count]))
 
 
 @pytest.mark.parametrize("name", functions())

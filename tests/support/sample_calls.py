@@ -21,7 +21,7 @@ from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.language.results import Result
 from pscdsl.numpy.methods import NAMES
-from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.python_containers import is_sequence, is_tuple
 
 Project()  # declares the meanings
 
@@ -114,7 +114,9 @@ def more_ways(name: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
                 yield (VECTOR, bins), {}
                 yield (VECTOR,), {"bins": bins}
         case "histogram2d":
-            for bins in (3, edges, [0, 1, 5], [2, 3], (2, edges), (edges, edges), ([0, 1], [2, 3])):
+            for pair in ([2, 3], (2, edges), (edges, edges), ([0, 1], [2, 3])):
+                yield (VECTOR, VECTOR, pair), {}
+            for bins in (3, edges, [0, 1, 5]):
                 yield (VECTOR, VECTOR, bins), {}
         case "ravel_multi_index":
             yield (places, (2, 2)), {}
@@ -124,7 +126,7 @@ def more_ways(name: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
                 yield (function, 0, x), {}
         case "piecewise":
             for x in (VECTOR, LACKING_AXES[0]):
-                yield (x, [x > 1, x < 1], [1.0, lambda part: part]), {}
+                yield (x, [x > 1, x < 1], [1.0, np.array]), {}
         case "einsum":
             for x, text in product((VECTOR, MATRIX), ("i,i->i", "i,i->", "ij,j->i", "ij,jk->ki")):
                 yield (text, x, x), {}
@@ -204,7 +206,7 @@ class Outcome:
     @property
     def parts(self) -> tuple[Any, ...]:
         """The items of a tuple, or the one result."""
-        return self.result if isinstance(self.result, tuple) else (self.result,)
+        return self.result if is_tuple(self.result) else (self.result,)
 
     def is_new(self, *places: int) -> bool:
         """Whether parts, by default all, are memory of their own, each element at its own place."""

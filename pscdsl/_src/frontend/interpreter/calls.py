@@ -245,10 +245,9 @@ def _unshared(
 
 def _keeps_elements(function: Meaning | Bound, given: Ref) -> bool:
     """Whether the result has the elements of an array, each once."""
-    array = [given.load()]
     if isinstance(function, Bound):
-        return methods.result_of(function.name, array, {}) is Result.SAME_ELEMENTS
-    return function.result_of(array, {}) is Result.SAME_ELEMENTS
+        return methods.result_of(function.name, [given], {}) is Result.SAME_ELEMENTS
+    return function.result_of([given], {}) is Result.SAME_ELEMENTS
 
 
 def _is_store(function: External, values: Sequence[Any]) -> bool:
@@ -559,15 +558,15 @@ def _method(
     target = kwargs.get("out")
     if target is not None:
         kwargs = {key: each for key, each in kwargs.items() if key != "out"}
-    bound = methods.attribute(owner.load(), name)
-    result = invoke(frame, here, bound, load(args), load(kwargs))
+    whole, values, named = owner.load(), load(args), load(kwargs)
+    result = invoke(frame, here, methods.attribute(whole, name), values, named)
     if is_number(result):
         return result
     if isinstance(target, Located):
         return write_result(here, f"numpy.{name}", target, result)
     if target is not None:
         raise Failure(Mutation(what=f"`out=` of `{name}`", rewrite="use the result"))
-    known = methods.result_of(name, load([owner, *args]), load(kwargs))
+    known = methods.result_of(name, [whole, *values], named)
     if isinstance(known, Result) and known.is_new:
         if not owner.ndim and any(cell.frozen for cell in owner.cells()):
             return result  # of an array or of a scalar
@@ -591,8 +590,8 @@ def _viewing(
         if known is Result.ARRANGED:
             step = arrangement(name, owner.ndim, load(args[1:]), load(kwargs))
         elif name in ("numpy.reshape", "numpy.ravel") and not owner.steps and not kwargs:
-            known = owner.cell.in_c_order and len(args) == (2 if name == "numpy.reshape" else 1)
-            step = Reshaped(result.shape) if known else None
+            plain = owner.cell.in_c_order and len(args) == (2 if name == "numpy.reshape" else 1)
+            step = Reshaped(result.shape) if plain else None
         if step is not None:
             return owner.view(step, result)
     cells = [
