@@ -199,7 +199,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     head = "import numpy as np\nfrom pscdsl import c128, f64\n"
     path.write_text(head + "".join(STORE.format(number=i, call=each) for i, each in calls))
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return {each: getattr(module, f"store_{i}") for i, each in calls}
