@@ -54,12 +54,6 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType, is_dtype_name
 from pscdsl.typing.python_containers import is_constant, is_dict
 
-CONSTANT_PROPERTIES = ("T", "shape", "ndim", "dtype", "size", "real", "imag")
-CONSTANT_METHODS = tuple(
-    "reshape astype sum mean max min prod std var transpose ravel flatten copy cumsum round dot "
-    "argmax argmin argsort tolist item any all squeeze repeat swapaxes clip".split()
-)
-
 
 def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     """What `value.name` is; a Failure if it has no meaning."""
@@ -154,19 +148,20 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
 
 def _of_constant(value: Any, name: str) -> Any:
     """An attribute of a NumPy array at module level: NumPy's own."""
-    if name in CONSTANT_PROPERTIES:
-        return getattr(value, name)
-    if name in CONSTANT_METHODS:
+    found = getattr(value, name, None) if name in methods.NAMES else None
+    if callable(found):
 
         def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
             if not all(is_closed(x) or isinstance(x, DType) for x in (*args, *kwargs.values())):
                 raise Failure(NotStatic(what=f"an argument of `{name}`"))
             plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
             named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
-            return getattr(value, name)(*plain, **named)
+            return found(*plain, **named)
 
         return StaticFunction(name, apply)
-    raise Failure(NoSuchAttribute(owner="a NumPy array", attribute=name))
+    if found is None:
+        raise Failure(NoSuchAttribute(owner="a NumPy array", attribute=name))
+    return found
 
 
 def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:

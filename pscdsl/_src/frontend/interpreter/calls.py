@@ -991,7 +991,13 @@ def _beside(node: ast.expr, text: str) -> str:
     return text if simple else f"({text})"
 
 
-_REDUCTIONS = frozenset("all amax amin any max mean median min norm prod ptp std sum var".split())
+def _reduction(name: str) -> Meaning | None:
+    """The function of NumPy's of this name that can keep the axes that it reduces."""
+    for qualified in (f"numpy.{name}", f"numpy.linalg.{name}"):
+        found = MEANINGS.get(qualified)
+        if isinstance(found, Meaning) and {"axis", "keepdims"} <= found.signature.parameters.keys():
+            return found
+    return None
 
 
 def _with_axis_kept(node: ast.expr, text: str, shape: Shape) -> tuple[str, int]:
@@ -999,15 +1005,17 @@ def _with_axis_kept(node: ast.expr, text: str, shape: Shape) -> tuple[str, int]:
     if not isinstance(node, ast.Call) or not text.endswith(")"):
         return "", -1
     function = node.func
-    name = function.attr if isinstance(function, ast.Attribute) else ""
+    reduction = _reduction(function.attr) if isinstance(function, ast.Attribute) else None
+    if reduction is None:
+        return "", -1
     given = {keyword.arg: keyword.value for keyword in node.keywords}
-    last = node.args[-1] if node.args and name != "norm" else None  # which takes `ord` there
+    last = node.args[-1] if node.args and reduction.place("axis") == 1 else None
     axis = given.get("axis", last)
     try:
         number = None if axis is None else ast.literal_eval(axis)
     except (ValueError, SyntaxError):
         return "", -1
-    if name not in _REDUCTIONS or "keepdims" in given or type(number) is not int:
+    if "keepdims" in given or type(number) is not int:
         return "", -1
     return f"{text[:-1].rstrip().rstrip(',')}, keepdims=True)", number % (len(shape) + 1)
 
