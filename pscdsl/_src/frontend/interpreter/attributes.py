@@ -30,6 +30,7 @@ from pscdsl._src.frontend.purity import by_python, is_closed, is_set, require_cl
 from pscdsl._src.frontend.values import (
     EnumMember,
     External,
+    Given,
     KnownModule,
     MapValue,
     Marker,
@@ -272,7 +273,8 @@ def _method(value: Any, name: str) -> Method:
         found = by_python(name, getattr(value, name), given, kwargs)
         return found
 
-    return Method(name, apply, consumes=name == "join", owner=value)
+    hands_on = Given.FOLLOWED if name in _FOLLOWED else Given.HELD
+    return Method(name, apply, name == "join", hands_on, name == "copy", owner=value)
 
 
 def _get(value: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
@@ -295,6 +297,7 @@ RULES: dict[tuple[type, str], Callable[..., Any]] = {
     **{(dict, name): _view(name) for name in ("items", "keys", "values")},
 }
 """Methods that have a meaning where not everything is closed."""
+_FOLLOWED: Final = frozenset(name for _, name in RULES)
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset(
         "format join split startswith endswith lower upper strip replace count find index "

@@ -60,6 +60,7 @@ from pscdsl._src.frontend.values import (
     Applicable,
     Builtin,
     External,
+    Given,
     MapValue,
     Marker,
     Number,
@@ -288,23 +289,6 @@ def described(function: Any) -> str:
     return str(getattr(function, "name", describe(function)))
 
 
-FOLLOWED: Final = frozenset(
-    (
-        *(f"builtins.{name}" for name in "tuple list dict zip enumerate reversed".split()),
-        *"copy count get index items keys values".split(),
-    )
-)
-"""Python's own functions, and methods of its containers, that hand on what they are given."""
-READING: Final = frozenset(
-    f"builtins.{name}"
-    for name in (
-        "abs all any bool complex divmod float frozenset int isinstance len max min pow range "
-        "round set sorted sum"
-    ).split()
-)
-"""Python's own functions that read what they are given, and return what nobody else holds."""
-
-
 def applied(
     frame: Frame,
     node: ast.Call,
@@ -354,14 +338,14 @@ def applied(
             if special_methods.has(args[0], method):
                 return rule(frame, node, args[0])
         args = special_methods.with_items(frame, node, function.name, args)
-    if isinstance(function, Builtin) and function.name in FOLLOWED:
+    if isinstance(function, Builtin) and function.given is Given.FOLLOWED:
         return _followed(frame, node, here, function, args, kwargs)
     if isinstance(function, Builtin) and function.name == "builtins.sorted" and args:
         # The function that is the key may hold the items, not the list.
         freeze(session, tuple(parts_of(args[0])), Frozen("`sorted` is given", frame.span(node)))
-    if isinstance(function, Builtin) and _reads(function.name, args, kwargs):
+    if isinstance(function, Builtin) and _reads(function, args, kwargs):
         result = invoke(frame, here, function, load(args), load(kwargs))
-        if function.name in NEW_CONTAINERS:
+        if function.makes_container:
             return _new_container(frame, node, result)
         result = own(session, result)
         if is_container(result) and container_of(session, result) is None:
@@ -388,11 +372,12 @@ OF_RECORDS: Final = {
 """Functions of Python's that call a method of a record."""
 
 
-def _reads(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def _reads(function: Builtin, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether a function of Python's reads what it is given, and hands none of it on."""
-    if name == "builtins.sum" and (len(args) != 1 or kwargs):
+    if function.name == "builtins.sum" and (len(args) != 1 or kwargs):
         return False  # of no items it returns what it starts with
-    return name in READING and ("key" not in kwargs or name == "builtins.sorted")
+    reads = function.given is Given.READ
+    return reads and ("key" not in kwargs or function.name == "builtins.sorted")
 
 
 def _followed(
@@ -411,7 +396,7 @@ def _followed(
     elif isinstance(result, Iterated):
         beside = [each for each in args if is_container(each)]
         freeze(session, beside, Frozen("is gone through beside an array", frame.span(node)))
-    elif function.name in NEW_CONTAINERS:
+    elif function.makes_container:
         return _new_container(frame, node, result)
     return result
 
@@ -420,12 +405,6 @@ def _new_container(frame: Frame, node: ast.Call, made: Any) -> Any:
     """A list, a dict or a set that a function made of items which others may hold."""
     others = Frozen("comes from what is not followed", frame.span(node))
     return adopt(frame.session, own(frame.session, made, others))
-
-
-NEW_CONTAINERS: Final = frozenset(
-    ("builtins.dict", "builtins.list", "builtins.set", "builtins.sorted", "copy")
-)
-"""Functions and methods of Python's that make a new list, dict or set."""
 
 
 AT_ONCE: Final = "it is done when the items are gone through: write a loop"
