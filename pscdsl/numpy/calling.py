@@ -25,6 +25,7 @@ from pscdsl._src.ir.builder import (
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.program import Literal, Scalar, fit
 from pscdsl._src.language.meanings import (
+    MEANINGS,
     Meaning,
     as_dtype,
     describe,
@@ -447,7 +448,7 @@ def of_arrays(
             known = [given(name, x) for name, x in zip(looked()[0], args, strict=False)]
             return body(*known, **{name: given(name, x) for name, x in kwargs.items()})
 
-        meaning = function(
+        return function(
             *names,
             together=together,
             alone=alone,
@@ -457,10 +458,9 @@ def of_arrays(
             own=own,
             keeps=keeps,
             result=result,
+            lists=(*together, *alone),
             widens=widens,
         )(stacked)
-        meaning.stacks = arrays
-        return meaning
 
     return declare
 
@@ -696,14 +696,6 @@ def _instead(name: str, keyword: str, value: object) -> str:
 
 
 ORDERS = frozenset("C F A K c f a k".split())
-MAKING = frozenset(
-    f"numpy.{name}"
-    for name in (
-        "array asarray asanyarray ascontiguousarray copy eye zeros ones empty full zeros_like "
-        "ones_like empty_like full_like astype"
-    ).split()
-)
-"""Functions whose `order=` is about memory alone."""
 COUNTING = frozenset(("numpy.reshape", "numpy.ravel", "numpy.flatten"))
 """Functions whose `order=` says how elements are counted: "C" is how it is done here."""
 _NO_EFFECT: Final[dict[str, bool | None]] = {"overwrite_input": False, "where": True, "like": None}
@@ -724,13 +716,21 @@ def _is_dropped(name: str, keyword: str, value: object) -> bool:
     if keyword == "order":
         if value is None:
             return name.removeprefix("numpy.") in _FIELDS
-        known = isinstance(value, str)
-        return known and (
-            (name in MAKING and value in ORDERS) or (name in COUNTING and value in ("C", "c"))
-        )
+        if not isinstance(value, str) or keyword not in _of_numpy(name):
+            return False
+        if name in COUNTING:
+            return value in ("C", "c")
+        return value in ORDERS and _makes_arrays(name)
     if keyword not in _NO_EFFECT or value is not _NO_EFFECT[keyword]:
         return False
     return keyword in _of_numpy(name)
+
+
+def _makes_arrays(name: str) -> bool:
+    """Whether a function makes new arrays, of lists at least: their order is about memory alone."""
+    function, a_list = MEANINGS.get(name), list[object]()
+    known = function.result_of((a_list,), {}) if isinstance(function, Meaning) else None
+    return known in (Result.ARRAY, Result.IN_C_ORDER)
 
 
 # NumPy's functions whose results have as many elements as the data say: each is refused.

@@ -184,7 +184,7 @@ def _like(
 # Arrays from numbers and lists of them, and casts.
 
 
-@function("numpy.array", result=Result.ARRAY)
+@function("numpy.array", result=Result.ARRAY, lists=("object",), several=True)
 def array(
     here: Builder,
     object: Any,  # noqa: A002
@@ -209,7 +209,7 @@ def _as_array(given: Mapping[str, Any]) -> Result:
     return Result.ARRAY if new else Result.SAME_ELEMENTS
 
 
-@function("numpy.asarray", "numpy.asanyarray", result=_as_array)
+@function("numpy.asarray", "numpy.asanyarray", result=_as_array, lists=("a",), several=True)
 def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
     """Like `np.array`."""
     array = made(here, "numpy.asarray", a, dtype)

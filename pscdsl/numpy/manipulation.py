@@ -576,7 +576,14 @@ def concatenated(name: str, pieces: Sequence[Value], axis: int) -> Value:
     return joined(pieces, axis)
 
 
-@function("numpy.concatenate", "numpy.concat", together=("arrays",), result=Result.NEW, widens=True)
+@function(
+    "numpy.concatenate",
+    "numpy.concat",
+    together=("arrays",),
+    result=Result.NEW,
+    widens=True,
+    several=True,
+)
 def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> Value:
     """Arrays one after the other along an axis; along one axis all elements if it is None."""
     pieces = _pieces("numpy.concatenate", arrays)
@@ -588,7 +595,7 @@ def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> V
     return result if dtype is None else cast_in_kind("numpy.concatenate", result, dtype)
 
 
-@function("numpy.stack", together=("arrays",), result=Result.NEW, widens=True)
+@function("numpy.stack", together=("arrays",), result=Result.NEW, widens=True, several=True)
 def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
     """Arrays of one shape along a new axis."""
     pieces = _pieces("numpy.stack", arrays)
@@ -599,26 +606,33 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
     return result if dtype is None else cast_in_kind("numpy.stack", result, dtype)
 
 
-@function("numpy.vstack", "numpy.row_stack", together=("tup",), result=Result.NEW, widens=True)
+@function(
+    "numpy.vstack",
+    "numpy.row_stack",
+    together=("tup",),
+    result=Result.NEW,
+    widens=True,
+    several=True,
+)
 def vstack(tup: Any) -> Value:
     """Arrays one below the other; vectors are rows."""
     return concatenated("numpy.vstack", [deepened(x, 2) for x in _pieces("numpy.vstack", tup)], 0)
 
 
-@function("numpy.hstack", together=("tup",), result=Result.NEW, widens=True)
+@function("numpy.hstack", together=("tup",), result=Result.NEW, widens=True, several=True)
 def hstack(tup: Any) -> Value:
     """Arrays side by side: along the second axis, vectors along the first."""
     pieces = [deepened(x, 1) for x in _pieces("numpy.hstack", tup)]
     return concatenated("numpy.hstack", pieces, 0 if pieces[0].ndim == 1 else 1)
 
 
-@function("numpy.dstack", together=("tup",), result=Result.NEW, widens=True)
+@function("numpy.dstack", together=("tup",), result=Result.NEW, widens=True, several=True)
 def dstack(tup: Any) -> Value:
     """Arrays behind each other: along the third axis."""
     return concatenated("numpy.dstack", [deepened(x, 3) for x in _pieces("numpy.dstack", tup)], 2)
 
 
-@function("numpy.column_stack", together=("tup",), result=Result.NEW, widens=True)
+@function("numpy.column_stack", together=("tup",), result=Result.NEW, widens=True, several=True)
 def column_stack(tup: Any) -> Value:
     """Vectors as columns beside each other, and matrices."""
     columns = [

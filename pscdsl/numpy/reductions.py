@@ -161,7 +161,7 @@ class _Product(Meaning):
 
 
 prod = MEANINGS["numpy.prod"] = _Product(
-    "numpy.prod", prod.body, together=("a",), result=Result.NEW
+    "numpy.prod", prod.body, together=("a",), lists=("a",), result=Result.NEW
 )
 
 

@@ -74,6 +74,12 @@ def mistakes(says: Says, calls: Sequence[Outcome]) -> Iterator[str]:
                         yield f"{call}: {type(each).__name__} without axes"
 
 
+def known(name: str) -> Meaning:
+    function = MEANINGS[name]
+    assert isinstance(function, Meaning)
+    return function
+
+
 def calls_of(name: str) -> list[Outcome]:
     function = real(name)
     if function is None:
@@ -84,18 +90,13 @@ def calls_of(name: str) -> list[Outcome]:
 
 @pytest.mark.parametrize("name", functions())
 def test_results_are_what_is_declared(name: str) -> None:
-    function = MEANINGS[name]
-    assert isinstance(function, Meaning)
-    calls = calls_of(name)
+    function, calls = known(name), calls_of(name)
     assert calls or function.result is Result.UNKNOWN
     assert list(mistakes(function.result_of, calls))[:3] == []
     made = [call for call in calls if any(map(np.ndim, leaves(call.result)))]
-    if function.result is Result.UNKNOWN and name not in PERHAPS:
+    if function.result is Result.UNKNOWN:
         # What always makes new memory, or scalars, is to be declared so.
         assert not made or not all(call.is_new() for call in made)
-
-
-PERHAPS: Final = frozenset[str]()
 
 
 def calls_of_method(name: str) -> list[Outcome]:
@@ -117,6 +118,25 @@ def test_results_of_methods_are_what_is_declared(name: str) -> None:
     calls = calls_of_method(name)
     assert calls
     assert list(mistakes(says, calls))[:3] == []
+
+
+ARRAYS_ALONE: Final = ("numpy.ndarray.view", "numpy.take_along_axis")
+"""Where a kernel takes lists, and NumPy none."""
+
+
+@pytest.mark.parametrize("name", [each for each in functions() if known(each).lists])
+def test_lists_stand_for_arrays(name: str) -> None:
+    if name in ARRAYS_ALONE:
+        return
+    for call in calls_of(name):
+        if call.kwargs or not all(isinstance(x, np.ndarray) for x in call.args):
+            continue
+        for place, array in enumerate(call.args):
+            taken = any(known(name).place(each) == place for each in known(name).lists)
+            if taken and array.ndim and array.dtype.kind != "c":
+                args = [*call.args[:place], array.tolist(), *call.args[place + 1 :]]
+                other = list(map(np.shape, leaves(real(name)(*args))))
+                assert other == list(map(np.shape, leaves(call.result))), call
 
 
 def test_mistakes_are_seen() -> None:

@@ -250,6 +250,8 @@ LACKING_AXES: Final[tuple[Any, ...]] = (
     np.array(1 + 2j),
 )
 """Arrays without axes."""
+for _array in arrays((*FIRST, *OTHERS, *LACKING_AXES)):
+    _array.flags.writeable = False  # some functions write to what they are given
 
 
 def ways_without_axes(function: Any) -> Iterator[tuple[Sequence[Any], Mapping[str, Any]]]:

@@ -202,6 +202,8 @@ class Meaning:
     result     whether the result is new memory: a `Result`, or what gives it for a call.  NumPy's
                ufuncs make new memory, and so does what is not NumPy's; anything else that says
                nothing may give back what it is given
+    lists      parameters where a list of numbers or arrays stands for the array that it makes
+    several    whether it takes several arrays in one list, of which each may be such a list
     widens     whether operands of several dtypes meet in NumPy's `result_type`, and the result has
                that dtype and is computed in it
     """
@@ -233,6 +235,8 @@ class Meaning:
         own: Sequence[str] = (),
         keeps: Sequence[str] = (),
         result: Declared | None = None,
+        lists: Sequence[str] = (),
+        several: bool = False,
         widens: bool = False,
     ) -> None:
         self.name = name
@@ -247,8 +251,8 @@ class Meaning:
         self._of_a_kind = self.own | self.keeps
         self._result = result
         self.widens = widens
-        self.stacks: frozenset[str] = frozenset()
-        """Parameters in whose place a list is stacked to one array."""
+        self.lists = frozenset(lists)
+        self.several = several
         self.__doc__ = body.__doc__
 
     def __getattr__(self, name: str) -> Any:
@@ -510,13 +514,15 @@ def function(
     own: Sequence[str] = (),
     keeps: Sequence[str] = (),
     result: Declared | None = None,
+    lists: Sequence[str] = (),
+    several: bool = False,
     widens: bool = False,
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare a library function under qualified names such as `numpy.mean`."""
 
     def declare(body: Callable[..., Any]) -> Meaning:
         adapting = together, alone, weak, weak_items, cast, own, keeps
-        meaning = Meaning(names[0], body, *adapting, result=result, widens=widens)
+        meaning = Meaning(names[0], body, *adapting, result, lists, several, widens)
         for name in names:
             assert name not in MEANINGS, f"{name} has a meaning already"
             MEANINGS[name] = meaning

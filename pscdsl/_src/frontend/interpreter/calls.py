@@ -467,8 +467,7 @@ def _of_long_lists(
         function = array if isinstance(args[0], Long) else function
     if function.name in _JOINING and len(args) == 1 and not kwargs and isinstance(args[0], Long):
         args = [[_joined_rows(function.name, args[0].array())]]
-    several = function.name in _OF_SEVERAL_ARRAYS
-    names = {"object", "a"} if function.name in _MAKING_ARRAYS else function.stacks
+    names, several = function.lists, function.several
     places = {function.place(name) for name in names}
 
     def array_of(given: Any, name_or_place: object) -> Any:
@@ -501,12 +500,6 @@ def _joined_rows(name: str, rows: Value | Weak) -> Any:
 
 _JOINING: Final = frozenset(f"numpy.{name}" for name in ("concatenate", "vstack", "hstack"))
 """Functions that join the arrays in a list along one axis."""
-_MAKING_ARRAYS: Final = frozenset(("numpy.array", "numpy.asarray"))
-"""Functions that make an array of whatever they are given, lists too."""
-_OF_SEVERAL_ARRAYS: Final = _MAKING_ARRAYS | {
-    f"numpy.{name}" for name in "concatenate stack hstack vstack dstack column_stack".split()
-}
-"""Functions that take several arrays, of which each may be a list."""
 
 
 def _target(
