@@ -179,8 +179,6 @@ def test_functions_of_elements_raise_nothing(name: str) -> None:
         if arrays:
             try:
                 function(*args)
-            except (ValueError, TypeError, ArithmeticError) as error:
-                kernel = Failure, TypeError
-                with pytest.raises(kernel):  # which is not taken there either
+            except TypeError:  # a dtype that kernels do not take either
+                with pytest.raises((Failure, TypeError)):
                     run(lambda *xs: meaning(name).of_mixed(None, xs, {}), *args)
-                assert isinstance(error, TypeError)
