@@ -165,7 +165,7 @@ def test_what_is_refused(function: Callable[..., Any]) -> None:
 
 
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 5e-324, 1.7e308, -0.5])
-OPERANDS = SPECIAL, SPECIAL[::-1], np.float32([0, np.inf, -2] * 3 + [0]), np.arange(10) * 1j, 2, -1
+OPERANDS = SPECIAL, SPECIAL[::-1], np.array([0, np.inf] * 5, np.float32), np.arange(10) * 1j, 2, -1
 
 
 @pytest.mark.filterwarnings("ignore")
