@@ -426,9 +426,9 @@ def _blended(low: Value, high: Value, share: Value) -> Value:
 
 
 def _of_vectors(given: Mapping[str, Any]) -> bool:
-    """Of an array with axes, along one of them or all."""
+    """Of an array with axes, along one of them at least."""
     axis = given.get("axis")
-    return has_axes(given.get("a")) and (axis is None or type(axis) is int)
+    return has_axes(given.get("a")) and not (is_sequence(axis) and not axis)
 
 
 @of_numbers("numpy.median", together=("a",), result=new_if(_of_vectors))

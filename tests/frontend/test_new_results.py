@@ -163,7 +163,7 @@ NEW: Final = (
     "np.histogram_bin_edges(x)", "np.histogram_bin_edges(x, bins=4)",
     "np.histogram2d(x, y, 3)[0]", "np.histogram2d(x, y)[1]", "np.histogram2d(x, y, [2, 3])[2]",
     "np.histogram2d(x, y, [e, e])[0]", "np.diag(x)", "np.diag(x, 1)", "np.nan_to_num(x)",
-    "np.median(m, axis=0)", "np.median(m, 1, keepdims=True)", "np.polyfit(x, y, 1)",
+    "np.median(m, axis=0)", "np.nanmedian([m, m], (0, 1))", "np.median(m, 1, keepdims=True)", "np.polyfit(x, y, 1)",
     "np.asarray([x[0], 2.0])", "np.asarray([x, y])", "np.linalg.matrix_power(m, 0)",
     "np.linalg.matrix_power(m, 2)", "np.diff(x)", "np.diff(m, n=2, axis=0)", "np.round(x, 1)",
     "np.einsum('ij,j->i', m, x[:3])", "np.apply_along_axis(np.sort, 0, m)", "np.tril_indices(3)[0]",
