@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.language.meanings import MEANINGS, Meaning, describe, function
-from pscdsl._src.language.results import Part, Result
+from pscdsl._src.language.results import Result, Results
 from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce
 from pscdsl._src.primitives.scan import Scan
 from pscdsl.numpy import elementwise as e
@@ -365,7 +365,7 @@ _OWN_RESULTS: Final = {
 """What methods give that are not the function of the same name."""
 
 
-def result_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Part:
+def result_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Results:
     """Return what a call of a method gives back; the first argument is the array."""
     if name in _OWN_RESULTS:
         return _OWN_RESULTS[name]

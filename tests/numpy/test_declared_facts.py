@@ -15,7 +15,7 @@ import pytest
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from pscdsl._src.language.results import Part, Result
+from pscdsl._src.language.results import Result, Results
 from pscdsl.numpy import methods
 from pscdsl.typing.dtypes import DType
 from tests.support.sample_calls import (
@@ -50,7 +50,7 @@ def seen(value: Any) -> Any:
     return Seen(value.ndim, from_numpy(value.dtype)) if isinstance(value, np.ndarray) else value
 
 
-Says = Callable[[Sequence[Any], Mapping[str, Any]], Part]
+Says = Callable[[Sequence[Any], Mapping[str, Any]], Results]
 
 
 def told(says: Says, call: Outcome) -> list[Result]:
@@ -112,7 +112,7 @@ def calls_of_method(name: str) -> list[Outcome]:
 
 @pytest.mark.parametrize("name", methods_of_arrays())
 def test_results_of_methods_are_what_is_declared(name: str) -> None:
-    def says(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Part:
+    def says(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Results:
         return methods.result_of(name, args, kwargs)
 
     calls = calls_of_method(name)
@@ -140,7 +140,7 @@ def test_lists_stand_for_arrays(name: str) -> None:
 
 
 def test_mistakes_are_seen() -> None:
-    def says(known: Part) -> Says:
+    def says(known: Results) -> Says:
         return lambda _args, _kwargs: known
 
     for name in ("reshape", "ravel", "diff", "fft.fft2", "polyder", "diag_indices", "broadcast_to"):

@@ -145,7 +145,10 @@ def more_ways(name: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
                 yield (x,), {option: value}
 
 
-_NAMED: Final = (("copy", "axis", "axes", "s", "decimals", "m"), (True, False, (), (0,), (0, 1), -1, 3))
+_NAMED: Final = (
+    ("copy", "axis", "axes", "s", "decimals", "m"),
+    (True, False, (), (0,), (0, 1), -1, 3),
+)
 
 
 def ways(function: Any) -> Iterator[tuple[Sequence[Any], Mapping[str, Any]]]:

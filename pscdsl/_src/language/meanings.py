@@ -28,7 +28,7 @@ from pscdsl._src.ir.builder import (
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy, meant_by, to_numpy
 from pscdsl._src.ir.program import kind_of
-from pscdsl._src.language.results import Declared, Part, Result
+from pscdsl._src.language.results import Declared, Result, Results
 from pscdsl._src.primitives.elementwise import Convert
 from pscdsl.typing.codes.element_types import IntegersMakeAnArray, NoSuchDType
 from pscdsl.typing.codes.language import BadArguments
@@ -313,7 +313,7 @@ class Meaning:
             self._result = Result.NEW if new else Result.UNKNOWN
         return self._result
 
-    def result_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Part:
+    def result_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Results:
         """Return what a call gives back; `copy=` and `order=` are looked at as keywords."""
         result = self.result
         if not isinstance(result, Result):

@@ -29,18 +29,16 @@ class Result(Enum):
         self.in_c_order = self.name == "IN_C_ORDER"
 
 
-Part: TypeAlias = "Result | tuple[Result, ...]"
+Results: TypeAlias = "Result | tuple[Result, ...]"
 """What a call gives: one result, or one for each of its parts."""
-OfCall: TypeAlias = Callable[[Mapping[str, Any]], Part]
+OfCall: TypeAlias = Callable[[Mapping[str, Any]], Results]
 """What a call gives, by the arguments that it passes, under the names of their parameters."""
 Declared: TypeAlias = Result | OfCall
 
 
-def new_if(
-    holds: Callable[[Mapping[str, Any]], bool], otherwise: Result = Result.UNKNOWN
-) -> OfCall:
-    """Return a declaration for a function whose result is new in some calls."""
-    return lambda given: Result.NEW if holds(given) else otherwise
+def new_if(holds: Callable[[Mapping[str, Any]], bool]) -> OfCall:
+    """Return the declaration of a function whose result is new in some calls."""
+    return lambda given: Result.NEW if holds(given) else Result.UNKNOWN
 
 
 def has_axes(x: object) -> bool:

@@ -77,7 +77,7 @@ from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
-from pscdsl._src.language.results import Part, Result
+from pscdsl._src.language.results import Result, Results
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy import methods
 from pscdsl.numpy.calling import in_loop, refuse_missing, values_only
@@ -435,7 +435,7 @@ def _library(
 def _placed(
     frame: Frame,
     name: str,
-    known: Part,
+    known: Results,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     result: Any,
