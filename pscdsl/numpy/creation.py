@@ -205,6 +205,7 @@ def array(
 
 
 def _as_array(given: Mapping[str, Any]) -> Result:
+    """Return what `np.asarray` gives back: of a list, a new array."""
     new = is_sequence(given.get("a")) or given.get("copy") is True
     return Result.ARRAY if new else Result.SAME_ELEMENTS
 
@@ -955,7 +956,7 @@ def _masked(here: Builder, relation: str, shape: Shape, k: Size, dtype: Any) -> 
 
 
 def _is_placed(given: Mapping[str, Any]) -> bool:
-    """Of a matrix, it is a view."""
+    """Return whether a vector is placed in a matrix: the diagonal of a matrix is a view."""
     return getattr(given.get("v"), "ndim", None) == 1
 
 

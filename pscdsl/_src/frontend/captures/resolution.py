@@ -81,6 +81,7 @@ def _shows(name: str) -> bool:
 
 
 def _is_view_method(name: str) -> bool:
+    """Whether a method gives a view of its array, or all of it as a copy."""
     return name == "view" or (name in methods.NAMES and _shows(f"numpy.{name}"))
 
 
