@@ -179,7 +179,7 @@ def is_own(function: Any) -> bool:
     return isinstance(function, types.FunctionType) and not is_generated(function)
 
 
-# The loaded classes that have a meaning: the class is asked what `classes.class_text` asks of a text.
+# The loaded classes that have a meaning: a class is asked what `classes.class_text` asks of a text.
 #
 # Whatever made a class (decorators, a metaclass, writes to its attributes), what it holds is there
 # to be looked at.  So a class is read only if it holds nothing that is not modelled exactly; and
