@@ -30,7 +30,7 @@ from pscdsl._src.kernels.emission import emitted
 from pscdsl._src.targets.gpu.ahead import CompiledAhead, compile_ahead
 from pscdsl._src.targets.gpu.described import GPUS, Gpu
 from pscdsl._src.xla.device import Device, UnsupportedDeviceError
-from pscdsl._src.xla.runtime.executable import Refused
+from pscdsl._src.xla.runtime.executable import CompilationFailed
 from pscdsl._src.xla.runtime.plugins import find
 from tests.golden_modules import programs, sizes_near
 
@@ -129,7 +129,7 @@ def _row(name: str, function: Function, gpus: Sequence[Gpu]) -> Row:
             row.made.append(compile_ahead(emitted(function, sizes, device=Device("cuda")), gpu))
     except CheckError as error:
         row.refused = ", ".join(sorted({each.code for each in error.diagnostics}))
-    except Refused as problem:
+    except CompilationFailed as problem:
         row.failed = str(problem).partition("\n")[0]
     return row
 

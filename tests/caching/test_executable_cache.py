@@ -27,10 +27,10 @@ from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla import disk as conditions
 from pscdsl._src.xla import disk as kept
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.executable_store import NoKey, module_key, obtain, program_key
+from pscdsl._src.xla.executable_store import NotStorable, module_key, obtain, program_key
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.devices import to_numpy
-from pscdsl._src.xla.runtime.executable import Refused
+from pscdsl._src.xla.runtime.executable import CompilationFailed
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.signatures import Choice
 
@@ -324,7 +324,7 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
         return shown(x)
 
     made = Specialisation(f.optimised(Choice()), {"n": 2})
-    with pytest.raises(NoKey, match="xla_ffi_python_cpu_callback"):
+    with pytest.raises(NotStorable, match="xla_ffi_python_cpu_callback"):
         module_key(emit(made), made, module_options)
     calls: list[Any] = []
 
@@ -334,7 +334,7 @@ def test_what_calls_python_is_not_kept(folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module_options, "compile_module", compile_module)
-        with pytest.raises(Refused):
+        with pytest.raises(CompilationFailed):
             obtain(made, store(folder), module_options, emit)
     assert len(calls) == 1
     assert store(folder).names() == []

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pscdsl._src.checker import workers
 from pscdsl._src.checker.check import check_file, check_source
-from pscdsl._src.checker.project import Options, check_project
+from pscdsl._src.checker.project import CheckOptions, check_project
 from pscdsl._src.checker.report import machine_readable as json_report
 from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.result_store import Recorded, Unreadable, plain, read, read_result
@@ -52,7 +52,7 @@ def reports(result: CheckResult, sources: Sources | None = None) -> tuple[str, .
 
 def check(folder: Path, cache: Path | None = None, jobs: int = 1) -> CheckResult:
     """Check a folder, with a cache or without."""
-    options = Options(None if cache is None else str(cache), jobs)
+    options = CheckOptions(None if cache is None else str(cache), jobs)
     return check_project(files_below([folder]), options)
 
 
@@ -415,7 +415,7 @@ def test_results_of_another_version_are_not_used(
 
     monkeypatch.setattr(result_store, "conditions", other)
     files = files_below([project])
-    known = result_store.Store(cache, files)
+    known = result_store.ResultStore(cache, files)
     assert [known.get(path, files) for path in files.given] == [None] * 3
 
 

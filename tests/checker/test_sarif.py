@@ -28,7 +28,7 @@ IMPURE = HEAD + '@psc.kernel\ndef f(x: f32["n"]) -> f32["n"]:\n    print(x)\n   
 
 def log(findings: list[Diagnostic], sources: Sources) -> Any:
     """The log of some findings."""
-    rows = [machine_readable.Result(f, p) for f, p in Fingerprints(sources).numbered(findings)]
+    rows = [machine_readable.SarifResult(f, p) for f, p in Fingerprints(sources).numbered(findings)]
     return machine_readable.document(rows, sources, version="1.0", exit_code=1)
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from pscdsl._src.caching.store import user_key
 from pscdsl._src.checker.check import check_file
-from pscdsl._src.checker.result_store import Store, reads_of
+from pscdsl._src.checker.result_store import ResultStore, reads_of
 from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.cli import main
 from pscdsl._src.frontend.modules.files import files_below
@@ -120,7 +120,7 @@ def test_only_entries_are_removed(
 def forged(cache: Path) -> None:
     """Write an entry that says that nothing is wrong."""
     files = files_below([Path.cwd()])
-    store = Store(cache, files)
+    store = ResultStore(cache, files)
     (path,) = files.given
     _, project = check_file(files, path)
     store.put(path, reads_of(project, path), CheckResult((), (), 1))

@@ -12,7 +12,7 @@ import pytest
 
 from pscdsl._src.cli import main
 from pscdsl._src.discover import verdicts
-from pscdsl._src.discover.verdicts import Verdict, discover_source
+from pscdsl._src.discover.verdicts import FunctionVerdict, discover_source
 from pscdsl._src.frontend.modules.files import files_below
 
 HEAD = "import numpy as np\n\n\n"
@@ -39,7 +39,7 @@ BLEND = "def blend(x, y, w):\n    return w * x + (1 - w) * y\n"
 COLUMN = "def column(x):\n    return x[:, 0] * 2.0\n"
 
 
-def found(text: str) -> dict[str, Verdict]:
+def found(text: str) -> dict[str, FunctionVerdict]:
     verdicts = discover_source(HEAD + textwrap.dedent(text), "plain.py").verdicts
     return {each.name: each for each in verdicts}
 

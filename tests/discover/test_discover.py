@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.checker.check import check_source, load_definition
-from pscdsl._src.discover.verdicts import Verdict
+from pscdsl._src.discover.verdicts import FunctionVerdict
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function, evaluate
@@ -34,7 +34,7 @@ SIZES: tuple[int, ...] = (1, 2, 3, 4)
 
 
 @lru_cache(maxsize=1)
-def found_out() -> Mapping[str, Verdict]:
+def found_out() -> Mapping[str, FunctionVerdict]:
     """The verdicts, which take seconds: not while tests are collected."""
     return {**verdicts(ACCEPTED), **verdicts(REFUSED)}
 

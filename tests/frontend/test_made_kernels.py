@@ -12,7 +12,7 @@ import pytest
 import pscdsl as psc
 from pscdsl import f64
 from pscdsl._src.checker.check import check_source
-from pscdsl._src.checker.project import Options, check_project
+from pscdsl._src.checker.project import CheckOptions, check_project
 from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.results import CheckResult, KernelReport
 from pscdsl._src.frontend.modules.files import Files, files_below
@@ -281,17 +281,17 @@ def test_from_other_files_with_a_cache_and_in_several_processes(tmp_path: Path) 
     folder.mkdir()
     for name, content in PROJECT.items():
         (folder / name).write_text(content, encoding="utf-8")
-    plain = check_project(files_below([folder]), Options())
+    plain = check_project(files_below([folder]), CheckOptions())
     assert [(d.code, Path(d.span.path).name, d.span.line) for d in plain.diagnostics] == [
         ("PSC510", "train.py", 5)
     ]
     assert {k.name for k in plain.kernels if k.path.endswith("train.py")} == {"step", "wrong"}
-    for options in (Options(cache), Options(cache), Options(jobs=2)):
+    for options in (CheckOptions(cache), CheckOptions(cache), CheckOptions(jobs=2)):
         assert shown(check_project(files_below([folder]), options)) == shown(plain)
     (folder / "model.py").write_text(HEAD.replace("np.tanh(x @ w)", "np.sum(x @ w)"), "utf-8")
-    again = check_project(files_below([folder]), Options(cache))
+    again = check_project(files_below([folder]), CheckOptions(cache))
     assert [d.code for d in again.diagnostics] == ["PSC303"]
-    assert shown(again) == shown(check_project(files_below([folder]), Options()))
+    assert shown(again) == shown(check_project(files_below([folder]), CheckOptions()))
 
 
 def test_the_same_call_in_a_loop_is_compiled_once() -> None:

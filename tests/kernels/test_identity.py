@@ -24,7 +24,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
-from pscdsl._src.checker.project import Options, check_project
+from pscdsl._src.checker.project import CheckOptions, check_project
 from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import CAPTURED, recorded
@@ -603,7 +603,7 @@ def test_results_of_checks_are_those_of_all_files_that_may_bind(
     main.write_text(text, encoding="utf-8")
 
     def found(cache: str | None) -> list[str]:
-        result = check_project(files_below([main]), Options(cache, 1))
+        result = check_project(files_below([main]), CheckOptions(cache, 1))
         return [f"{each.code} {each.span}" for each in result.diagnostics]
 
     for written in ("def h(x):\n    return x\n", "def (\n", "h = 3\n", "def h(x):\n    return x\n"):

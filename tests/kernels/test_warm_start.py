@@ -22,7 +22,7 @@ from pscdsl._src.caching.store import Store
 from pscdsl._src.frontend.modules.live import trace_of
 from pscdsl._src.frontend.modules.traces import (
     Opaque,
-    Recorded,
+    RecordedLookups,
     follow,
     from_text,
     recorded,
@@ -233,13 +233,13 @@ CHANGES: dict[str, Callable[[Any], None]] = {
 }
 
 
-def read(kernel: Any) -> Recorded:
+def read(kernel: Any) -> RecordedLookups:
     """What is looked up when a kernel is read."""
     kernel.ir()
     return recorded(kernel, trace_of)
 
 
-def is_known(kernel: Any, known: Recorded) -> bool:
+def is_known(kernel: Any, known: RecordedLookups) -> bool:
     """Whether the same look-ups find the same."""
     try:
         return follow(kernel, from_text(to_text(known.names))) == known.digest

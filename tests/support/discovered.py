@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pscdsl._src.discover.verdicts import Verdict, discover_source
+from pscdsl._src.discover.verdicts import FunctionVerdict, discover_source
 
 FOLDER = Path(__file__).parents[1] / "discover" / "discovery"
 PRELUDE = """\
@@ -60,12 +60,12 @@ def expected(text: str) -> Iterator[Expected]:
             yield Expected(node.name, found[1], found[2] or "")
 
 
-def verdicts(text: str) -> dict[str, Verdict]:
+def verdicts(text: str) -> dict[str, FunctionVerdict]:
     """What is found out about each function."""
     return {each.name: each for each in discover_source(text, "plain.py").verdicts}
 
 
-def told(verdict: Verdict) -> str:
+def told(verdict: FunctionVerdict) -> str:
     """A verdict as the comments write it."""
     if verdict.status == "psc":
         return "PSC"
@@ -73,7 +73,7 @@ def told(verdict: Verdict) -> str:
     return {"obstacle": code, "unknown": f"unknown {code}"}.get(verdict.status, verdict.status)
 
 
-def pasted(text: str, verdict: Verdict) -> str:
+def pasted(text: str, verdict: FunctionVerdict) -> str:
     """The module with the definition that was found in place of the function's own."""
     assert verdict.written is not None
     lines = text.splitlines()

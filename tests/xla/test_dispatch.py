@@ -21,7 +21,7 @@ import pytest
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.xla import binding, dispatch
-from pscdsl._src.xla.binding import Parameter
+from pscdsl._src.xla.binding import BindingParameter
 from pscdsl._src.xla.device import CPU
 from pscdsl._src.xla.dispatch import BoundExecutable, Dispatcher
 from pscdsl._src.xla.runtime.boot import Aval
@@ -256,7 +256,7 @@ def test_a_number_that_is_not_static_is_an_argument() -> None:
 
 
 def test_keywords() -> None:
-    f = Doubler(parameters=(Parameter("x"), Parameter("a")))
+    f = Doubler(parameters=(BindingParameter("x"), BindingParameter("a")))
     plain = Doubler()
     x, a = put(np.full(2, 3.0)), np.float32(1)
     for _ in range(2):

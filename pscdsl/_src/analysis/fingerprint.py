@@ -35,13 +35,13 @@ class NoFingerprint(Exception):
 def fingerprint(function: Function) -> bytes:
     """Return the fingerprint of a program; raise `NoFingerprint` for a part that has none."""
     try:
-        text = _Writer().program(function)
+        text = _ProgramWriter().program(function)
     except RecursionError:
         raise NoFingerprint("blocks nested too deeply") from None
     return blake2b(text.encode(), digest_size=SIZE).digest()
 
 
-class _Writer:
+class _ProgramWriter:
     """Writes a program as unambiguous text; repeated parts are numbered."""
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ def show(function: Function) -> str:
 
 def show_equation(equation: Equation) -> str:
     """Return one equation on one line, without the blocks in it."""
-    names = _Names(())
+    names = _ValueNames(())
     outputs = ", ".join(f"{names.define(var)}: {var.type}" for var in equation.outputs)
     operands = " ".join(_atom(atom, names.define) for atom in equation.inputs)
     text = heading(equation.primitive, FunctionNames())
@@ -64,7 +64,7 @@ class FunctionNames:
         return name
 
 
-class _Names:
+class _ValueNames:
     """The names of one function's values."""
 
     def __init__(self, sizes: Sequence[str]) -> None:
@@ -202,7 +202,7 @@ class _Text:
     def __init__(self, function: Function, functions: FunctionNames) -> None:
         self.function = function
         self.functions = functions
-        self.names = _Names(function.dims)
+        self.names = _ValueNames(function.dims)
         self.used = _used_atoms(function.body)
 
     def lines(self) -> Iterator[str]:

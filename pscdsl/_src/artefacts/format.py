@@ -51,7 +51,7 @@ class ArtefactError(UsersError, ValueError):
 
 
 @dataclass(frozen=True)
-class Module:
+class SizedProgram:
     """A program at certain sizes."""
 
     sizes: Mapping[str, int]
@@ -64,7 +64,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Program:
+class StoredProgram:
     """A kernel with choices for everything that its signature leaves open, except sizes."""
 
     choice: Choice
@@ -77,7 +77,7 @@ class Program:
     """The tree of the results; `main` gives its arrays in order."""
     fingerprint: str
     """A text that is equal for equal programs; empty if the program has no fingerprint."""
-    modules: tuple[Module, ...]
+    modules: tuple[SizedProgram, ...]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Artefact:
     """The parameters that give their memory to results."""
     source_hash: str
     """SHA-256 of the source text of the kernel and all that it calls."""
-    programs: tuple[Program, ...]
+    programs: tuple[StoredProgram, ...]
 
 
 # Trust in artefacts: keys, and the user's own key.
@@ -333,7 +333,7 @@ def _artefact(head: Any, codes: bytes) -> Artefact:
         raise ValueError("names of parameters")
     target: Target = TARGETS[TARGETS.index(head["target"])]
     donated = tuple([names[names.index(each)] for each in head["donate"]])
-    programs: list[Program] = []
+    programs: list[StoredProgram] = []
     for form in head["programs"]:
         program, codes = _program_of(form, codes)
         _require_consistent(program, signature, donated)
@@ -352,12 +352,12 @@ def _artefact(head: Any, codes: bytes) -> Artefact:
     )
 
 
-def _program_of(form: Any, codes: bytes) -> tuple[Program, bytes]:
+def _program_of(form: Any, codes: bytes) -> tuple[StoredProgram, bytes]:
     """Return a program with its modules from the front of `codes`, and the rest of `codes`."""
     dims = tuple([str(each) for each in form["dims"]])
     facts = tuple([fact for text in form["preconditions"] for fact in parse_fact(text)])
     inputs = tuple([array_of(each) for each in form["inputs"]])
-    modules: list[Module] = []
+    modules: list[SizedProgram] = []
     for each in form["modules"]:
         sizes = {name: number(each["sizes"][name]) for name in dims}
         calls = tuple([str(call) for call in each["calls"]])
@@ -365,9 +365,9 @@ def _program_of(form: Any, codes: bytes) -> tuple[Program, bytes]:
         length = number(each["length"])
         if length > len(codes):
             raise ValueError("a module is longer than what is there")
-        modules.append(Module(sizes, codes[:length], calls, donate))
+        modules.append(SizedProgram(sizes, codes[:length], calls, donate))
         codes = codes[length:]
-    made = Program(
+    made = StoredProgram(
         choice_of(form["choice"]),
         dims,
         Assumptions(facts),
@@ -379,7 +379,9 @@ def _program_of(form: Any, codes: bytes) -> tuple[Program, bytes]:
     return made, codes
 
 
-def _require_consistent(program: Program, signature: Signature, donated: Sequence[str]) -> None:
+def _require_consistent(
+    program: StoredProgram, signature: Signature, donated: Sequence[str]
+) -> None:
     """Refuse a program that takes or gives away other arrays than its signature says.
 
     Refuse also a program with arrays of unknown sizes.
@@ -437,7 +439,7 @@ def written(artefact: Artefact, key: bytes) -> bytes:
     return packed(head, modules, key)
 
 
-def _program_form(program: Program) -> dict[str, Any]:
+def _program_form(program: StoredProgram) -> dict[str, Any]:
     return {
         "choice": choice_form(program.choice),
         "dims": list(program.dims),

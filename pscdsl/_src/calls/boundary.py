@@ -10,7 +10,7 @@ import pyrsistent
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked, to_numpy
 from pscdsl._src.ir.program import fit
-from pscdsl._src.language.instances import RecordClass as RecordClass
+from pscdsl._src.language.instances import InstanceClass as InstanceClass
 from pscdsl._src.language.instances import absent, construct, known_statics, reader, ways
 from pscdsl.arrays import Array
 from pscdsl.typing.array_types import (
@@ -64,7 +64,7 @@ _NO_ITEMS: pyrsistent.PVector[Any] = pyrsistent.pvector()
 Register: TypeAlias = Callable[..., None]
 
 
-Records: TypeAlias = Callable[[type[Any], Spec | None], RecordClass | None]
+Records: TypeAlias = Callable[[type[Any], Spec | None], InstanceClass | None]
 """What is known of the class of an argument where a specification is declared."""
 
 
@@ -337,7 +337,7 @@ def result(tree: Type, arrays: Iterator[Any]) -> Any:
         found = {key: result(item, arrays) for key, item in tree.items}
         return {key: found[key] for key in tree.order or found}
     if isinstance(tree, RecordType):
-        cls = cast("RecordClass", tree.record.definition)
+        cls = cast("InstanceClass", tree.record.definition)
         return construct(cls, [result(item, arrays) for _, item in tree.fields])
     if isinstance(tree, MapType):
         return pyrsistent.pmap({key: result(item, arrays) for key, item in tree.items})
@@ -352,7 +352,7 @@ def register_result(tree: Type, register: Register, *, apart: bool = False) -> N
         if isinstance(tree, VectorType):
             register(type(_NO_ITEMS), _vector_children, _vector_from)
     elif isinstance(tree, RecordType):
-        register_record(cast("RecordClass | None", tree.record.definition), register, apart=apart)
+        register_record(cast("InstanceClass | None", tree.record.definition), register, apart=apart)
         for _, item in tree.fields:
             register_result(item, register, apart=apart)
     elif isinstance(tree, MapType):
@@ -362,7 +362,7 @@ def register_result(tree: Type, register: Register, *, apart: bool = False) -> N
             register_result(item, register, apart=apart)
 
 
-def register_record(cls: RecordClass | None, register: Register, *, apart: bool = False) -> None:
+def register_record(cls: InstanceClass | None, register: Register, *, apart: bool = False) -> None:
     """Pass the class of a record to `register`, if it has to know one.
 
     With `apart`, static fields are no children, but belong to the structure.
@@ -378,7 +378,7 @@ def register_signature(signature: Signature, register: Register, *, apart: bool 
     for name, spec in signature.specs():
         for _, part in walk_paths(spec, name):
             if isinstance(part, RecordSpec):
-                record = cast("RecordClass | None", part.record.definition)
+                record = cast("InstanceClass | None", part.record.definition)
                 register_record(record, register, apart=apart)
 
 

@@ -118,7 +118,7 @@ class Called(Generic[P, R]):
         passed = self._bind(args, kwargs).arguments if constants else {}
         return tuple([name for name in constants if name not in passed])
 
-    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.RecordClass | None:
+    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.InstanceClass | None:
         """What is known of the class of an argument, given where `spec` is declared."""
         raise NotImplementedError
 

@@ -116,7 +116,7 @@ class BaselineError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BaselineEntry:
     """A finding that is accepted, and how often."""
 
     path: str
@@ -137,12 +137,12 @@ class Entry:
 class Baseline:
     """The accepted findings, and the folder that their paths are meant from."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[BaselineEntry, ...] = ()
     root: str = "."
 
     def divide(
         self, findings: Iterable[Diagnostic], fingerprints: Fingerprints
-    ) -> tuple[list[Diagnostic], list[Diagnostic], list[Entry]]:
+    ) -> tuple[list[Diagnostic], list[Diagnostic], list[BaselineEntry]]:
         """The findings that are new, those that are known, and the entries that are left over."""
         left = Counter[Key]()
         for entry in self.entries:
@@ -156,7 +156,7 @@ class Baseline:
                 known.append(finding)
             else:
                 new.append(finding)
-        over: list[Entry] = []
+        over: list[BaselineEntry] = []
         for entry in self.entries:
             rest = min(left[entry.key], entry.count)
             if rest:
@@ -164,7 +164,7 @@ class Baseline:
                 over.append(replace(entry, count=rest))
         return new, known, over
 
-    def concerns(self, entry: Entry, checked: Collection[str]) -> bool:
+    def concerns(self, entry: BaselineEntry, checked: Collection[str]) -> bool:
         """Whether a check of these files (real paths) says something of an entry."""
         path = resolved(os.path.join(self.root, entry.path))
         return path in checked or not os.path.exists(path)
@@ -239,14 +239,14 @@ def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints)
     return len(findings)
 
 
-def _entry(row: object, path: str, number: int) -> Entry:
+def _entry(row: object, path: str, number: int) -> BaselineEntry:
     texts = [_field(row, name) for name in ("path", "code", "fingerprint", "message")]
     count = _field(row, "count")
     good = all(isinstance(text, str) for text in texts)
     if not good or not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise BaselineError(f"{path} is damaged: entry {number} cannot be read")
     where, code, print_, message = map(str, texts)
-    return Entry(where, code, print_, count, message)
+    return BaselineEntry(where, code, print_, count, message)
 
 
 def _field(value: object, name: str) -> object:
@@ -289,7 +289,7 @@ class Triage:
     """Silenced by comments."""
     baselined: tuple[Diagnostic, ...] = ()
     """Known from the baseline."""
-    stale: tuple[Entry, ...] = ()
+    stale: tuple[BaselineEntry, ...] = ()
     """What the baseline knows, and what is found no more."""
 
     def fails(self, *, strict: bool) -> bool:

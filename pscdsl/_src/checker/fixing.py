@@ -46,7 +46,7 @@ MOST_TO_CONFIRM = 20
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateFix:
     """A fix of a finding, ready to be made."""
 
     finding: Diagnostic
@@ -68,7 +68,7 @@ class Fixed:
 
     contents: Mapping[str, bytes]
     """The files that changed, by real path."""
-    made: tuple[Candidate, ...]
+    made: tuple[CandidateFix, ...]
     result: CheckResult
     """What is found afterwards."""
     complete: bool
@@ -76,13 +76,13 @@ class Fixed:
 
 
 @dataclass
-class _State:
+class _FilesState:
     """The files as they are so far, and what is found in each."""
 
     files: Files
     texts: dict[str, Text]
     results: dict[str, CheckResult]
-    made: tuple[Candidate, ...] = ()
+    made: tuple[CandidateFix, ...] = ()
     broken: frozenset[str] = frozenset()
     """Files that would not be programs any more."""
 
@@ -155,7 +155,7 @@ class _Run:
         self.encoded = dict(_readable(files, may_change))
         self.before = {path: Text(each.text) for path, each in self.encoded.items()}
         results = check_each(files, files.given) if alone is None else {**alone}
-        self.state = _State(files, self.before, results)
+        self.state = _FilesState(files, self.before, results)
 
     def fixed(self) -> Fixed:
         """Round by round, until a round that begins with nothing refused makes no fix."""
@@ -183,12 +183,12 @@ class _Run:
     def _changed(self) -> list[str]:
         return [path for path, each in self.before.items() if each is not self.state.texts[path]]
 
-    def _candidates(self) -> list[Candidate]:
+    def _candidates(self) -> list[CandidateFix]:
         """For each finding its first fix that was not refused, if it does not meet another.
 
         Fixes that name what is meant go first, and alone: of what they give a value more is found.
         """
-        found: list[Candidate] = []
+        found: list[CandidateFix] = []
         changed = {shown_path(p): self.state.texts[p].text for p in self._changed()}
         for finding in self.wanted(self.state.result.diagnostics, changed):
             each = next(self._possible(finding), None)
@@ -199,7 +199,7 @@ class _Run:
                 found.append(each)
         return [each for each in found if isinstance(each.finding, _VALUELESS)] or found
 
-    def _possible(self, finding: Diagnostic) -> Iterator[Candidate]:
+    def _possible(self, finding: Diagnostic) -> Iterator[CandidateFix]:
         for fix in finding.fixes:
             each = self._candidate(finding, fix, self.state.texts)
             if each is not None and each.key(self.state.texts[each.path]) not in self.refused:
@@ -207,13 +207,13 @@ class _Run:
 
     def _candidate(
         self, finding: Diagnostic, fix: Fix, texts: Mapping[str, Text]
-    ) -> Candidate | None:
+    ) -> CandidateFix | None:
         """A fix that may be made, of a finding in these texts."""
         path = resolved(fix.path)
         text = texts.get(path)
         if text is None or not self._allowed(fix):
             return None
-        return Candidate(finding, fix, path, text.replacements(fix.edits))
+        return CandidateFix(finding, fix, path, text.replacements(fix.edits))
 
     def unrefused(self, finding: Diagnostic, texts: Mapping[str, Text]) -> tuple[Fix, ...]:
         """The fixes of a finding that were not tried in vain; its row may be another one by now."""
@@ -228,7 +228,7 @@ class _Run:
     def _allowed(self, fix: Fix) -> bool:
         return self.unsafe or fix.applicability == "safe"
 
-    def _attempt(self, candidates: Sequence[Candidate]) -> bool:
+    def _attempt(self, candidates: Sequence[CandidateFix]) -> bool:
         """Make fixes together, without those that do not help; whether any was made."""
         self.attempts += 1
         after = self._with(candidates)
@@ -250,7 +250,7 @@ class _Run:
             return self._attempt(rest)
         return False
 
-    def _with(self, candidates: Sequence[Candidate]) -> _State:
+    def _with(self, candidates: Sequence[CandidateFix]) -> _FilesState:
         """The files with fixes made, and what is found in them then."""
         texts, results = dict(self.state.texts), dict(self.state.results)
         contents: dict[str, bytes] = {}
@@ -271,9 +271,9 @@ class _Run:
             changed = set(contents) if self.alone else _dependents(set(contents), files)
             results.update(check_each(files, changed))
         made = (*self.state.made, *candidates)
-        return _State(files, texts, results, made, frozenset(broken))
+        return _FilesState(files, texts, results, made, frozenset(broken))
 
-    def _helps(self, each: Candidate, all_: Sequence[Candidate], after: _State) -> bool:
+    def _helps(self, each: CandidateFix, all_: Sequence[CandidateFix], after: _FilesState) -> bool:
         """Whether what was found is gone, and no error stands in what was written."""
         done = _by_path(all_)[each.path]
         text = after.texts[each.path]
@@ -301,7 +301,7 @@ class _Run:
                     return False
         return True
 
-    def _makes_no_errors(self, candidates: Sequence[Candidate], after: _State) -> bool:
+    def _makes_no_errors(self, candidates: Sequence[CandidateFix], after: _FilesState) -> bool:
         """Whether, with an unsafe fix, no other error has appeared."""
         unsafe = [candidate for candidate in candidates if candidate.fix.applicability == "unsafe"]
         if not unsafe or all(isinstance(each.finding, _VALUELESS) for each in unsafe):
@@ -350,7 +350,7 @@ def _asks(finding: Diagnostic) -> bool:
     )
 
 
-def _meet(one: Candidate, other: Candidate) -> bool:
+def _meet(one: CandidateFix, other: CandidateFix) -> bool:
     return one.path == other.path and any(
         a.meets(b) for a in one.replacements for b in other.replacements
     )
@@ -359,7 +359,7 @@ def _meet(one: Candidate, other: Candidate) -> bool:
 _LEAST = re.compile(r"assert (.+) >= (\d+)")
 
 
-def _implies(one: Candidate, other: Candidate) -> bool:
+def _implies(one: CandidateFix, other: CandidateFix) -> bool:
     """Whether a fix asserts a larger bound of the same size at the same place."""
     bounds = [_LEAST.fullmatch(each.finding.assertion() or "") for each in (one, other)]
     first, second = bounds
@@ -369,7 +369,7 @@ def _implies(one: Candidate, other: Candidate) -> bool:
     return same_place and int(first[2]) > int(second[2])
 
 
-def _by_path(candidates: Iterable[Candidate]) -> dict[str, list[Replacement]]:
+def _by_path(candidates: Iterable[CandidateFix]) -> dict[str, list[Replacement]]:
     """All replacements of each file in the order of their places, each once."""
     found: dict[str, set[Replacement]] = {}
     for candidate in candidates:

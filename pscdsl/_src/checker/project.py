@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pscdsl._src.checker.result_store import Reads, Store
+from pscdsl._src.checker.result_store import Reads, ResultStore
 from pscdsl._src.checker.results import CheckResult, summary
 from pscdsl._src.frontend.modules.files import Files
 
 
 @dataclass(frozen=True)
-class Options:
+class CheckOptions:
     """How a project is checked."""
 
     cache: str | None = None
@@ -23,12 +23,12 @@ class Options:
     """Receives how many files are done, and of how many."""
 
 
-def check_project(files: Files, options: Options) -> CheckResult:
+def check_project(files: Files, options: CheckOptions) -> CheckResult:
     """Check the files that are given; results from before are used where they still hold."""
     if options.cache is None:
         return summary([*_checked(files, [*files.given], options, None).values()])
     started = time.time()
-    store = Store(options.cache, files)
+    store = ResultStore(options.cache, files)
     try:
         known = store.whole(files)
         if known is not None:
@@ -52,7 +52,10 @@ def check_project(files: Files, options: Options) -> CheckResult:
 
 
 def _checked(
-    files: Files, paths: list[str], options: Options, kept: tuple[Store, list[Reads]] | None
+    files: Files,
+    paths: list[str],
+    options: CheckOptions,
+    kept: tuple[ResultStore, list[Reads]] | None,
 ) -> dict[str, CheckResult]:
     """Check files, in their order, and store the results."""
     from pscdsl._src.checker.workers import checked  # which known results do not need

@@ -259,7 +259,7 @@ def reads_of(project: Project, path: str) -> Reads:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class ProjectSnapshot:
     """All files that the check of a project read, as they were, and what modules it looked for."""
 
     states: tuple[tuple[str, tuple[int, ...]], ...]
@@ -292,7 +292,7 @@ _SETTLED = 2.0
 """Seconds after which another write cannot leave a file with the same time."""
 
 
-def _snapshot(files: Files, reads: Sequence[Reads], started: float) -> Snapshot | None:
+def _snapshot(files: Files, reads: Sequence[Reads], started: float) -> ProjectSnapshot | None:
     """Return how the files are; None if one may have been written since the check started."""
     paths = {path for each in reads for path, _ in each.contents} | {*files.all()}
     states: list[tuple[str, tuple[int, ...]]] = []
@@ -308,7 +308,7 @@ def _snapshot(files: Files, reads: Sequence[Reads], started: float) -> Snapshot 
     searched = tuple((folders, tuple(each)) for folders, each in sorted(names.items()))
     known = ((path, files.facts_of(path)) for path in files.all())
     facts = tuple((path, each) for path, each in known if each is not None)
-    return Snapshot(
+    return ProjectSnapshot(
         tuple(states), searched, _found(files, searched), facts, bool(files.marked("writes"))
     )
 
@@ -354,7 +354,7 @@ _UNCERTAIN = ("PSC934", "PSC999")
 """What another try may not find."""
 
 
-class Store:
+class ResultStore:
     """The entries in a folder; one that cannot be used holds nothing."""
 
     def __init__(self, folder: str | Path, files: Files) -> None:
@@ -392,7 +392,9 @@ class Store:
         """
         entry = self._read(_project(files))
         try:
-            snapshot: Snapshot | None = None if entry is None else read(Snapshot, entry[0])
+            snapshot: ProjectSnapshot | None = (
+                None if entry is None else read(ProjectSnapshot, entry[0])
+            )
             unchanged = None if snapshot is None else snapshot.holding(files)
             if entry is None or snapshot is None or unchanged is None:
                 return None
@@ -430,7 +432,7 @@ class Store:
             return None
         return depends, result
 
-    def _write(self, subject: str, depends: Reads | Snapshot, result: CheckResult) -> None:
+    def _write(self, subject: str, depends: Reads | ProjectSnapshot, result: CheckResult) -> None:
         """Write an entry; without a place for it, nothing is stored."""
         if self._key is None:
             return

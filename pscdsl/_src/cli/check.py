@@ -27,7 +27,7 @@ from pscdsl._src.checker.configuration import (
     possible_files,
     read_settings,
 )
-from pscdsl._src.checker.project import Options, check_project
+from pscdsl._src.checker.project import CheckOptions, check_project
 from pscdsl._src.checker.report import terminal
 from pscdsl._src.checker.report.summary import fixable, ordered, sentence
 from pscdsl._src.checker.report.terminal import ProgressBar
@@ -62,7 +62,7 @@ INPUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CheckTarget:
     """The files to check, the settings, and the selection of findings to report."""
 
     settings: Settings
@@ -130,7 +130,7 @@ class FixOutcome:
     """The files that changed, or would, by real path."""
 
 
-def fix(target: Target, wanted: Wanted, *, unsafe: bool, write: bool) -> FixOutcome:
+def fix(target: CheckTarget, wanted: Wanted, *, unsafe: bool, write: bool) -> FixOutcome:
     """Fix the wanted findings; files that cannot be written stay as they are, and are named."""
     from pscdsl._src.checker.check import check_paths
     from pscdsl._src.checker.fixing import fix_all
@@ -257,7 +257,7 @@ def save(path: str, old: bytes, new: bytes) -> bool:
 # The command.
 
 
-def checked(arguments: argparse.Namespace, target: Target) -> CheckResult:
+def checked(arguments: argparse.Namespace, target: CheckTarget) -> CheckResult:
     """Return the findings in the files.
 
     Results are stored in the user's folder for caches, or in the given one, but not behind a link
@@ -267,7 +267,7 @@ def checked(arguments: argparse.Namespace, target: Target) -> CheckResult:
     stored = not arguments.no_cache and target.text is None
     cache = _cache(arguments.cache_dir, target.settings.root) if stored else None
     with ProgressBar() as bar:
-        options = Options(cache, arguments.jobs, bar.update)
+        options = CheckOptions(cache, arguments.jobs, bar.update)
         return check_project(target.files(), options)
 
 
@@ -327,7 +327,7 @@ def render(
         return machine_readable.render_github(found) + rows + last
     if name == "json":
         return machine_readable.render_json(*facts, result.captured, counted=statistics)
-    results = [machine_readable.Result(*each) for each in _number(outcome, hide_suppressed)]
+    results = [machine_readable.SarifResult(*each) for each in _number(outcome, hide_suppressed)]
     return machine_readable.render_sarif(
         results,
         outcome.sources,
@@ -476,7 +476,7 @@ def _require_together(arguments: argparse.Namespace, settings: Settings) -> None
         raise Unusable("--stdin-filename goes with the path `-`")
 
 
-def _target(arguments: argparse.Namespace) -> Target:
+def _target(arguments: argparse.Namespace) -> CheckTarget:
     """Return the files to check; standard input has not been read yet."""
     settings = _settings(arguments)
     _require_together(arguments, settings)
@@ -485,7 +485,7 @@ def _target(arguments: argparse.Namespace) -> Target:
     )
     selection = settings.selection(Layer(select or None, extend, ignore))
     typed, paths = _paths(arguments, settings)
-    return Target(settings, selection, typed, paths, _exclusion(arguments, settings, paths))
+    return CheckTarget(settings, selection, typed, paths, _exclusion(arguments, settings, paths))
 
 
 def _find_watched(arguments: argparse.Namespace) -> Watched:

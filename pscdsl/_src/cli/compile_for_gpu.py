@@ -15,7 +15,7 @@ from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.support.paths import admitted
 from pscdsl._src.targets.gpu.ahead import CompiledAhead
 from pscdsl._src.xla.device import UnsupportedDeviceError
-from pscdsl._src.xla.runtime.executable import Refused
+from pscdsl._src.xla.runtime.executable import CompilationFailed
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             errors += 1
         except UnsupportedDeviceError as problem:
             raise Unusable(str(problem)) from None
-        except Refused as refusal:
+        except CompilationFailed as refusal:
             said = str(refusal).partition("\n")[0]
             say(f"{kernel.name}: XLA does not compile it: {said}", error=True)
             errors += 1

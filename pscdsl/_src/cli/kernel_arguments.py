@@ -13,7 +13,7 @@ from pscdsl._src.checker.check import check_paths, without_program
 from pscdsl._src.cli import Unusable, say
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.transformations.derivatives import grad, jacfwd
-from pscdsl._src.frontend.transformations.derived import Along, derived
+from pscdsl._src.frontend.transformations.derived import DirectionalKernel, derived
 from pscdsl._src.kernels.kernel import Kernel, load_kernel
 from pscdsl._src.support.paths import admitted
 from pscdsl.typing.array_types import leaves
@@ -108,7 +108,9 @@ def _derivative(
     if mode == "grad":
         places, order = _places(arguments.argnums), arguments.order
         return Kernel.from_definition(_gradient(kernel, places, 1 if order is None else order))
-    return Kernel.from_definition(Along(kernel.definition, "jvp" if mode == "jvp" else "vjp"))
+    return Kernel.from_definition(
+        DirectionalKernel(kernel.definition, "jvp" if mode == "jvp" else "vjp")
+    )
 
 
 def _gradient(kernel: Kernel[..., Any], places: int | tuple[int, ...], order: int) -> Definition:

@@ -47,20 +47,20 @@ MAX_CASES = 4
 """Rows of `pytest.mark.parametrize` that are tried."""
 
 
-class Unknown:
+class UnknownValue:
     """An unknown value."""
 
     def __repr__(self) -> str:
         return "?"
 
 
-UNKNOWN: Final = Unknown()
+UNKNOWN: Final = UnknownValue()
 Key = tuple[str, int]
 """A function, by the path of its file and the line of its `def`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class ProjectFunction:
     """A function of the project, with the values of its free names."""
 
     node: FunctionStatement
@@ -96,7 +96,7 @@ class Object:
 
 
 @dataclass(frozen=True)
-class Call:
+class ObservedCall:
     """A call: its arguments by parameter; None where these could not be followed."""
 
     path: str
@@ -108,12 +108,12 @@ class Call:
         """Return whether all of its arguments are known."""
         return self.arguments is not None and not any(map(is_unknown, self.arguments.values()))
 
-    def without_unknown(self) -> Call:
+    def without_unknown(self) -> ObservedCall:
         """Return the call with arguments that are known or not known as a whole."""
         arguments = {n: UNKNOWN if is_unknown(v) else v for n, v in (self.arguments or {}).items()}
         return replace(self, arguments=arguments)
 
-    def with_arrays(self) -> Call:
+    def with_arrays(self) -> ObservedCall:
         """Return the call with arrays in place of lists of numbers."""
         if self.arguments is None:
             return self
@@ -149,14 +149,14 @@ def _function(
         ast.unparse(each).startswith(("staticmethod", "pytest.mark"))
         for each in node.decorator_list
     )
-    return Function(node, module, outer, bound) if plain else UNKNOWN
+    return ProjectFunction(node, module, outer, bound) if plain else UNKNOWN
 
 
 class Calls:
     """The calls of some functions in the modules that are followed."""
 
     def __init__(self, functions: Iterable[Key]) -> None:
-        self.calls: dict[Key, list[Call]] = {key: [] for key in functions}
+        self.calls: dict[Key, list[ObservedCall]] = {key: [] for key in functions}
         self._environments: dict[str, dict[str, Any]] = {}
         self._steps = 0
         self._depth = 0
@@ -174,7 +174,7 @@ class Calls:
             environment = self.environment(module)
             for node in module.source.tree.body:
                 if isinstance(node, FunctionStatement):
-                    self._entry(Function(node, module, environment), node)
+                    self._entry(ProjectFunction(node, module, environment), node)
                 elif isinstance(node, ast.ClassDef):
                     self._test_class(Class(node, module))
             if ">>>" in module.source.text:
@@ -219,7 +219,7 @@ class Calls:
                 pass
         return self._environments[path]
 
-    def _entry(self, function: Function, node: FunctionStatement) -> None:
+    def _entry(self, function: ProjectFunction, node: FunctionStatement) -> None:
         required = len(node.args.args) + len(node.args.posonlyargs) - len(node.args.defaults)
         for given in self._cases(function, node):
             missing = required - len(function.bound) - len(given)
@@ -228,7 +228,9 @@ class Calls:
                 kwargs = {**{n: UNKNOWN for n in names[len(function.bound) : required]}, **given}
                 self.enter(function, (), kwargs)
 
-    def _cases(self, function: Function, node: FunctionStatement) -> Iterator[dict[str, Any]]:
+    def _cases(
+        self, function: ProjectFunction, node: FunctionStatement
+    ) -> Iterator[dict[str, Any]]:
         """Yield the arguments that pytest gives to a test."""
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(
@@ -252,9 +254,9 @@ class Calls:
                 outer = self.environment(cls.module)
                 for name in ("setUp", "setup_method", "setup"):
                     if (prepared := cls.function(name)) is not None:
-                        self.enter(Function(prepared, cls.module, outer, (this,)), (), {})
+                        self.enter(ProjectFunction(prepared, cls.module, outer, (this,)), (), {})
                 bound = () if _static(node) else (this,)
-                self._entry(Function(node, cls.module, outer, bound), node)
+                self._entry(ProjectFunction(node, cls.module, outer, bound), node)
 
     def step(self) -> None:
         """Count a piece of work."""
@@ -264,7 +266,7 @@ class Calls:
 
     def enter(
         self,
-        function: Function,
+        function: ProjectFunction,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         place: tuple[str, int] | None = None,
@@ -282,7 +284,7 @@ class Calls:
         if place is not None and key in self.calls:
             unsure = spread or self._unsure or given is None
             passed = _bind_passed(node, args, kwargs, len(function.bound)) if not unsure else None
-            self.calls[key].append(Call(*place, passed))
+            self.calls[key].append(ObservedCall(*place, passed))
         if given is None or self._depth >= MAX_DEPTH or key in self._running:
             self.whole = self.whole and given is None
             return UNKNOWN
@@ -623,7 +625,7 @@ class _Walk:
         if isinstance(value, Closure) and isinstance(value.scope, StaticModule):
             if isinstance(value.node, FunctionStatement) and value.outer is None:
                 environment = self.calls.environment(value.scope)
-                return Function(value.node, value.scope, environment)
+                return ProjectFunction(value.node, value.scope, environment)
         name = getattr(value, "name", None)
         if isinstance(name, str) and name.startswith("numpy."):
             head, _, tail = name.rpartition(".")
@@ -807,7 +809,7 @@ class _Walk:
         args = self.sequence(node.args, tuple)
         keywords = {k.arg or "": self.value(k.value) for k in node.keywords}
         spread = args is UNKNOWN or "" in keywords
-        if isinstance(function, Function):
+        if isinstance(function, ProjectFunction):
             place = self.module.source.path, node.lineno
             keywords.pop("", None)
             return self.calls.enter(
@@ -835,7 +837,7 @@ class _Walk:
         fields = [each.target for each in cls.node.body if isinstance(each, ast.AnnAssign)]
         if start is not None:
             outer = self.calls.environment(cls.module)
-            self.calls.enter(Function(start, cls.module, outer, (made,)), args, keywords)
+            self.calls.enter(ProjectFunction(start, cls.module, outer, (made,)), args, keywords)
         elif fields:
             names = [each.id for each in fields if isinstance(each, ast.Name)]
             made.attributes.update({**dict(zip(names, args, strict=False)), **keywords})
@@ -845,7 +847,7 @@ class _Walk:
         if operation in (operator.is_, operator.is_not):
             known = not any(each is UNKNOWN for each in operands)
             return operation(*operands) if known else UNKNOWN
-        if any(isinstance(each, Object | Class | Function | _Pure) for each in operands):
+        if any(isinstance(each, Object | Class | ProjectFunction | _Pure) for each in operands):
             return UNKNOWN
         whole = operands if operation is not operator.getitem else operands[1:]
         if is_unknown(list(whole)) or any(each is UNKNOWN for each in operands):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pscdsl._src.calls import boundary
-from pscdsl._src.discover.calls import UNKNOWN, Call, Function, is_unknown
+from pscdsl._src.discover.calls import UNKNOWN, ObservedCall, ProjectFunction, is_unknown
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl.typing.array_types import StaticType, Type
 from pscdsl.typing.assumptions import Assumptions
@@ -27,7 +27,7 @@ _CONSTANTS = (bool, int, float, complex, str, tuple, type(None))
 
 def admits(
     definition: Definition,
-    call: Call,
+    call: ObservedCall,
     defaults: Mapping[str, Any],
     every_value: Callable[[str, StaticSpec], bool],
 ) -> bool:
@@ -108,7 +108,7 @@ def _no_class(*_: Any) -> None:
 def _is_among(spec: StaticSpec, given: Type, every_value: bool) -> bool:
     """Return whether a static parameter takes a value."""
     if isinstance(given, StaticType) and spec.kind == "Callable":
-        return isinstance(given.value, Function)
+        return isinstance(given.value, ProjectFunction)
     if not isinstance(given, StaticType) or type(given.value).__name__ != spec.kind:
         return False
     return every_value or given in {StaticType(each) for each in spec.samples or ()}

@@ -18,7 +18,7 @@ from pscdsl._src.checker.check import deep_stack
 from pscdsl._src.checker.fixing import check_each
 from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.discover.plain import (
-    Use,
+    Mention,
     compilers_of,
     is_compiler,
     is_prange,
@@ -27,7 +27,7 @@ from pscdsl._src.discover.plain import (
     uses,
 )
 from pscdsl._src.discover.usage import FunctionStatement
-from pscdsl._src.discover.verdicts import Verdict
+from pscdsl._src.discover.verdicts import FunctionVerdict
 from pscdsl._src.frontend.fixes.place import Encoded, Replacement, Text, replaced
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.text.source import Source
@@ -39,7 +39,7 @@ MAX_ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Rewritten:
     """The result of writing."""
 
     contents: Mapping[str, bytes]
@@ -54,7 +54,7 @@ class Fixed:
 class Left:
     """A function that is not written, and the use that prevents it."""
 
-    verdict: Verdict
+    verdict: FunctionVerdict
     path: str
     line: int
     why: str
@@ -63,7 +63,7 @@ class Left:
         return f"`{self.verdict.name}` is not written: {self.path}:{self.line} {self.why}"
 
 
-def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
+def fix(files: Files, verdicts: Mapping[str, Sequence[FunctionVerdict]]) -> Rewritten:
     """Write the functions that are kernels into their files, as far as all of it is accepted.
 
     `verdicts` has them by the real paths of the files that may change.  A function is written only
@@ -71,7 +71,7 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
     """
     encoded: dict[str, Encoded] = {}
     sources: dict[str, Source] = {}
-    chosen: dict[str, list[Verdict]] = {}
+    chosen: dict[str, list[FunctionVerdict]] = {}
     for path, found in verdicts.items():
         content = Encoded.of(files.data(path)) if path.endswith(".py") else None
         if content is None:
@@ -105,13 +105,13 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
                     chosen[path] = [each for each in chosen[path] if each.name not in names]
             elif all(_no_worse(before[path], after[path]) for path in after):
                 written = tuple([path for path, of in chosen.items() for _ in of])
-                return Fixed(contents, written, tuple(left))
+                return Rewritten(contents, written, tuple(left))
             else:  # an earlier kernel is none together with these
                 chosen = {path: [] for path in chosen}
-    return Fixed({}, (), tuple(left))
+    return Rewritten({}, (), tuple(left))
 
 
-def _wrong(result: CheckResult, verdicts: Sequence[Verdict]) -> set[str]:
+def _wrong(result: CheckResult, verdicts: Sequence[FunctionVerdict]) -> set[str]:
     """Return the functions that are no kernels in the changed file."""
     right = {each.name for each in result.kernels if each.status == "ok"}
     return {each.name for each in verdicts} - right
@@ -126,12 +126,12 @@ def _errors(result: CheckResult) -> int:
     return sum(each.severity is Severity.ERROR for each in result.diagnostics)
 
 
-def _psc(verdicts: Mapping[str, Sequence[Verdict]]) -> Iterator[Verdict]:
+def _psc(verdicts: Mapping[str, Sequence[FunctionVerdict]]) -> Iterator[FunctionVerdict]:
     return (each for found in verdicts.values() for each in found if each.status == "psc")
 
 
 def _drop_misused(
-    files: Files, every: Sequence[str], chosen: dict[str, list[Verdict]]
+    files: Files, every: Sequence[str], chosen: dict[str, list[FunctionVerdict]]
 ) -> Iterator[Left]:
     """Take from the chosen functions those that are used in ways that may not fit."""
     again = True
@@ -150,7 +150,11 @@ def _drop_misused(
 
 
 def _misuse(
-    files: Files, every: Sequence[str], path: str, verdict: Verdict, kernels: set[tuple[str, int]]
+    files: Files,
+    every: Sequence[str],
+    path: str,
+    verdict: FunctionVerdict,
+    kernels: set[tuple[str, int]],
 ) -> Left | None:
     """Return a use that the function's definition may refuse; None if there is none."""
     for call in verdict.violated:
@@ -170,7 +174,9 @@ def _misuse(
     return None
 
 
-def _uses(files: Files, every: Sequence[str], path: str, name: str) -> Iterator[tuple[Source, Use]]:
+def _uses(
+    files: Files, every: Sequence[str], path: str, name: str
+) -> Iterator[tuple[Source, Mention]]:
     """Yield the places at which the files of a project name a function of one of them."""
     stem = os.path.splitext(os.path.basename(path))[0]
     for other in every:
@@ -184,7 +190,7 @@ def _uses(files: Files, every: Sequence[str], path: str, name: str) -> Iterator[
             yield source, use
 
 
-def _is_unused(files: Files, every: Sequence[str], use: Use) -> bool:
+def _is_unused(files: Files, every: Sequence[str], use: Mention) -> bool:
     """Return whether a use is in a function with required arguments and without callers."""
     function = use.around[0]
     required = len(function.args.posonlyargs) + len(function.args.args)
@@ -194,7 +200,7 @@ def _is_unused(files: Files, every: Sequence[str], use: Use) -> bool:
     return not any(True for _ in _uses(files, every, path, function.name))
 
 
-def _can_be_written(source: Source, verdict: Verdict) -> bool:
+def _can_be_written(source: Source, verdict: FunctionVerdict) -> bool:
     """Return whether a function is outermost, without decorators, its body on separate lines."""
     if verdict.status != "psc" or verdict.written is None:
         return False
@@ -208,7 +214,7 @@ def _can_be_written(source: Source, verdict: Verdict) -> bool:
     return first.lineno > _head(source, node)[1]
 
 
-def _function(source: Source, verdict: Verdict) -> FunctionStatement | None:
+def _function(source: Source, verdict: FunctionVerdict) -> FunctionStatement | None:
     """Return the statement of a function; None if it is nested, or its name has other bindings."""
     every = [each for each in places(source) if each.name == verdict.name]
     if len(every) != 1 or every[0].nested or every[0].node.lineno != verdict.line:
@@ -228,7 +234,7 @@ def _has_docstring(node: FunctionStatement) -> bool:
 # The edits of one file.
 
 
-def with_definitions(source: Source, content: str, verdicts: Sequence[Verdict]) -> str:
+def with_definitions(source: Source, content: str, verdicts: Sequence[FunctionVerdict]) -> str:
     """Return a file's content with functions as the kernels that they were found to be."""
     text = Text(content)
     found = [*_imports(source, text, verdicts)]
@@ -236,7 +242,7 @@ def with_definitions(source: Source, content: str, verdicts: Sequence[Verdict]) 
     return replaced(content, sorted(found, key=lambda each: (each.start, each.end)))
 
 
-def _edits(source: Source, text: Text, verdict: Verdict) -> Iterator[Replacement]:
+def _edits(source: Source, text: Text, verdict: FunctionVerdict) -> Iterator[Replacement]:
     """Yield the decorator, the annotations and the preconditions of one function."""
     node, written = _function(source, verdict), verdict.written
     assert node is not None
@@ -305,7 +311,9 @@ def _head(source: Source, node: FunctionStatement) -> tuple[tuple[int, int], int
     raise AssertionError(node.name)
 
 
-def _imports(source: Source, text: Text, verdicts: Sequence[Verdict]) -> Iterator[Replacement]:
+def _imports(
+    source: Source, text: Text, verdicts: Sequence[FunctionVerdict]
+) -> Iterator[Replacement]:
     """Yield the imports that the definitions need and the file lacks, after existing ones."""
     body = source.tree.body
     known = {

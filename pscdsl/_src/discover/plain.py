@@ -100,7 +100,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Place:
+class PlainFunction:
     """A function, its qualified name, and the reason why it may not be examined."""
 
     name: str
@@ -110,20 +110,20 @@ class Place:
     nested: bool = False
 
 
-def places(source: Source) -> Iterator[Place]:
+def places(source: Source) -> Iterator[PlainFunction]:
     """Yield the functions of a module in order, without methods of instances and overloads."""
     yield from _below(source.tree.body, "", ())
 
 
 def _below(
     body: Sequence[ast.stmt], prefix: str, around: tuple[FunctionStatement, ...]
-) -> Iterator[Place]:
+) -> Iterator[PlainFunction]:
     for node in body:
         if isinstance(node, FunctionStatement):
             if _is_overload(node):
                 continue
             captured = tuple(dict.fromkeys(_captured_names(node, around)))
-            yield Place(prefix + node.name, node, captured, bool(around))
+            yield PlainFunction(prefix + node.name, node, captured, bool(around))
             yield from _below(node.body, f"{prefix}{node.name}.", (*around, node))
         elif isinstance(node, ast.ClassDef):
             static = [n for n in node.body if isinstance(n, FunctionStatement) and is_static(n)]
@@ -227,7 +227,7 @@ def module_of(project: Project, path: str) -> StaticModule | None:
 
 
 @dataclass(frozen=True)
-class Use:
+class Mention:
     """A place that names a function."""
 
     path: str
@@ -240,7 +240,7 @@ class Use:
     """Whether the outermost of them is a method."""
 
 
-def uses(source: Source, name: str, own: bool, stem: str) -> Iterator[Use]:
+def uses(source: Source, name: str, own: bool, stem: str) -> Iterator[Mention]:
     """Yield the places at which a module names a function; `own` if it is the function's module.
 
     It may be another function of that name: this must not miss one. `stem` is the module's name.
@@ -249,16 +249,18 @@ def uses(source: Source, name: str, own: bool, stem: str) -> Iterator[Use]:
     modules = own or re.search(rf"\b{re.escape(stem)}\b", source.text) is not None
     called: set[int] = set()
 
-    def visit(node: ast.AST, around: tuple[FunctionStatement, ...], method: bool) -> Iterator[Use]:
+    def visit(
+        node: ast.AST, around: tuple[FunctionStatement, ...], method: bool
+    ) -> Iterator[Mention]:
         if isinstance(node, ast.Call):
             called.add(id(node.func))
         if isinstance(node, ast.Name):
             named = isinstance(node.ctx, ast.Load) and node.id in names
             if named and not any(node.id in _bound(each) for each in around):
-                yield Use(source.path, node.lineno, id(node) in called, around, method)
+                yield Mention(source.path, node.lineno, id(node) in called, around, method)
         elif isinstance(node, ast.Attribute) and node.attr == name and modules:
             if not _is_library(node.value):
-                yield Use(source.path, node.lineno, id(node) in called, around, method)
+                yield Mention(source.path, node.lineno, id(node) in called, around, method)
         inside = (*around, node) if isinstance(node, FunctionStatement) else around
         method = method or (isinstance(node, ast.ClassDef) and not around)
         for child in ast.iter_child_nodes(node):

@@ -40,7 +40,7 @@ from pscdsl.typing.signatures import (
 )
 
 if TYPE_CHECKING:
-    from pscdsl._src.discover.verdicts import Discovery, Verdict
+    from pscdsl._src.discover.verdicts import Discovery, FunctionVerdict
 
 
 # A candidate as text: the decorated definition that can be put in place of the function's own.
@@ -96,7 +96,7 @@ def _usable(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenSignature:
     """A signature as it is written in the source."""
 
     imports: tuple[str, ...]
@@ -128,7 +128,7 @@ def written(
     result: Spec | None,
     bound: Set[str],
     decorated: bool = True,
-) -> Written:
+) -> WrittenSignature:
     """Return a function's definition with a candidate's types; `bound` are the module's names."""
     spelling = _Spelling(bound | {name for name, _ in candidate.specs})
     types = {name: spelling.of(spec, candidate, name) for name, spec in candidate.specs}
@@ -138,7 +138,7 @@ def written(
     lines = [f"@{spelling.package}.kernel{_option(writes)}"] if decorated else []
     lines.append(f"def {function.name}({inner}){returns}:")
     shown = ", ".join(f"{name}: {text}" for name, text in types.items())
-    return Written(
+    return WrittenSignature(
         tuple(spelling.imports()) if decorated else (),
         "\n".join(lines),
         tuple(_preconditions(candidate)),
@@ -267,7 +267,7 @@ _SHOWN = {
 }
 
 
-def selected(found: Discovery, select: str) -> list[Verdict]:
+def selected(found: Discovery, select: str) -> list[FunctionVerdict]:
     """Return the verdicts to show, by place."""
     shown = [verdict for verdict in found.verdicts if verdict.status in _SHOWN[select]]
     return sorted(shown, key=lambda each: (in_order(each.path), each.line, each.column))
@@ -309,7 +309,7 @@ def render_json(found: Discovery, select: str = "all") -> str:
     return printable_json(json.dumps(document, indent=2)) + "\n"
 
 
-def _function(verdict: Verdict) -> dict[str, object]:
+def _function(verdict: FunctionVerdict) -> dict[str, object]:
     written = verdict.written
     findings = [finding_object(finding) for finding in verdict.findings]
     return {
@@ -360,7 +360,7 @@ def render_text(found: Discovery, select: str = "all", *, colour: bool = False) 
     return body + "".join(f"{line}\n" for line in _summary(found))
 
 
-def _verdict(verdict: Verdict, sources: Sources, colour: bool) -> Iterator[str]:
+def _verdict(verdict: FunctionVerdict, sources: Sources, colour: bool) -> Iterator[str]:
     title = _TITLES[verdict.status]
     if colour:
         title = f"\x1b[1;{_COLOURS[verdict.status]}m{title}\x1b[0m"

@@ -13,7 +13,7 @@ from enum import IntEnum
 from itertools import chain, combinations, count, islice, product
 from typing import Any
 
-from pscdsl._src.discover.calls import Call
+from pscdsl._src.discover.calls import ObservedCall
 from pscdsl._src.discover.candidates import (
     BOOL,
     COMPLEX,
@@ -76,7 +76,7 @@ NUMBERS = (0, 1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialResult:
     """The result of a trial: a program, or the reasons why there is none."""
 
     program: Function | None
@@ -98,7 +98,7 @@ class Trials:
     def __init__(
         self,
         closure: Closure,
-        calls: Sequence[Call] = (),
+        calls: Sequence[ObservedCall] = (),
         deadline: float = float("inf"),
         sizes: Collection[str] = (),
     ) -> None:
@@ -110,7 +110,7 @@ class Trials:
         self.count = 0
         self.work = 0
         self._definitions: dict[Any, Definition] = {}
-        self._trials: dict[Definition, Trial] = {}
+        self._trials: dict[Definition, TrialResult] = {}
         self._accepted: dict[Definition, bool] = {}
         self.nodes = sum(1 for _ in ast.walk(closure.node))
         spec = closure.node.args
@@ -135,31 +135,31 @@ class Trials:
         definition.most_steps = MAX_STEPS
         return definition
 
-    def run(self, candidate: Candidate) -> Trial:
+    def run(self, candidate: Candidate) -> TrialResult:
         """Try the first choice of a candidate."""
         definition = self.definition(candidate)
         if definition not in self._trials:
             self._trials[definition] = self.one(definition, first_choice(definition.signature))
         return self._trials[definition]
 
-    def one(self, definition: Definition, choice: Choice) -> Trial:
+    def one(self, definition: Definition, choice: Choice) -> TrialResult:
         """Try one choice of a signature."""
         self.count += 1
         before = definition.steps
         try:
             program = definition.instance(choice)
-            return Trial(program, definition.warnings(choice))
+            return TrialResult(program, definition.warnings(choice))
         except Failure as failure:
             found = failure.diagnostics or self._internal("nothing was found")
-            return Trial(None, found, frozenset(definition.counters))
+            return TrialResult(None, found, frozenset(definition.counters))
         except Excluded as excluded:
-            return Trial(None, (excluded.finding,))
+            return TrialResult(None, (excluded.finding,))
         except Poisoned:
-            return Trial(None, self._internal("nothing was found"))
+            return TrialResult(None, self._internal("nothing was found"))
         except RecursionError:
-            return Trial(None, self._internal("it is nested too deeply"))
+            return TrialResult(None, self._internal("it is nested too deeply"))
         except Exception as error:
-            return Trial(None, self._internal(f"{type(error).__name__}: {error}"))
+            return TrialResult(None, self._internal(f"{type(error).__name__}: {error}"))
         finally:
             self._count(definition, before)
 
@@ -203,8 +203,12 @@ class Trials:
             self.work += definition.steps - before + self.nodes
 
     def refused(
-        self, candidate: Candidate, calls: Sequence[Call] | None = None, *, lists: bool = False
-    ) -> list[Call]:
+        self,
+        candidate: Candidate,
+        calls: Sequence[ObservedCall] | None = None,
+        *,
+        lists: bool = False,
+    ) -> list[ObservedCall]:
         """Return the known calls that the candidate refuses; lists are arrays, unless `lists`."""
         definition = self.definition(candidate)
 
@@ -561,18 +565,20 @@ _WANTS_TUPLE = frozenset({"PSC113", "PSC122", "PSC109"})
 
 
 @dataclass
-class Search:
+class SignatureSearch:
     """The results of the search for one function."""
 
     accepted: Candidate | None = None
-    trial: Trial | None = None
-    failed: list[tuple[Candidate, Trial]] = field(default_factory=list[tuple[Candidate, Trial]])
+    trial: TrialResult | None = None
+    failed: list[tuple[Candidate, TrialResult]] = field(
+        default_factory=list[tuple[Candidate, TrialResult]]
+    )
     blocked: tuple[Diagnostic, ...] = ()
     """Obstacles outside of branches that no signature avoids."""
     unsuited: int = 0
     """The number of known calls that the accepted candidate refuses."""
 
-    def note(self, candidate: Candidate, trial: Trial, unsuited: int) -> None:
+    def note(self, candidate: Candidate, trial: TrialResult, unsuited: int) -> None:
         """Take a candidate that has no errors, if it refuses fewer calls than the one before."""
         if self.accepted is None or unsuited < self.unsuited:
             self.accepted, self.trial, self.unsuited = candidate, trial, unsuited
@@ -587,12 +593,12 @@ def search(
     preconditions: bool = True,
     suits: Callable[[Candidate], bool] = lambda candidate: True,
     same: Iterable[Fact] = (),
-) -> Search:
+) -> SignatureSearch:
     """Return the cheapest candidate that is accepted and that suits, or the trials that failed.
 
     Where none takes all known calls, the one that refuses the fewest is accepted, if it takes some.
     """
-    found = Search()
+    found = SignatureSearch()
     calls = sum(each.arguments is not None for each in trials.calls)
     start = Candidate(
         tuple((name, each[0].spec) for name, each in options.items()), (), (0,) * len(options)
@@ -639,7 +645,7 @@ def search(
 
 def _successors(
     candidate: Candidate,
-    trial: Trial,
+    trial: TrialResult,
     options: Mapping[str, Sequence[Alternative]],
     blame: Blame,
 ) -> Iterator[Candidate]:

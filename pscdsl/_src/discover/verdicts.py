@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from pscdsl._src.checker.check import deep_stack
-from pscdsl._src.discover.calls import UNKNOWN, Call, Calls
+from pscdsl._src.discover.calls import UNKNOWN, Calls, ObservedCall
 from pscdsl._src.discover.candidates import (
     FUNCTION,
     NO_DEFAULT,
@@ -28,7 +28,7 @@ from pscdsl._src.discover.candidates import (
     fresh,
 )
 from pscdsl._src.discover.plain import (
-    Place,
+    PlainFunction,
     PlainProject,
     callers,
     compilers_of,
@@ -39,13 +39,13 @@ from pscdsl._src.discover.plain import (
     places,
     plain,
 )
-from pscdsl._src.discover.report import Written, named, written
+from pscdsl._src.discover.report import WrittenSignature, named, written
 from pscdsl._src.discover.search import (
     Blame,
     Branches,
     Firmness,
-    Search,
-    Trial,
+    SignatureSearch,
+    TrialResult,
     Trials,
     firmness,
     first_dtypes,
@@ -56,7 +56,7 @@ from pscdsl._src.discover.search import (
 )
 from pscdsl._src.discover.usage import FunctionStatement, Usage, declared, unfit, usages
 from pscdsl._src.discover.widening import (
-    Refused,
+    MisfitValue,
     declared_result,
     has_group,
     opened,
@@ -99,7 +99,7 @@ MAX_CHECKED = 64
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FunctionVerdict:
     """The findings about one function."""
 
     name: str
@@ -107,15 +107,15 @@ class Verdict:
     line: int
     column: int
     status: Status
-    written: Written | None = None
+    written: WrittenSignature | None = None
     also: tuple[str, ...] = ()
     """Other signatures that fit: other ranks of an array."""
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[MisfitValue, ...] = ()
     """Values of static parameters that do not fit."""
     findings: tuple[Diagnostic, ...] = ()
     """The obstacles, the first one first; warnings about a function that is PSC."""
     trials: int = 0
-    violated: tuple[Call, ...] = ()
+    violated: tuple[ObservedCall, ...] = ()
     """Calls that the definition refuses."""
     followed: frozenset[tuple[str, int]] = frozenset()
     """The paths and lines of calls whose arguments were known every time."""
@@ -139,10 +139,10 @@ def examine(
     module: StaticModule,
     function: FunctionStatement,
     closure: Closure,
-    calls: Sequence[Call] = (),
+    calls: Sequence[ObservedCall] = (),
     deadline: float = float("inf"),
     shapes: Sequence[tuple[str, ...]] = (),
-) -> Verdict:
+) -> FunctionVerdict:
     """Find the signature of a function, or the obstacle to every signature.
 
     `shapes` has the sizes of its parameters if a decorator gives them.
@@ -150,7 +150,9 @@ def examine(
     source = module.source
     span = source.span(function)
     word = "async def " if isinstance(function, ast.AsyncFunctionDef) else "def "
-    verdict = Verdict(function.name, span.path, span.line, span.column + len(word), "unknown")
+    verdict = FunctionVerdict(
+        function.name, span.path, span.line, span.column + len(word), "unknown"
+    )
     used = usages(function, _by_name(module))
     refused = unfit(module, function, closure, used)
     if refused:
@@ -205,9 +207,9 @@ def _same_sizes(used: Iterable[str], shapes: Sequence[tuple[str, ...]]) -> Itera
                 yield Fact("==", first[dim], size)
 
 
-def distinct(calls: Sequence[Call], most: int | None = None) -> list[Call]:
+def distinct(calls: Sequence[ObservedCall], most: int | None = None) -> list[ObservedCall]:
     """Return the calls with distinct arguments, the best known first."""
-    found: dict[str, Call] = {}
+    found: dict[str, ObservedCall] = {}
     for each in calls:
         if each.arguments is not None:
             call = each if each.known else each.without_unknown()
@@ -230,7 +232,7 @@ def _takes_function(candidate: Candidate) -> bool:
     return any(spec == FUNCTION for _, spec in candidate.specs)
 
 
-def _write(seen: _Seen, candidate: Candidate) -> Written:
+def _write(seen: _Seen, candidate: Candidate) -> WrittenSignature:
     """Return the definition, with its result where that can be declared."""
     final = named(candidate, seen.usages, seen.hints)
     result = declared_result(seen.trials, final)
@@ -279,7 +281,7 @@ def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate
             yield narrow
 
 
-def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...]]:
+def _obstacle(found: SignatureSearch, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...]]:
     """Return the obstacles that no signature avoids, or those of the best trial."""
     trials = seen.trials
     span = seen.module.source.span(seen.function).head(3)
@@ -297,7 +299,7 @@ def _obstacle(found: Search, seen: _Seen) -> tuple[Status, tuple[Diagnostic, ...
     return _status(ordered), tuple(ordered)
 
 
-def _progress(candidate: Candidate, trial: Trial) -> tuple[int, int, int, int]:
+def _progress(candidate: Candidate, trial: TrialResult) -> tuple[int, int, int, int]:
     """Return the progress of a trial before its first error, and its closeness to the evidence.
 
     An error that remains with granted preconditions is the relevant one.
@@ -336,7 +338,7 @@ def _options(
     usage: Usage,
     hint: Hint,
     position: int,
-    calls: Sequence[Call],
+    calls: Sequence[ObservedCall],
 ) -> tuple[Alternative, ...]:
     """Return the possible types of a parameter: the declared one, if it is one of our types."""
     ours = declared(module, function, name)
@@ -354,7 +356,7 @@ def _options(
 class Discovery:
     """The verdicts about files."""
 
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[FunctionVerdict, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     """Files that are no Python text."""
     files: int = 0
@@ -421,7 +423,7 @@ def discover_module(
 
     A function has a share of the time: several times that of those after it.
     """
-    verdicts: list[Verdict] = []
+    verdicts: list[FunctionVerdict] = []
     kernels = 0
     end = time.thread_time() + seconds
     every = [*places(module.source)]
@@ -453,12 +455,12 @@ def _by_name(module: StaticModule) -> dict[str, FunctionStatement]:
 
 
 def _verdict(
-    module: StaticModule, place: Place, calls: Sequence[Call], deadline: float
-) -> Verdict | None:
+    module: StaticModule, place: PlainFunction, calls: Sequence[ObservedCall], deadline: float
+) -> FunctionVerdict | None:
     """Return the verdict on a function; None if it is a kernel."""
     node = place.node
     span = module.source.span(node)
-    unknown = Verdict(place.name, span.path, span.line, span.column, "unknown")
+    unknown = FunctionVerdict(place.name, span.path, span.line, span.column, "unknown")
     if time.thread_time() > deadline:
         ended = SearchEnded(function=node.name, trials=0, span=span.head(3))
         return replace(unknown, findings=(ended,))

@@ -177,7 +177,7 @@ def _is_asserted(trials: Trials, candidate: Candidate, name: str, value: int) ->
 
 
 @dataclass(frozen=True)
-class Refused:
+class MisfitValue:
     """A value of a static parameter that does not fit, and the obstacle."""
 
     parameter: str
@@ -188,7 +188,7 @@ class Refused:
         return f"{self.parameter}={self.value!r}: {self.finding.code} {self.finding.message()}"
 
 
-def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[Refused]:
+def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterator[MisfitValue]:
     """Yield the static values with which the function meets an obstacle for every signature."""
     quick = first_dtypes(fixed(tried))
     kept = dict(statics(final))
@@ -201,7 +201,7 @@ def refused_values(trials: Trials, tried: Candidate, final: Candidate) -> Iterat
                 errors = trials.run(with_samples(quick, {name: (value,)})).errors
                 blocking = [error for error in errors if firmness(error)]
                 if blocking:
-                    yield Refused(name, value, blocking[0])
+                    yield MisfitValue(name, value, blocking[0])
 
 
 # Other ranks: signatures of the function in which one array has another number of axes.

@@ -104,7 +104,7 @@ class LinearOperand:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class RuleProgram:
     """The program of a rule, with flags of its results that are not zero or that are batched."""
 
     block: Block
@@ -118,7 +118,7 @@ class Rules:
     def __init__(self, name: str, find: Callable[[str], Closure | None]) -> None:
         self.name = name
         self._find = find
-        self._made: dict[object, Made] = {}
+        self._made: dict[object, RuleProgram] = {}
         self._active: set[str] = set()
 
     def jvp(
@@ -196,7 +196,7 @@ class Rules:
         pattern: tuple[Any, ...],
         statics: Statics,
         read: Read,
-    ) -> Made:
+    ) -> RuleProgram:
         """Return the program of a rule for some types of its arguments."""
         rule = self._find(kind)
         if rule is None:
@@ -234,7 +234,7 @@ class Rules:
         reused = reused_keys(whole, program.names, program.span)
         if reused:
             raise Failure(*reused)
-        return Made(block, tuple(each is not None for each in found), flags)
+        return RuleProgram(block, tuple(each is not None for each in found), flags)
 
 
 def _type(item: Any) -> Any:

@@ -267,7 +267,7 @@ def chosen(weak: Weak, site: Site, otherwise: DType) -> DType:
 
 
 @dataclass
-class Carry:
+class CombinatorCarry:
     """A loop's carry: its initial leaves, some of them weak until the body decides."""
 
     loop: str
@@ -291,7 +291,7 @@ class Carry:
                 self.dtypes[index] = chosen(leaf, site, self.dtypes[index])
 
     @classmethod
-    def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> Carry:
+    def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> CombinatorCarry:
         """The carry with this initial value."""
         leaves, tree = flatten_plainly(here, init, f"the initial carry of `{loop}`")
         return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
@@ -418,7 +418,7 @@ class TracedBody:
 
 
 def trace_carry(
-    here: Builder, carry: Carry, extra: Sequence[Extra], run: Run, pairs: bool = False
+    here: Builder, carry: CombinatorCarry, extra: Sequence[Extra], run: Run, pairs: bool = False
 ) -> TracedBody:
     """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
 
@@ -457,7 +457,7 @@ def trace_carry(
 
 
 def _trace(
-    here: Builder, carry: Carry, extra: Sequence[Extra], run: Run, pairs: bool
+    here: Builder, carry: CombinatorCarry, extra: Sequence[Extra], run: Run, pairs: bool
 ) -> TracedBody | None:
     with inner_block(here) as inner:
         params = carry.parameters(inner)
@@ -475,7 +475,9 @@ def _parameters(inner: Builder, extra: Sequence[Extra]) -> list[Value]:
     return [inner.program.mark(inner.parameter(type_), sites) for type_, sites in extra]
 
 
-def _discover(here: Builder, carry: Carry, extra: Sequence[Extra], run: Run, pairs: bool) -> None:
+def _discover(
+    here: Builder, carry: CombinatorCarry, extra: Sequence[Extra], run: Run, pairs: bool
+) -> None:
     """Note the dtypes that the body gives to the weak leaves of its carry, or wants them in."""
     program = here.program
     attempt = Attempt(program)
@@ -519,7 +521,7 @@ def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: i
 def trace_counter(
     here: Builder,
     function: Applicable,
-    carry: Carry,
+    carry: CombinatorCarry,
     counter: DType,
     sites: frozenset[Site] = frozenset(),
 ) -> TracedBody:
@@ -544,14 +546,14 @@ def scan(
     """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, the stacked ys."""
     del unroll  # a hint that costs more than it gives on this backend
     function = applicable(f, "psc.scan")
-    carry = Carry.of(here, "psc.scan", init, function)
+    carry = CombinatorCarry.of(here, "psc.scan", init, function)
     return _scan(here, function, carry, xs, length, bool(reverse), "psc.scan")
 
 
 def _scan(
     here: Builder,
     function: Applicable,
-    carry: Carry,
+    carry: CombinatorCarry,
     xs: Any,
     length: Any,
     reverse: bool,
@@ -625,7 +627,7 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
 def map_(here: Builder, f: Any, *xs: Any) -> Any:
     """`f(x)` for each x along the leading axis, results stacked."""
     function = applicable(f, "psc.map")
-    carry = Carry.of(here, "psc.map", (), function)
+    carry = CombinatorCarry.of(here, "psc.map", (), function)
     if len(xs) != 1:
         function, rows = _Spread(function), xs
     else:
@@ -646,7 +648,7 @@ class _Spread:
 def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
     """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded); `i` is an i32 scalar."""
     function = applicable(body_fun, "psc.fori_loop")
-    carry = Carry.of(here, "psc.fori_loop", init_val, function)
+    carry = CombinatorCarry.of(here, "psc.fori_loop", init_val, function)
     if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
         return _counted(here, function, carry, lower, upper)
     low, high = (_index(here, each) for each in (lower, upper))
@@ -671,7 +673,9 @@ def _index(here: Builder, value: Any) -> Value:
     )
 
 
-def _counted(here: Builder, function: Applicable, carry: Carry, lower: Size, upper: Size) -> Any:
+def _counted(
+    here: Builder, function: Applicable, carry: CombinatorCarry, lower: Size, upper: Size
+) -> Any:
     """Known bounds: a scan without rows, its counter the last of its carry."""
     length = upper - lower
     if not here.facts.proves(Fact("<=", 0, length)):
@@ -702,7 +706,7 @@ def while_loop(
             raise Failure(BadBody(combinator="psc.while_loop", needs=needs, found=str(every)))
     condition = applicable(cond_fun, "psc.while_loop")
     body = applicable(body_fun, "psc.while_loop")
-    carry = Carry.of(here, "psc.while_loop", init_val, body)
+    carry = CombinatorCarry.of(here, "psc.while_loop", init_val, body)
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         return body.apply(inner, (state,), {}), []
@@ -731,7 +735,7 @@ class _WithoutCounter:
         return self.function.apply(here, args[1:], kwargs)
 
 
-def _while(here: Builder, carry: Carry, body: TracedBody, condition: Applicable) -> Any:
+def _while(here: Builder, carry: CombinatorCarry, body: TracedBody, condition: Applicable) -> Any:
     with inner_block(here) as inner:
         params = carry.parameters(inner)
         found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
@@ -752,7 +756,11 @@ class Limits:
 
 
 def _counted_while(
-    here: Builder, carry: Carry, body: TracedBody, limits: Limits, condition: Applicable | None
+    here: Builder,
+    carry: CombinatorCarry,
+    body: TracedBody,
+    limits: Limits,
+    condition: Applicable | None,
 ) -> Any:
     """While the counter, the last of the carry, is below a limit, and the condition holds."""
     start = limits.start
@@ -782,7 +790,7 @@ def associative_scan(
     leaves, tree = flatten_plainly(here, elems, f"the `elems` of `{name}`")
     axes = [_axis(axis, leaf, name) for leaf in leaves]
     rows = [_row_of(leaf, place) for leaf, place in zip(leaves, axes, strict=True)]
-    carry = Carry(name, rows, tree, [row.dtype for row in rows], function)
+    carry = CombinatorCarry(name, rows, tree, [row.dtype for row in rows], function)
     body = trace_combination(here, carry, function)
     arrays = [
         to_front(at(leaf, dtype), place)
@@ -835,7 +843,7 @@ def _from_front(x: Value, axis: int) -> Value:
     return Transpose(tuple(order))(x)
 
 
-def trace_combination(here: Builder, carry: Carry, function: Applicable) -> TracedBody:
+def trace_combination(here: Builder, carry: CombinatorCarry, function: Applicable) -> TracedBody:
     """A function of two rows, whose types the carry says, that gives another one."""
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
@@ -855,7 +863,7 @@ def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any = No
     if init is None and not here.facts.proves(Fact("<=", 1, length)):
         given, remedy = columns[0].type, "pass `init`, which is what there is of no rows"
         raise Failure(EmptyReduction(function=name, given=given, size=length, remedy=remedy))
-    start = None if init is None else Carry.of(here, name, init, function)
+    start = None if init is None else CombinatorCarry.of(here, name, init, function)
     mapping = _Mapping(here, function, columns, tree, start)
     attempt = Attempt(here.program)
     mapped = mapping.trace(None)
@@ -864,7 +872,7 @@ def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any = No
         attempt.forget()
     rows = [_stand_in(leaf, leaf.shape) for leaf in mapped.leaves]
     dtypes = [row.dtype for row in rows] if start is None else list(start.dtypes)
-    carry = Carry(name, rows, mapped.tree, dtypes, combination)
+    carry = CombinatorCarry(name, rows, mapped.tree, dtypes, combination)
     body = trace_combination(here, carry, combination)
     if again:
         mapped = mapping.trace(carry.dtypes)
@@ -896,7 +904,7 @@ class _Mapping:
     function: Applicable
     columns: Sequence[Value]
     tree: Type
-    start: Carry | None
+    start: CombinatorCarry | None
 
     def trace(self, dtypes: Sequence[DType] | None) -> _Mapped:
         """Elaborate it; weak results in these dtypes, if they are known."""
@@ -916,7 +924,7 @@ class _Mapping:
         return _Mapped(block, captured, leaves, of_values(tree, found))
 
     def _agreeing(
-        self, start: Carry, leaves: Sequence[Value | Weak], tree: Type
+        self, start: CombinatorCarry, leaves: Sequence[Value | Weak], tree: Type
     ) -> tuple[list[Value], list[Value | Weak]]:
         """Results of the types of what is combined first; weak ones where both are."""
         facts = self.here.facts

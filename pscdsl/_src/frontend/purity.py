@@ -723,7 +723,7 @@ def index_text(text: str, node: ast.expr) -> str:
 # Values that can be changed in place, and how.
 
 
-class Kind(Enum):
+class MutableKind(Enum):
     """How a value can be changed."""
 
     ARRAY = auto()
@@ -734,18 +734,18 @@ class Kind(Enum):
     """A value that holds others that can be changed."""
 
 
-def kind_of(value: Any) -> Kind | None:
+def kind_of(value: Any) -> MutableKind | None:
     """How a value can be changed; None if it cannot."""
     if is_constant(value) and isinstance(value, np.ndarray):
         if is_frozen(value):
             return None
         plain = type(value) is np.ndarray and not value.dtype.hasobject
-        return Kind.ARRAY if plain else Kind.DEEP
+        return MutableKind.ARRAY if plain else MutableKind.DEEP
     if isinstance(value, Once):
-        return Kind.DEEP
+        return MutableKind.DEEP
     if isinstance(value, list | dict | set):
-        return Kind.DEEP if any(kind_of(part) for part in parts(value)) else Kind.FLAT
-    return Kind.DEEP if any(kind_of(part) for part in parts(value)) else None
+        return MutableKind.DEEP if any(kind_of(part) for part in parts(value)) else MutableKind.FLAT
+    return MutableKind.DEEP if any(kind_of(part) for part in parts(value)) else None
 
 
 def is_mutable(value: Any) -> bool:

@@ -17,7 +17,7 @@ from pscdsl._src.interpreters.replay import (
 )
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Block, Function
-from pscdsl._src.transforms.linearize import Linear, jvp_of, linearize
+from pscdsl._src.transforms.linearize import LinearizedProgram, jvp_of, linearize
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import ArrayType, TupleType, paths
@@ -196,7 +196,7 @@ class ArrayProgram:
     def _linearize(self, active: Mask) -> Linearization:
         function = self.function
         count = len(function.body.results)
-        made: list[Linear] = []
+        made: list[LinearizedProgram] = []
 
         def build(here: Builder, params: list[Value]) -> list[Value]:
             results, linear = linearize(here, function.body, params, active)

@@ -158,7 +158,7 @@ _registered: set[type] = set()
 
 
 @Array.register
-class Traced:
+class TracedArray:
     """A tracer of jax on its way into a kernel: an array with only its type known."""
 
     def __init__(self, value: Any) -> None:
@@ -230,21 +230,21 @@ def imported() -> Any:
 def standing_in(jax: Any, leaf: Any) -> Any:
     """Return a stand-in of a leaf's type: a Python scalar for a weak scalar."""
     found = traced(jax, leaf)
-    if isinstance(found, Traced) and leaf.aval.weak_type and not found.shape:
+    if isinstance(found, TracedArray) and leaf.aval.weak_type and not found.shape:
         return np.zeros((), found.dtype).item()
     return found
 
 
 def traced(jax: Any, leaf: Any) -> Any:
     """Return a leaf that kernels take: a tracer is wrapped."""
-    return Traced(leaf) if isinstance(leaf, jax.core.Tracer) else leaf
+    return TracedArray(leaf) if isinstance(leaf, jax.core.Tracer) else leaf
 
 
 def operand(jax: Any, leaf: Any, type_: ArrayType) -> Any:
     """Return a leaf as jax takes it, with the dtype of a type."""
     from pscdsl._src.xla.runtime.devices import is_result  # as above
 
-    if isinstance(leaf, Traced):
+    if isinstance(leaf, TracedArray):
         return jax.lax.convert_element_type(leaf.value, to_numpy(type_.dtype))
     if isinstance(leaf, jax.Array) and not is_result(leaf):
         return leaf

@@ -10,7 +10,7 @@ from pscdsl._src.kernels.executables import compiler_of
 from pscdsl._src.support.tracebacks import OWN_PRIMITIVES
 from pscdsl._src.targets.cpu.loops import loop_bytes
 from pscdsl._src.xla import disk, executable_store
-from pscdsl._src.xla.runtime.executable import Executable, Refused
+from pscdsl._src.xla.runtime.executable import CompilationFailed, Executable
 from pscdsl._src.xla.specialisation import Specialisation
 
 
@@ -38,7 +38,7 @@ def obtained(wanted: Specialisation, *, ahead: bool = False) -> Executable:
     wanted, store = _with_options(wanted), disk.opened()
     try:
         executable = executable_store.obtain(wanted, store, compiler_of(wanted.device), _module)
-    except Refused as refusal:
+    except CompilationFailed as refusal:
         raise _rejected(wanted.program, refusal) from refusal.__cause__
     if ahead and store is not None:
         executable_store.set_ahead(wanted, store)

@@ -10,7 +10,7 @@ from pscdsl._src.calls.errors import CallSite, CheckError
 from pscdsl._src.frontend.modules.live import abstract
 from pscdsl._src.frontend.modules.rereading import tell
 from pscdsl._src.frontend.modules.traces import Trace
-from pscdsl._src.frontend.transformations.derived import DerivedDefinition, Made
+from pscdsl._src.frontend.transformations.derived import DerivedDefinition, MadeTransformation
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.kernels.reading import Options, Reading
 from pscdsl._src.kernels.transformations import as_kernel
@@ -64,7 +64,9 @@ class DerivedReading(Reading):
         if place is None:
             return DerivedDefinition(base.definition, transformed)
         name = str(transformed).removeprefix("psc.")
-        return DerivedDefinition(base.definition, transformed, Made(name, *place, place[1]))
+        return DerivedDefinition(
+            base.definition, transformed, MadeTransformation(name, *place, place[1])
+        )
 
     @cached_property
     def transformed(self) -> Transformed:

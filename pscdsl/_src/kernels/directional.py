@@ -31,7 +31,7 @@ from pscdsl.typing.signatures import Choice
 from pscdsl.typing.unify import structure_differences
 
 
-class Compiled:
+class CompiledBySizes:
     """A typed program that is compiled for each of the sizes that it is run at."""
 
     def __init__(self, function: Function) -> None:
@@ -46,7 +46,7 @@ class Compiled:
         return boundary.result(tree, iter(found.run(arrays)))
 
 
-class Point:
+class KernelPoint:
     """A kernel at given arguments: what was chosen, the sizes, the arrays."""
 
     def __init__(self, kernel: Kernel[..., Any], args: Sequence[Any]) -> None:
@@ -122,9 +122,9 @@ def jvp(
         `(value, tangent)`, or `(value, tangent, aux)`.
     """
     kernel = as_kernel(fun, "jvp")
-    point = Point(kernel, primals)
+    point = KernelPoint(kernel, primals)
 
-    def make() -> Compiled:
+    def make() -> CompiledBySizes:
         declared = kernel.definition.instance(point.choice).parameters[:count]
         extra = [(f"d_{name}", tangent_tree(tree)) for name, tree in declared]
         function = elaborate(
@@ -136,12 +136,12 @@ def jvp(
                 here, kernel.definition, args[:count], more, has_aux
             ),
         )
-        return Compiled(function)
+        return CompiledBySizes(function)
 
     count = len(primals)
     if count != len(tangents):
         raise ArgumentError(f"psc.jvp: {count} primals, but {len(tangents)} tangents")
-    program: Compiled = _remembered(kernel, ("jvp", point.choice, has_aux, count), make)
+    program: CompiledBySizes = _remembered(kernel, ("jvp", point.choice, has_aux, count), make)
     given: list[Any] = []
     trees = [tree for _, tree in program.function.parameters[-count:]] if count else []
     for number, (each, tree) in enumerate(zip(tangents, trees, strict=True)):
@@ -156,7 +156,7 @@ class LinearMap:
     def __init__(
         self,
         name: str,
-        program: Compiled,
+        program: CompiledBySizes,
         saved: Sequence[Any],
         sizes: Mapping[str, int],
         wanted: Type,
@@ -197,16 +197,16 @@ class _Split:
             return (value, *aux), tuple(linear.linear.saved)
 
         called = f"{name}({kernel.name})"
-        self.forward = Compiled(elaborate(definition, choice, called, (), forward))
+        self.forward = CompiledBySizes(elaborate(definition, choice, called, (), forward))
         linear = made[-1]
         self.name = linear.name
         self.wanted = linear.wanted()
-        self.late = Compiled(linear.function(self.forward.function, called))
+        self.late = CompiledBySizes(linear.function(self.forward.function, called))
 
 
 def _split(fun: Callable[..., Any], name: str, primals: Sequence[Any], has_aux: bool) -> Any:
     kernel = as_kernel(fun, name)
-    point = Point(kernel, primals)
+    point = KernelPoint(kernel, primals)
     key = (name, point.choice, has_aux, len(primals))
     pair: _Split = _remembered(
         kernel, key, lambda: _Split(kernel, point.choice, name, has_aux, key[-1])
@@ -249,10 +249,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         A function of a cotangent of the result. It returns a tuple with one of each argument.
     """
     kernel = as_kernel(fun, "linear_transpose")
-    point = Point(kernel, primals)
+    point = KernelPoint(kernel, primals)
     definition = kernel.definition
 
-    def make() -> Compiled:
+    def make() -> CompiledBySizes:
         result = definition.instance(point.choice).result
         assert result is not None
         function = elaborate(
@@ -264,10 +264,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
                 here, definition, *args[:count]
             ).apply(here, more, {}),
         )
-        return Compiled(function)
+        return CompiledBySizes(function)
 
     count = len(primals)
-    program: Compiled = _remembered(kernel, ("linear_transpose", point.choice, count), make)
+    program: CompiledBySizes = _remembered(kernel, ("linear_transpose", point.choice, count), make)
     _, wanted = program.function.parameters[-1]
     name = f"psc.linear_transpose({kernel.name})"
     return LinearMap(name, program, point.arrays, point.sizes, point.at_sizes(wanted))

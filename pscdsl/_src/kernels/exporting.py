@@ -15,8 +15,8 @@ from pscdsl._src.artefacts.format import (
     TARGETS,
     Artefact,
     ArtefactError,
-    Module,
-    Program,
+    SizedProgram,
+    StoredProgram,
     Target,
     signing_key,
     written,
@@ -189,10 +189,10 @@ def _matched(kernel: Kernel[..., Any], wanted: Specialisation) -> Choice:
     return match(kernel.signature, given, Assumptions()).choice
 
 
-def _program(choice: Choice, wanted: Sequence[Specialisation], target: Target) -> Program:
+def _program(choice: Choice, wanted: Sequence[Specialisation], target: Target) -> StoredProgram:
     program = wanted[0].program
     assert program.result is not None
-    return Program(
+    return StoredProgram(
         choice,
         program.dims,
         program.facts,
@@ -211,14 +211,14 @@ def program_hash(program: Function) -> str:
         return ""
 
 
-def _module(wanted: Specialisation, target: Target) -> Module:
+def _module(wanted: Specialisation, target: Target) -> SizedProgram:
     program = wanted.program
     module = emitted(
         program, wanted.sizes, wanted.donate, device=wanted.device, portable=target == "any"
     )
     sizes = {name: wanted.sizes[name] for name in program.dims}
     calls = tuple(compilation.targets(module))
-    made = Module(sizes, compilation.portable(module), calls, wanted.donate)
+    made = SizedProgram(sizes, compilation.portable(module), calls, wanted.donate)
     inputs, outputs = (
         [aval_of(each, sizes) for each in types]
         for types in (program.body.in_types, program.body.out_types)
@@ -226,7 +226,7 @@ def _module(wanted: Specialisation, target: Target) -> Module:
     foreign = [call for call in calls if lapack.routine_of(call) is None]
     try:
         compilation.verified(made, inputs, outputs, foreign)
-    except compilation.Unreadable as problem:
+    except compilation.UnusableModule as problem:
         raise ArtefactError(f"{program.name} cannot be exported: {problem}") from None
     return made
 

@@ -19,7 +19,7 @@ from pscdsl._src.interop.array_programs import Mode, Subject
 from pscdsl._src.interpreters.replay import has_tangent
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Block
-from pscdsl._src.kernels.directional import Compiled, Point
+from pscdsl._src.kernels.directional import CompiledBySizes, KernelPoint
 from pscdsl._src.kernels.transformations import as_kernel
 from pscdsl._src.support.tracebacks import public
 from pscdsl.typing.codes.derivatives import NoForwardMode
@@ -82,7 +82,7 @@ def check_grads(
     if order < 1:
         raise ValueError(f"psc.check_grads: order is {order}; it is at least 1")
     kernel = as_kernel(fun, "check_grads")
-    point = Point(kernel, args)
+    point = KernelPoint(kernel, args)
     try:
         function = kernel.definition.instance(point.choice)
         subject = Subject.of(function)
@@ -166,7 +166,7 @@ class _Check:
                 self.run(derived, [*values, *more], order - 1)
 
     def _compiled(self, subject: Subject) -> Run:
-        compiled = Compiled(subject.function)
+        compiled = CompiledBySizes(subject.function)
         return lambda arrays: [np.asarray(each) for each in compiled(self.sizes, arrays)]
 
     def _direction(self, value: NDArray) -> NDArray:

@@ -591,7 +591,7 @@ class Kernel(Called[P, R]):
             return inspect.signature(self._function, annotation_format=Format.STRING)
         return inspect.signature(self._function)
 
-    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.RecordClass | None:
+    def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.InstanceClass | None:
         """What the front end knows of the class of an argument."""
         return self._current.record_class(cls)
 

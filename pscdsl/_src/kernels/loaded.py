@@ -15,8 +15,8 @@ from pscdsl._src.artefacts.format import (
     LARGEST,
     Artefact,
     ArtefactError,
-    Module,
-    Program,
+    SizedProgram,
+    StoredProgram,
     Trust,
     read,
 )
@@ -24,14 +24,14 @@ from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import Called, admit
 from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.kernels.executables import compiler_of
-from pscdsl._src.language.instances import Layout, layout_of, stand_in_class
+from pscdsl._src.language.instances import RecordLayout, layout_of, stand_in_class
 from pscdsl._src.support import paths as files
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.xla import compilation
 from pscdsl._src.xla.binding import register_class
 from pscdsl._src.xla.dispatch import BoundExecutable
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES
-from pscdsl._src.xla.runtime.executable import Refused, aval_of
+from pscdsl._src.xla.runtime.executable import CompilationFailed, aval_of
 from pscdsl.typing.array_types import (
     ArrayType,
     RecordName,
@@ -89,8 +89,8 @@ def load(
 class Variant:
     """A loaded kernel at certain sizes."""
 
-    program: Program
-    module: Module
+    program: StoredProgram
+    module: SizedProgram
 
     def types(self) -> tuple[tuple[ArrayType, ...], tuple[ArrayType, ...]]:
         """What its `main` takes and gives."""
@@ -185,7 +185,7 @@ class Loaded(Called[..., Any]):
         return {name.name: layout.constructor for name, layout in self._layouts.items()}
 
     @property
-    def layouts(self) -> tuple[Layout, ...]:
+    def layouts(self) -> tuple[RecordLayout, ...]:
         """The records that it returns and takes, each with its class."""
         return tuple(self._layouts.values())
 
@@ -200,7 +200,7 @@ class Loaded(Called[..., Any]):
         """Return the StableHLO at the first exported sizes that agree with the given ones."""
         try:
             return compilation.text(self.variant(**sizes).module.code)
-        except compilation.Unreadable as problem:
+        except compilation.UnusableModule as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
     def variant(self, **sizes: int) -> Variant:
@@ -229,7 +229,7 @@ class Loaded(Called[..., Any]):
 
     # Calls.
 
-    def record_class(self, cls: type[Any], spec: Spec | None) -> Layout | None:
+    def record_class(self, cls: type[Any], spec: Spec | None) -> RecordLayout | None:
         """A class of records, which is the declared one if it has its name and its fields."""
         layout = layout_of(cls)
         if layout is None:
@@ -238,7 +238,7 @@ class Loaded(Called[..., Any]):
             same = layout.names == known.names
             same = same or (layout.kind == "precord" and {*layout.names} == {*known.names})
             if same and cls.__name__ == name.name:
-                return Layout(known.name, layout.kind, cls, known.names, known.statics)
+                return RecordLayout(known.name, layout.kind, cls, known.names, known.statics)
         if isinstance(spec, RecordSpec) and cls.__name__ == spec.record.name:
             theirs, ours = ", ".join(layout.names), ", ".join(n for n, _ in spec.fields)
             raise boundary.NotAnArgument(f"a {cls.__name__} of {theirs}, not of {ours}")
@@ -286,9 +286,9 @@ class Loaded(Called[..., Any]):
 
         try:
             return compilation.executable(module, *variant.avals(), compiled, self._calls, device)
-        except compilation.Unreadable as problem:
+        except compilation.UnusableModule as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
-        except Refused as problem:
+        except CompilationFailed as problem:
             needs = f"; it needs {', '.join(module.calls)}" if module.calls else ""
             raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
 
@@ -296,14 +296,16 @@ class Loaded(Called[..., Any]):
         """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
         try:
             compilation.verified(variant.module, *variant.avals(), self._calls)
-        except compilation.Unreadable as problem:
+        except compilation.UnusableModule as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
 
-def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[RecordName, Layout]]:
+def _layouts(
+    artefact: Artefact, types: Sequence[type[Any]]
+) -> Iterator[tuple[RecordName, RecordLayout]]:
     """The class of each record that occurs: one of `types`, or one that is made."""
     for name, (fields, statics) in dict(_records(artefact)).items():
-        made: Layout | None = None
+        made: RecordLayout | None = None
         for cls in types:
             layout = layout_of(cls)
             if layout is not None and cls.__name__ == name.name and {*layout.names} == {*fields}:
@@ -313,9 +315,9 @@ def _layouts(artefact: Artefact, types: Sequence[type[Any]]) -> Iterator[tuple[R
             made = made or stand_in_class(name, fields)
         except (TypeError, ValueError) as problem:
             raise ArtefactError(f"`{name.name}` is no record: {problem}") from None
-        definition = Layout(name, made.kind, made.constructor, fields, statics)
+        definition = RecordLayout(name, made.kind, made.constructor, fields, statics)
         called = RecordName(name.name, name.module, definition)
-        yield name, Layout(called, made.kind, made.constructor, fields, statics)
+        yield name, RecordLayout(called, made.kind, made.constructor, fields, statics)
 
 
 def _records(

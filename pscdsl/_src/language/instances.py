@@ -25,7 +25,7 @@ from pscdsl.typing.array_types import RecordName
 # data class, and no types, invariants or factories of pyrsistent's fields.
 
 
-class RecordClass(Protocol):
+class InstanceClass(Protocol):
     """What has to be known of a class whose instances are records."""
 
     @property
@@ -48,19 +48,19 @@ class RecordClass(Protocol):
         ...
 
 
-def known_statics(cls: RecordClass) -> frozenset[str]:
+def known_statics(cls: InstanceClass) -> frozenset[str]:
     """The fields whose values are known while checking, as far as the declarations are known."""
     find: Callable[[], frozenset[str]] | None = getattr(cls, "static_names", None)
     return frozenset() if find is None else find()
 
 
-def reader(cls: RecordClass) -> Callable[[Any, str], Any]:
+def reader(cls: InstanceClass) -> Callable[[Any, str], Any]:
     """How a field of an instance is read."""
     is_map = cls.kind == "precord" and issubclass(cls.constructor, pyrsistent.PRecord)
     return (lambda value, name: value[name]) if is_map else getattr
 
 
-def absent(cls: RecordClass, value: Any) -> tuple[str, ...]:
+def absent(cls: InstanceClass, value: Any) -> tuple[str, ...]:
     """The fields that an instance does not have: pyrsistent's need not have all."""
     if cls.kind != "precord":
         return ()
@@ -71,7 +71,7 @@ def _has(value: Any, name: str) -> bool:
     return name in value if isinstance(value, pyrsistent.PRecord) else hasattr(value, name)
 
 
-def construct(cls: RecordClass, values: Sequence[Any]) -> Any:
+def construct(cls: InstanceClass, values: Sequence[Any]) -> Any:
     """An instance of the real class; a dict where the class was never loaded."""
     names = cls.field_names()
     if cls.constructor is None:
@@ -79,7 +79,7 @@ def construct(cls: RecordClass, values: Sequence[Any]) -> Any:
     return assemble(cls, names, values)
 
 
-def assemble(cls: RecordClass, names: Sequence[str], values: Sequence[Any]) -> Any:
+def assemble(cls: InstanceClass, names: Sequence[str], values: Sequence[Any]) -> Any:
     """An instance of a real class that has the fields of these names."""
     real: Any = cls.constructor
     if cls.kind != "precord":
@@ -98,7 +98,7 @@ def assemble(cls: RecordClass, names: Sequence[str], values: Sequence[Any]) -> A
     return real(_precord_size=len(fields), _precord_buckets=fields._buckets)
 
 
-def ways(cls: RecordClass, statics: Collection[str] = ()) -> Ways:
+def ways(cls: InstanceClass, statics: Collection[str] = ()) -> Ways:
     """What takes an instance apart, (children, rest), and what makes one of (rest, children).
 
     The values of `statics`, and which fields there are at all, are in the rest.
@@ -127,7 +127,7 @@ def ways(cls: RecordClass, statics: Collection[str] = ()) -> Ways:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RecordLayout:
     """A class of records: what `pscdsl._src.calls.boundary` wants to know of it."""
 
     name: RecordName
@@ -146,26 +146,30 @@ class Layout:
         return self.statics
 
 
-def layout_of(cls: type[Any]) -> Layout | None:
+def layout_of(cls: type[Any]) -> RecordLayout | None:
     """The layout of a class; None if its instances are no records."""
     name = RecordName(cls.__name__, cls.__module__)
     bases = cls.__mro__
     if tuple in bases and hasattr(cls, "_fields"):
-        return Layout(name, "namedtuple", cls, tuple(cls._fields))
+        return RecordLayout(name, "namedtuple", cls, tuple(cls._fields))
     if pyrsistent.PRecord in bases:
-        return Layout(name, "precord", cls, tuple(cls._precord_fields))
+        return RecordLayout(name, "precord", cls, tuple(cls._precord_fields))
     if pyrsistent.PClass in bases:
-        return Layout(name, "precord", cls, tuple(cls._pclass_fields))
+        return RecordLayout(name, "precord", cls, tuple(cls._pclass_fields))
     if dataclasses.is_dataclass(cls):
         kind = "record" if Record in bases else "dataclass"
-        return Layout(name, kind, cls, tuple([field.name for field in dataclasses.fields(cls)]))
+        return RecordLayout(
+            name, kind, cls, tuple([field.name for field in dataclasses.fields(cls)])
+        )
     return None
 
 
-def stand_in_class(name: RecordName, fields: Sequence[str]) -> Layout:
+def stand_in_class(name: RecordName, fields: Sequence[str]) -> RecordLayout:
     """A class for records whose own class is not there: a NamedTuple, or a frozen dataclass."""
     if any(field.startswith("_") for field in fields):  # which fields of a NamedTuple must not
         plain = dataclasses.make_dataclass(name.name, list(fields), frozen=True, eq=False)
-        return Layout(name, "dataclass", plain, tuple(fields))
+        return RecordLayout(name, "dataclass", plain, tuple(fields))
     make: Any = collections.namedtuple
-    return Layout(name, "namedtuple", make(name.name, fields, module=name.module), tuple(fields))
+    return RecordLayout(
+        name, "namedtuple", make(name.name, fields, module=name.module), tuple(fields)
+    )

@@ -56,7 +56,7 @@ class Waiting(NamedTuple):
 
 
 @dataclass
-class Scope:
+class CallScope:
     """The values of names in one call."""
 
     sizes: dict[str, int] = field(default_factory=dict[str, int])
@@ -66,7 +66,7 @@ class Scope:
 
     def admit(self, value: object, declared: ElementType) -> None:
         """Take a value for an array of the declared type, or raise Misfit and learn nothing."""
-        learnt = Scope(dict(self.sizes), dict(self.groups), dict(self.dtypes), [*self.waiting])
+        learnt = CallScope(dict(self.sizes), dict(self.groups), dict(self.dtypes), [*self.waiting])
         kind = weak_kind(value)
         if kind is not None:  # a number takes the dtype that is declared
             taken = [member for member in declared.members if accepts_weak(member, kind)]
@@ -180,14 +180,14 @@ class Locals(dict[str, Any]):
     mapping of variables can be replaced: so the scope lives exactly as long as the call.
     """
 
-    scope: Scope
+    scope: CallScope
 
 
-def scope_of(memo: TypeCheckMemo) -> Scope:
+def scope_of(memo: TypeCheckMemo) -> CallScope:
     """Return the scope of the call that a memo belongs to."""
     if not isinstance(memo.locals, Locals):
         memo.locals = Locals(memo.locals)
-        memo.locals.scope = Scope()
+        memo.locals.scope = CallScope()
     return memo.locals.scope
 
 

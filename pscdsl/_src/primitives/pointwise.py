@@ -169,7 +169,7 @@ def _spread_over_batch(value: Value, batched: bool, whole: Shape) -> Value:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownOperands:
     """The operands of a function while it is transposed in one of them: the others are known."""
 
     name: str
@@ -199,7 +199,7 @@ class LinearIn:
         """Return the result's tangent."""
         return self.push(tangent, operands)
 
-    def transpose(self, cotangent: Value, operands: Known) -> Any:
+    def transpose(self, cotangent: Value, operands: KnownOperands) -> Any:
         """Return the operand's cotangent; the operand itself is given by its type."""
         return (self.pull or self.push)(cotangent, operands)
 
@@ -302,7 +302,7 @@ class Elementwise(Pointwise):
                 continue
             if not isinstance(rule, LinearIn):
                 raise Failure(NotLinear(primitive=self.name))
-            known = Known(self.name, operands, place)
+            known = KnownOperands(self.name, operands, place)
             found[place] = gathered(rule.transpose(cotangent, known), operand)
         return found
 

@@ -30,7 +30,7 @@ _SIZES = {"utf-8": 1, "utf-16-le": 2, "utf-32-le": 4}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPosition:
     """A place in a text: the path by which findings name the text, line and column from 1."""
 
     path: str
@@ -94,7 +94,7 @@ class Documents:
         start, end = (self._position(lines, *each) for each in ends)
         return types.Range(start, end)
 
-    def place(self, uri: str, position: types.Position) -> Place | None:
+    def place(self, uri: str, position: types.Position) -> TextPosition | None:
         """The place at a position."""
         shown = self.shown(uri)
         if shown is None:
@@ -103,7 +103,9 @@ class Documents:
         text = lines[position.line] if position.line < len(lines) else ""
         units = text.encode(self.encoding, "surrogatepass")
         before = units[: position.character * _SIZES[self.encoding]]
-        return Place(shown, position.line + 1, len(before.decode(self.encoding, "replace")) + 1)
+        return TextPosition(
+            shown, position.line + 1, len(before.decode(self.encoding, "replace")) + 1
+        )
 
     def span(self, uri: str, range_: types.Range) -> Span | None:
         """The span of a range."""

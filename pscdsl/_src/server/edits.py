@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pscdsl._src.checker.result_store import Reads
-from pscdsl._src.frontend.captures.resolution import Sources
+from pscdsl._src.frontend.captures.resolution import SourceNames
 from pscdsl._src.frontend.captures.writes import Writes
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.modules.kernels import MadeDefinition
@@ -73,8 +73,8 @@ class _Kept(Writes):
         self._indices = {k: v for k, v in before._indices.items() if k not in edited}
 
 
-class _KeptSources(Sources):
-    def __init__(self, files: Files, before: Sources, edited: frozenset[str]) -> None:
+class _KeptSources(SourceNames):
+    def __init__(self, files: Files, before: SourceNames, edited: frozenset[str]) -> None:
         super().__init__(files)
         self._names = {k: v for k, v in before._names.items() if k not in edited}
         self.asked = {k: v for k, v in before.asked.items() if k not in edited}

@@ -13,7 +13,7 @@ from pscdsl._src.frontend.trees import flatten
 from pscdsl._src.frontend.values import Poisoned, is_traced
 from pscdsl._src.ir.builder import Program
 from pscdsl._src.ir.program import Function
-from pscdsl._src.server.documents import Place
+from pscdsl._src.server.documents import TextPosition
 from pscdsl._src.server.explanations import CODE, first_paragraph, kind_of
 from pscdsl._src.server.workspace import Checked, Kernel
 from pscdsl._src.transforms.simplify import simplify
@@ -133,7 +133,7 @@ def _number(size: object) -> str:
 # Hovers.
 
 
-def hover(checked: Checked, place: Place, line: str) -> tuple[str, Span | None] | None:
+def hover(checked: Checked, place: TextPosition, line: str) -> tuple[str, Span | None] | None:
     """What is said of what stands at a place, in Markdown, and where it stands."""
     for found in CODE.finditer(line):
         first, last = found.start() + 1, found.end() + 1
@@ -163,7 +163,7 @@ def _of_kernel(name: str, definition: Definition) -> str:
     return text if costs_ is None else f"{text}\n\n{costs_}"
 
 
-def _name_at(source: Source, place: Place) -> ast.Name | ast.arg | None:
+def _name_at(source: Source, place: TextPosition) -> ast.Name | ast.arg | None:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Name):
             if place.within(source.span(node)):
@@ -174,7 +174,7 @@ def _name_at(source: Source, place: Place) -> ast.Name | ast.arg | None:
     return None
 
 
-def _of_name(checked: Checked, source: Source, place: Place, name: str) -> str | None:
+def _of_name(checked: Checked, source: Source, place: TextPosition, name: str) -> str | None:
     """The type of a local name or parameter; of another name, the kernel that it stands for."""
     function = _function_at(source, place)
     if function is not None:
@@ -183,7 +183,7 @@ def _of_name(checked: Checked, source: Source, place: Place, name: str) -> str |
             each
             for each in typed_names(checked)
             if each.name == name
-            and Place(each.span.path, each.span.line, each.span.column).within(inside)
+            and TextPosition(each.span.path, each.span.line, each.span.column).within(inside)
         ]
         here = (place.line, place.column)
         last = [each for each in before if (each.span.line, each.span.column) <= here]
@@ -211,7 +211,7 @@ def _parameter(definition: Definition, name: str) -> str | None:
     return None
 
 
-def _function_at(source: Source, place: Place) -> ast.AST | None:
+def _function_at(source: Source, place: TextPosition) -> ast.AST | None:
     """The innermost function statement around a place."""
     found: ast.AST | None = None
     for node in ast.walk(source.tree):
@@ -224,16 +224,16 @@ def _function_at(source: Source, place: Place) -> ast.AST | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class InlayText:
     """A text that is shown behind a place."""
 
-    place: Place
+    place: TextPosition
     text: str
     full: str
     """The same where it is too long."""
 
 
-def hints(checked: Checked, path: str) -> Iterator[Hint]:
+def hints(checked: Checked, path: str) -> Iterator[InlayText]:
     """The types of the names that are bound in a text, and the results that are not declared."""
     source = checked.source
     if source is None:
@@ -245,7 +245,7 @@ def hints(checked: Checked, path: str) -> Iterator[Hint]:
     }
     for each in typed_names(checked):
         if each.span.path == path and each.span not in annotated:
-            end = Place(path, each.span.end_line, each.span.end_column)
+            end = TextPosition(path, each.span.end_line, each.span.end_column)
             yield _hint(end, f": {each.type}")
     for _, definition in checked.kernels:
         node = definition.closure.node
@@ -256,12 +256,12 @@ def hints(checked: Checked, path: str) -> Iterator[Hint]:
                 yield _hint(behind, f" -> {found}")
 
 
-def _hint(place: Place, text: str) -> Hint:
+def _hint(place: TextPosition, text: str) -> InlayText:
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return Hint(place, short, text)
+    return InlayText(place, short, text)
 
 
-def _end_of_parameters(source: Source, node: FunctionStatement) -> Place | None:
+def _end_of_parameters(source: Source, node: FunctionStatement) -> TextPosition | None:
     """Behind the bracket that closes the parameters."""
     spec = node.args
     inner: list[ast.AST] = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *spec.defaults]
@@ -274,7 +274,7 @@ def _end_of_parameters(source: Source, node: FunctionStatement) -> Place | None:
         row = source.lines[number + shift - 1]
         found = row.find(")", column - 1 if number == line else 0)
         if found >= 0:
-            return Place(span.path, number, found + 2)
+            return TextPosition(span.path, number, found + 2)
     return None
 
 

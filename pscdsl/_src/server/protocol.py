@@ -22,7 +22,7 @@ from pygls.uris import to_fs_path
 from pscdsl._src.checker.selection import Layer
 from pscdsl._src.frontend.text.display import SUFFIX
 from pscdsl._src.server import findings, kernels, size_names
-from pscdsl._src.server.documents import Documents, Place, encoded, is_checked, notebook
+from pscdsl._src.server.documents import Documents, TextPosition, encoded, is_checked, notebook
 from pscdsl._src.server.explanations import Explanations, kind_of, page
 from pscdsl._src.server.workspace import Checked, Workspace
 from pscdsl.typing.diagnostics import Span
@@ -165,17 +165,19 @@ class Server(LanguageServer):
 
     def asked(
         self, uri: str, position: types.Position
-    ) -> tuple[Checked, Place] | tuple[None, None]:
+    ) -> tuple[Checked, TextPosition] | tuple[None, None]:
         """What is found in an open document, and a place in it."""
         checked, place = self.checked(uri), self.documents.place(uri, position)
         return (None, None) if checked is None or place is None else (checked, place)
 
-    def position(self, place: Place) -> types.Position:
+    def position(self, place: TextPosition) -> types.Position:
         """A place as the protocol has it."""
         span = Span(place.path, place.line, place.column, place.line, place.column)
         return self.documents.range(span).start
 
-    def size_name(self, uri: str, position: types.Position) -> tuple[str, list[Span], Place] | None:
+    def size_name(
+        self, uri: str, position: types.Position
+    ) -> tuple[str, list[Span], TextPosition] | None:
         """The name of a size at a position, and its places."""
         checked, place = self.asked(uri, position)
         source = None if checked is None else checked.source

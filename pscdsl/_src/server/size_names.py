@@ -14,14 +14,14 @@ from collections.abc import Iterator
 
 from pscdsl._src.frontend.text.bindings import parameters
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionStatement, Source
-from pscdsl._src.server.documents import Place
+from pscdsl._src.server.documents import TextPosition
 from pscdsl.typing.diagnostics import Span
 
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _MEASURES = frozenset("flops bytes arguments results peak memory gradient".split())
 
 
-def occurrences(source: Source, place: Place) -> tuple[str, list[Span]] | None:
+def occurrences(source: Source, place: TextPosition) -> tuple[str, list[Span]] | None:
     """The name of a size at a place, and all of its places in the same kernel.
 
     Those in annotations come first, in order.

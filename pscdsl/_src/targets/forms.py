@@ -59,9 +59,9 @@ class Form:
         """Declare a rewrite of the typed program as a part of this form."""
         return Rewrite(rule, self)
 
-    def translation(self, rule: TranslationRule) -> Translation:
+    def translation(self, rule: TranslationRule) -> FormTranslation:
         """Declare a translation to StableHLO as a part of this form."""
-        return Translation(rule, self)
+        return FormTranslation(rule, self)
 
     def block_pass(self, rule: PassRule) -> Pass:
         """Declare a pass over blocks as a part of this form."""
@@ -77,7 +77,7 @@ class Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
+class FormTranslation:
     """A rule that emits a primitive on a target in its own way.
 
     A translation without a form does not concern speed, and cannot be switched off.

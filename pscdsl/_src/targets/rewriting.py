@@ -13,7 +13,7 @@ from pscdsl._src.ir.program import Atom, Block, Equation, Var, walk
 from pscdsl._src.primitives.control import Control
 from pscdsl._src.primitives.pointwise import Key, key_of
 from pscdsl._src.primitives.regions import Layout, Nesting
-from pscdsl._src.targets.forms import Context, Form, Pass, Rewrite, Translation
+from pscdsl._src.targets.forms import Context, Form, FormTranslation, Pass, Rewrite
 from pscdsl._src.xla.lapack import ON_CPU, Routines
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -76,7 +76,7 @@ class ReadOften(Primitive):
         return operands
 
 
-@Translation
+@FormTranslation
 def call_apart(
     primitive: Apart, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H]:
@@ -90,7 +90,7 @@ def call_apart(
 # A target: tables of how typed programs are treated for a device.
 
 
-Row = TypeVar("Row", Rewrite, Translation)
+Row = TypeVar("Row", Rewrite, FormTranslation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +105,8 @@ class Target:
         default_factory=dict[Key, tuple[Rewrite, ...]]
     )
     """The rules that replace equations by programs before anything is emitted."""
-    translations: Mapping[Key, tuple[Translation, ...]] = field(
-        default_factory=dict[Key, tuple[Translation, ...]]
+    translations: Mapping[Key, tuple[FormTranslation, ...]] = field(
+        default_factory=dict[Key, tuple[FormTranslation, ...]]
     )
     """The rules that emit equations."""
     passes: tuple[Pass, ...] = ()

@@ -378,7 +378,7 @@ _MOVE = (Broadcast, Reshape, Transpose, Slice, Reverse)
 
 
 @dataclass(slots=True)
-class Scope:
+class BlockScope:
     """The known values in one block during the pass."""
 
     names: dict[Atom, Atom]
@@ -412,10 +412,10 @@ class Straight:
         """Return a closed block, simplified; itself if there was nothing to do."""
         cached = self._blocks.get(block)
         if cached is None:
-            cached = self._blocks[block] = self.specialised(block, Scope({}))
+            cached = self._blocks[block] = self.specialised(block, BlockScope({}))
         return cached
 
-    def specialised(self, block: Block, scope: Scope) -> Block:
+    def specialised(self, block: Block, scope: BlockScope) -> Block:
         """Return a block in a scope that knows some of its parameters."""
         prologue = len(scope.equations)
         for equation in block.equations:
@@ -431,7 +431,7 @@ class Straight:
             return block
         return Block(block.params, tuple(equations), results)
 
-    def equation(self, equation: Equation, scope: Scope) -> None:
+    def equation(self, equation: Equation, scope: BlockScope) -> None:
         """Add an equation to a scope, or its replacement."""
         primitive, outputs = equation.primitive, equation.outputs
         inputs = scope.use(equation.inputs)
@@ -452,7 +452,7 @@ class Straight:
         inputs: tuple[Atom, ...],
         outputs: tuple[Var, ...],
         equation: Equation,
-        scope: Scope,
+        scope: BlockScope,
     ) -> None:
         """Add an equation in the place of another, unless its results are known."""
         if isinstance(primitive, DotGeneral):
@@ -475,7 +475,7 @@ class Straight:
     def added(
         self,
         equation: Equation,
-        scope: Scope,
+        scope: BlockScope,
         primitive: Primitive,
         inputs: tuple[Atom, ...],
         result: ArrayType,
@@ -485,7 +485,7 @@ class Straight:
         self.plain(primitive, inputs, (var,), equation, scope)
         return scope.names.get(var, var)
 
-    def known(self, array: NDArray, var: Var, equation: Equation, scope: Scope) -> None:
+    def known(self, array: NDArray, var: Var, equation: Equation, scope: BlockScope) -> None:
         """Record a variable whose value has been computed."""
         if not var.type.shape:
             scope.names[var] = literal_of(array, var.type)
@@ -497,14 +497,14 @@ class Straight:
         else:
             self.add(Constant.of(array, var.type.dtype), (), (var,), equation, scope)
 
-    def repeat(self, scalar: Atom, var: Var, equation: Equation, scope: Scope) -> None:
+    def repeat(self, scalar: Atom, var: Var, equation: Equation, scope: BlockScope) -> None:
         """Record a variable that is a scalar everywhere."""
         if var.type.shape:
             self.add(Broadcast(var.type.shape, ()), (scalar,), (var,), equation, scope)
         else:
             scope.names[var] = scalar
 
-    def repeated(self, equation: Equation, inputs: Sequence[Atom], scope: Scope) -> bool:
+    def repeated(self, equation: Equation, inputs: Sequence[Atom], scope: BlockScope) -> bool:
         """Add an equation whose operands are all repeated scalars, as one of scalars."""
         primitive, (output,) = equation.primitive, equation.outputs
         if isinstance(primitive, _MOVE):
@@ -535,7 +535,7 @@ class Straight:
         inputs: tuple[Atom, ...],
         outputs: tuple[Var, ...],
         equation: Equation,
-        scope: Scope,
+        scope: BlockScope,
     ) -> None:
         """Add an equation in the place of another, unless an equal one exists already."""
         if (
@@ -571,7 +571,7 @@ def _types(outputs: Sequence[Var]) -> list[ArrayType]:
 
 
 def _with_scalars(
-    primitive: Primitive, inputs: tuple[Atom, ...], output: Var, scope: Scope
+    primitive: Primitive, inputs: tuple[Atom, ...], output: Var, scope: BlockScope
 ) -> tuple[Atom, ...]:
     """Operands with scalars for arrays that repeat them, where another has the result's shape."""
     if not isinstance(primitive, _TAKE_SCALARS) or not output.type.shape or len(inputs) < 2:
@@ -593,7 +593,7 @@ Pairs: TypeAlias = list[tuple[Var, Atom]]
 class Forward(Straight):
     """The pass."""
 
-    def equation(self, equation: Equation, scope: Scope) -> None:
+    def equation(self, equation: Equation, scope: BlockScope) -> None:
         """Add an equation to a scope, or its replacement."""
         primitive = equation.primitive
         if not isinstance(primitive, Control) or not primitive.layout.regions:
@@ -617,7 +617,7 @@ class Forward(Straight):
         layout: Layout,
         operands: Members,
         equation: Equation,
-        scope: Scope,
+        scope: BlockScope,
     ) -> None:
         """Add a loop or choice with an unknown decision, without the carries that stay constant."""
         outputs = layout.results(equation.outputs)
@@ -661,10 +661,14 @@ class Forward(Straight):
             self.add(primitive, layout.inputs(left), wanted, equation, scope)
 
     def region(
-        self, region: Region, operands: Members, keeps: Mapping[Group, list[bool]], scope: Scope
+        self,
+        region: Region,
+        operands: Members,
+        keeps: Mapping[Group, list[bool]],
+        scope: BlockScope,
     ) -> tuple[Block, dict[Group, Pairs]]:
         """Return a region's block with its unknown parameters, and the operands of these."""
-        inner, params, taken = Scope({}), list[Var](), dict[Group, Pairs]()
+        inner, params, taken = BlockScope({}), list[Var](), dict[Group, Pairs]()
         decisions: Pairs = []
         fixed: Pairs = []
         for group, own in region.params():
@@ -699,7 +703,7 @@ class Forward(Straight):
         pairs: Sequence[tuple[Atom, Var]],
         known: Mapping[Group, Pairs],
         equation: Equation,
-        scope: Scope,
+        scope: BlockScope,
     ) -> list[bool]:
         """Return whether to make each stack, given the results of each step."""
         constants, rows = [
@@ -727,7 +731,7 @@ class Forward(Straight):
         passed: Mapping[Var, Atom],
         var: Var,
         equation: Equation,
-        scope: Scope,
+        scope: BlockScope,
     ) -> bool:
         """Add a stack of equal rows, or of an array's own slices."""
         shape = var.type.shape
@@ -743,7 +747,7 @@ class Forward(Straight):
             return True
         return False
 
-    def inline(self, block: Block, atoms: Sequence[Atom], scope: Scope) -> tuple[Atom, ...]:
+    def inline(self, block: Block, atoms: Sequence[Atom], scope: BlockScope) -> tuple[Atom, ...]:
         """Add the equations of a block with fresh variables, and return its results."""
         names: dict[Atom, Atom] = dict(zip(block.params, atoms, strict=True))
         for equation in block.equations:
@@ -754,7 +758,11 @@ class Forward(Straight):
         return scope.use([names.get(atom, atom) for atom in block.results])
 
     def bind(
-        self, pairs: Pairs, inner: Scope, scope: Scope, before: Sequence[tuple[Var, Atom]] = ()
+        self,
+        pairs: Pairs,
+        inner: BlockScope,
+        scope: BlockScope,
+        before: Sequence[tuple[Var, Atom]] = (),
     ) -> Pairs:
         """Bind parameters in an inner scope, and return those that stay parameters, with operands.
 

@@ -25,7 +25,7 @@ from pscdsl.typing.dims import Size
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearizedProgram:
     """The derivative of a program at a point: from tangents of its active operands to tangents.
 
     It takes and returns one for each active operand, and for each result that has one.
@@ -72,7 +72,7 @@ def linearize(
     operands: Sequence[Value],
     active: Mask,
     moving_results: int | None = None,
-) -> tuple[list[Value], Linear]:
+) -> tuple[list[Value], LinearizedProgram]:
     """Return the results of a block, and the derivative of the first ones in active operands."""
     facts = here.facts
     if not uses_keys(block):
@@ -86,7 +86,7 @@ def linearize(
     halves = split_block(facts, moving, late, late_results)
     results = replay(here, halves.early, operands)
     saved = tuple(halves.gather(operands, results))
-    return results[: len(wanted)], Linear(facts, halves.late, saved)
+    return results[: len(wanted)], LinearizedProgram(facts, halves.late, saved)
 
 
 def jvp_of(facts: Assumptions, block: Block, active: Mask, wanted: Mask) -> Block:

@@ -33,7 +33,7 @@ _NUMBER: Final = ArrayType(I64)
 _TRUTH: Final = ArrayType(BOOL)
 
 
-class Passing:
+class StoresPass:
     """The pass; a block that is held twice stays one block."""
 
     def __init__(self) -> None:
@@ -186,4 +186,4 @@ class _Rewriting:
         return var
 
 
-__all__ = ["Passing", "passing_stores"]
+__all__ = ["StoresPass", "passing_stores"]

@@ -1,7 +1,7 @@
 """Smaller programs with the same meaning, and the length of compiled programs.
 
 Passes over each block repeat until nothing changes: `Forward` replaces known values (equal
-equations, constants, identities), `Pruner` omits unused ones, `Passing` reads past stores. Time is
+equations, constants, identities), `Pruner` omits unused ones, `StoresPass` reads past stores. Time is
 linear in the size of the program; a program that cannot be simplified is returned as it is.
 """
 
@@ -34,7 +34,7 @@ from pscdsl._src.primitives.reductions import Largest, Reduce
 from pscdsl._src.primitives.regions import Group, Layout, Role
 from pscdsl._src.primitives.shaping import Broadcast, Reshape, without
 from pscdsl._src.transforms.forward import Forward
-from pscdsl._src.transforms.passing_stores import Passing
+from pscdsl._src.transforms.passing_stores import StoresPass
 from pscdsl._src.transforms.unused_results import narrowed, uses_keys
 from pscdsl.typing.codes.limits import TooLargeToCompile
 from pscdsl.typing.diagnostics import Failure
@@ -197,7 +197,7 @@ def simplify_block(block: Block, functions: Mapping[Function, Function] | None =
         before = block
         block = Forward(functions or {}).block(block)
         block = Pruner().block(block)
-        passed = Passing().block(block)
+        passed = StoresPass().block(block)
         if passed is not block:  # now the stores are not needed, and places may be known
             block = Pruner().block(Forward(functions or {}).block(passed))
         elif block is before or all(

@@ -62,7 +62,7 @@ _EMPTY: Final[Mapping[str, object]] = {
 """Attributes of custom calls that are left out where they are empty."""
 
 
-class Refused(Exception):
+class NotAdmitted(Exception):
     """A module contains something else; the message names it."""
 
 
@@ -93,10 +93,10 @@ class _Modules:
         for each in self._module.body.operations:
             operation = each.operation
             if operation.name != "func.func":
-                raise Refused(f"there is `{operation.name}` beside its functions")
+                raise NotAdmitted(f"there is `{operation.name}` beside its functions")
             self._functions[operation.attributes["sym_name"].value] = operation
         if "main" not in self._functions:
-            raise Refused("there is no function `main`")
+            raise NotAdmitted("there is no function `main`")
         for name, function in self._functions.items():
             is_main = name == "main"
             _require_function(function, donate if is_main else (), is_main=is_main)
@@ -107,17 +107,17 @@ class _Modules:
         if name in self._extents:
             found = self._extents[name]
             if found is None:
-                raise Refused(f"its function `{name}` calls itself")
+                raise NotAdmitted(f"its function `{name}` calls itself")
             return found
         if name not in self._functions:
-            raise Refused(f"it calls `{name}`, which it does not have")
+            raise NotAdmitted(f"it calls `{name}`, which it does not have")
         self._extents[name] = None
         (region,) = self._functions[name].regions
         made = self._region_extent(region, {}, 0, nested + 1)
         if made.operations > MOST_OPERATIONS:
-            raise Refused(f"it has more than {MOST_OPERATIONS} operations")
+            raise NotAdmitted(f"it has more than {MOST_OPERATIONS} operations")
         if made.depth > MOST_DEPTH:
-            raise Refused(
+            raise NotAdmitted(
                 f"more than {MOST_DEPTH} of its operations wait for one another; a long loop is "
                 "written with `psc.scan` or `psc.fori_loop`"
             )
@@ -129,10 +129,12 @@ class _Modules:
     ) -> _Extent:
         """Return the extent of a region; add the depths of its values to `depths`."""
         if nested > MOST_NESTED:
-            raise Refused(f"more than {MOST_NESTED} of its loops and calls stand in one another")
+            raise NotAdmitted(
+                f"more than {MOST_NESTED} of its loops and calls stand in one another"
+            )
         blocks = list(region.blocks)
         if len(blocks) != 1:
-            raise Refused("a function or a loop of it has no body, or several")
+            raise NotAdmitted("a function or a loop of it has no body, or several")
         for argument in blocks[0].arguments:
             _require_tensor(argument.type)
             depths[argument] = start
@@ -145,7 +147,7 @@ class _Modules:
     def _operation_extent(self, operation: Any, depths: dict[Any, int], nested: int) -> _Extent:
         name = operation.name
         if name not in _OPERATIONS:
-            raise Refused(f"it has an operation that no kernel has: `{name}`")
+            raise NotAdmitted(f"it has an operation that no kernel has: `{name}`")
         _require_known(operation, _ATTRIBUTES, APART if name == "func.call" else {})
         start = max([depths[operand] for operand in operation.operands], default=0)
         count, depth = 1, start + 1
@@ -167,12 +169,12 @@ class _Modules:
         target: str = operation.attributes["call_target_name"].value
         said = {**_texts(c.attribute(_EMPTY)), **_texts(operation.attributes)}
         if said["called_computations"] != _texts(c.attribute(_EMPTY))["called_computations"]:
-            raise Refused(f"it gives functions to {target}")
+            raise NotAdmitted(f"it gives functions to {target}")
         if target in self._admitted:
             return
         routine = lapack.routine_of(target)
         if routine is None:
-            raise Refused(f"it calls {target}, which must be admitted by name")
+            raise NotAdmitted(f"it calls {target}, which must be admitted by name")
         operands, results = (
             [(known.dtype, known.shape) for known in [c.facts(value.type) for value in values]]
             for values in (operation.operands, operation.results)
@@ -181,13 +183,13 @@ class _Modules:
             name: chr(int(number)) for name, number in _OPTION.findall(said["backend_config"])
         }
         if not lapack.fits(target, operands, results, options):
-            raise Refused(f"it calls {target} with arrays that are not those which it needs")
+            raise NotAdmitted(f"it calls {target} with arrays that are not those which it needs")
         shapes = [shape for _, shape in operands], [shape for _, shape in results]
         call = lapack.ON_CPU.call(routine, operands[0][0], options)
         wanted = c.attribute(lapack.attributes(routine, *shapes, call))
         for name, text in _texts(wanted).items():
             if said.get(name) != text:
-                raise Refused(f"it calls {target} otherwise than kernels do")
+                raise NotAdmitted(f"it calls {target} otherwise than kernels do")
 
 
 def _require_function(function: Any, donate: Collection[int], *, is_main: bool) -> None:
@@ -195,12 +197,12 @@ def _require_function(function: Any, donate: Collection[int], *, is_main: bool) 
     _require_known(function, {"sym_name", "function_type", "sym_visibility", "arg_attrs"})
     attributes = function.attributes
     if is_main and attributes["sym_visibility"].value != "public":
-        raise Refused("its `main` is not public")
+        raise NotAdmitted("its `main` is not public")
     each_says = map(str, attributes["arg_attrs"] if "arg_attrs" in attributes else ())
     given = [(place, text) for place, text in enumerate(each_says) if text != "{}"]
     gives = str(c.attribute(_GIVES))
     if given != [(place, gives) for place in sorted(donate)]:
-        raise Refused("its parameters give away other memory than it says")
+        raise NotAdmitted("its parameters give away other memory than it says")
 
 
 def _require_known(
@@ -213,17 +215,17 @@ def _require_known(
         if name in known:
             continue
         if name not in marks or str(attributes[place]) not in _texts(c.attribute(marks)).values():
-            raise Refused(f"it says what no kernel says: `{name}`")
+            raise NotAdmitted(f"it says what no kernel says: `{name}`")
 
 
 def _require_tensor(type: Any) -> None:  # noqa: A002
     """Refuse a type unless it is an array of a known dtype and size that is not too large."""
     if not isinstance(type, c.mlir.RankedTensorType):
-        raise Refused(f"it computes what is no array: {type}")
+        raise NotAdmitted(f"it computes what is no array: {type}")
     if not type.has_static_shape or type.encoding is not None or not c.is_known(type):
-        raise Refused(f"it computes arrays that no kernel has: {type}")
+        raise NotAdmitted(f"it computes arrays that no kernel has: {type}")
     if math.prod(type.shape) > MOST_ELEMENTS:
-        raise Refused(f"it computes an array of more than {MOST_ELEMENTS} elements: {type}")
+        raise NotAdmitted(f"it computes an array of more than {MOST_ELEMENTS} elements: {type}")
 
 
 def _texts(attributes: Any) -> dict[str, str]:

@@ -35,7 +35,7 @@ _PLAIN: Final = frozenset(
 """Classes that are certainly no arrays of jax's."""
 
 
-class Shared:
+class SharedAttribute:
     """An attribute of the class with two meanings; `theirs` is None where jax has none."""
 
     def __init__(self, name: str, ours: Any, theirs: Any) -> None:
@@ -53,7 +53,7 @@ class Shared:
         return theirs if bind is None else bind(theirs, array, owner)
 
 
-class SharedMethod(Shared):
+class SharedMethod(SharedAttribute):
     """A method; `ours` is a function."""
 
     def __get__(self, array: Any, owner: Any = None) -> Any:
@@ -75,7 +75,7 @@ class SharedMethod(Shared):
         return functools.update_wrapper(call, self.ours if self.theirs is None else self.theirs)
 
 
-class SharedProperty(Shared):
+class SharedProperty(SharedAttribute):
     """A property; `ours` is a function of the array."""
 
     def __get__(self, array: Any, owner: Any = None) -> Any:
@@ -112,7 +112,7 @@ def share(surface: Mapping[str, Any]) -> None:
     known = vars(ArrayImpl)
     for name, ours in {**surface, **_WHERE_JAX_HAS_THEM, **_SHOWN_TO_JAX}.items():
         theirs = known.get(name)
-        if isinstance(theirs, Shared) or name in _LEFT_ALONE:
+        if isinstance(theirs, SharedAttribute) or name in _LEFT_ALONE:
             continue
         if theirs is ours:  # attached before there was a jax
             theirs = None
@@ -133,7 +133,7 @@ def _dir(array: Any) -> list[str]:
     absent = {
         name
         for name, each in vars(ArrayImpl).items()
-        if isinstance(each, Shared) and each.theirs is None
+        if isinstance(each, SharedAttribute) and each.theirs is None
     }
     return [name for name in names if name not in absent]
 
@@ -217,7 +217,7 @@ _SHOWN_TO_JAX: Final[Mapping[str, Any]] = {
 """The attributes that jax looks up, with their values for results."""
 
 
-class _Finder:
+class _JaxFinder:
     """Finds modules of jax as others do, and shares the class once they are loaded."""
 
     def __init__(self, loaded: Callable[[], None]) -> None:
@@ -251,4 +251,4 @@ class _Finder:
 
 def whenever_jax_is_loaded(then: Callable[[], None]) -> None:
     """Call a function each time that jax has given attributes to the class."""
-    sys.meta_path.insert(0, _Finder(then))
+    sys.meta_path.insert(0, _JaxFinder(then))

@@ -203,7 +203,7 @@ ABSENT: Final = object()
 """The mark of an argument that is not given, and of a parameter without a default."""
 
 
-class Parameter(NamedTuple):
+class BindingParameter(NamedTuple):
     """A parameter of a function, with the ways to give it."""
 
     name: str
@@ -221,19 +221,19 @@ def parameters(
     positional: int,
     python: PythonSignature | None,
     constants: Collection[str],
-) -> list[Parameter]:
+) -> list[BindingParameter]:
     """Return the parameters; a call may give the first `positional` ones by position.
 
     `python`, if there is one, adds their defaults, and says which have no name.
     """
     if python is None:
-        return [Parameter(name, positional=at < positional) for at, name in enumerate(names)]
-    found: list[Parameter] = []
+        return [BindingParameter(name, positional=at < positional) for at, name in enumerate(names)]
+    found: list[BindingParameter] = []
     for parameter in python.parameters.values():
         default = ABSENT if parameter.default is parameter.empty else parameter.default
         is_constant = parameter.name in constants
         found.append(
-            Parameter(
+            BindingParameter(
                 parameter.name,
                 ABSENT if is_constant else default,
                 positional=parameter.kind is not parameter.KEYWORD_ONLY,
@@ -245,7 +245,7 @@ def parameters(
 
 
 def bind_arguments(
-    parameters: Sequence[Parameter], args: Args, kwargs: Kwargs
+    parameters: Sequence[BindingParameter], args: Args, kwargs: Kwargs
 ) -> tuple[Args, Kwargs]:
     """Return the arguments, as many by position as possible, the others in order, with defaults.
 

@@ -16,11 +16,11 @@ from pscdsl._src.xla.disk import digest, load, offer, opened, save
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES, Aval, without
-from pscdsl._src.xla.runtime.executable import Executable, Refused, compile_options
+from pscdsl._src.xla.runtime.executable import CompilationFailed, Executable, compile_options
 from pscdsl._src.xla.runtime.memory import Recipe
 
 if TYPE_CHECKING:
-    from pscdsl._src.artefacts.format import Module
+    from pscdsl._src.artefacts.format import SizedProgram
 
 
 # From modules to executables.
@@ -113,12 +113,12 @@ VERSION: Final = "1.9.0"
 """The version of StableHLO; jaxlib's is later. Earlier versions cannot express LAPACK's calls."""
 
 
-class Unreadable(Exception):
+class UnusableModule(Exception):
     """No portable module, or one that must not be used; says why."""
 
 
 def executable(
-    module: Module,
+    module: SizedProgram,
     inputs: Sequence[Aval],
     outputs: Sequence[Aval],
     compiled: Callable[[Any], Executable],
@@ -141,14 +141,17 @@ def executable(
     try:
         made = compiled(read)
     except Exception as error:
-        raise Refused(str(error)) from error
+        raise CompilationFailed(str(error)) from error
     if store is not None and not foreign(module.calls):  # whose routines may be elsewhere next time
         save(store, key, made)
     return made
 
 
 def verified(
-    module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], admitted: Sequence[str] = ()
+    module: SizedProgram,
+    inputs: Sequence[Aval],
+    outputs: Sequence[Aval],
+    admitted: Sequence[str] = (),
 ) -> Any:
     """Read the module, and check its contents and that it is as the artefact describes it."""
     from pscdsl._src.xla import admission
@@ -157,16 +160,16 @@ def verified(
     try:
         admission.require(read, module.donate, admitted)
         if signature(read) != (list(inputs), list(outputs)):
-            raise Unreadable("its module takes or gives other arrays than it says")
+            raise UnusableModule("its module takes or gives other arrays than it says")
         if targets(read) != sorted(module.calls):
-            raise Unreadable("its module makes other custom calls than it says")
-    except admission.Refused as problem:
-        raise Unreadable(str(problem)) from None
-    except Unreadable:
+            raise UnusableModule("its module makes other custom calls than it says")
+    except admission.NotAdmitted as problem:
+        raise UnusableModule(str(problem)) from None
+    except UnusableModule:
         raise
     except Exception as problem:  # any error of jaxlib's
         reason = f"{type(problem).__name__}: {problem}"
-        raise Unreadable(f"its module is not what kernels are ({reason})") from None
+        raise UnusableModule(f"its module is not what kernels are ({reason})") from None
     return read
 
 
@@ -175,7 +178,9 @@ def text(code: bytes) -> str:
     return c.module_text(module_of(code))
 
 
-def _key(module: Module, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device) -> str:
+def _key(
+    module: SizedProgram, inputs: Sequence[Aval], outputs: Sequence[Aval], device: Device
+) -> str:
     options = compile_options(LOOP_BYTES, {}, device).SerializeAsString()
     settings = f"without {','.join(sorted(without()))}"
     here = (*disk.backend(device), disk.choosing())
@@ -209,7 +214,7 @@ def module_of(code: bytes) -> Any:
         )
         module.operation.verify()
     except Exception as problem:  # ValueError or MLIRError, by version
-        raise Unreadable(str(problem)) from None
+        raise UnusableModule(str(problem)) from None
     return module
 
 

@@ -42,7 +42,7 @@ def options(module: Any) -> Mapping[str, Any]:
     if c.is_fast(module):
         return {}
     found: dict[str, Any] = {DISABLED: f"{SIMPLIFIER},{MOVER}"}
-    facts = _Facts(module)
+    facts = _OperationFacts(module)
     if facts.holds_bf16:
         found[EXCESS] = False
     if facts.may_sum_products():
@@ -79,7 +79,7 @@ _PLAIN: Final = frozenset(
 """Operations that multiply no operands, besides `multiply`, which is examined."""
 
 
-class _Facts:
+class _OperationFacts:
     """The facts about a module that the rules need."""
 
     def __init__(self, module: Any) -> None:

@@ -21,7 +21,13 @@ from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.context import module_bytecode
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import without
-from pscdsl._src.xla.runtime.executable import Executable, Refused, Source, aval_of, compile_options
+from pscdsl._src.xla.runtime.executable import (
+    CompilationFailed,
+    Executable,
+    Source,
+    aval_of,
+    compile_options,
+)
 from pscdsl._src.xla.specialisation import Compiler, Specialisation
 
 # The names under which executables are stored on disk.
@@ -36,7 +42,7 @@ from pscdsl._src.xla.specialisation import Compiler, Specialisation
 log: Final = logging.getLogger("pscdsl.compile")
 
 
-class NoKey(Exception):
+class NotStorable(Exception):
     """A module that must not be stored; says why."""
 
 
@@ -57,7 +63,7 @@ def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
     """Return the key of a module; raise `NoKey` for calls that another process may not have."""
     calls = foreign(targets(module))
     if calls:
-        raise NoKey(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
+        raise NotStorable(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
     decided = _conditions(wanted, compiler.options(module))
     return digest("module", *decided, _strip_places(module))
 
@@ -114,7 +120,7 @@ def obtain(
     module = emit(wanted)
     try:
         key = module_key(module, wanted, compiler)
-    except NoKey as reason:
+    except NotStorable as reason:
         return obtained(_compile(module, wanted, compiler), "compiled", str(reason))
     known = load(store, key, *signature(module), wanted.device)
     made = known or _compile(module, wanted, compiler)
@@ -152,7 +158,7 @@ def _compile(module: Any, wanted: Specialisation, compiler: Compiler) -> Executa
         made: Executable = compiler.compiled(module, wanted.loop_bytes, wanted.device)
         return made
     except Exception as error:
-        raise Refused(str(error)) from error
+        raise CompilationFailed(str(error)) from error
 
 
 def _follow_key(store: Store, short: str | None, wanted: Specialisation) -> Executable | None:

@@ -23,7 +23,7 @@ def target(routine: str, dtype: DType) -> str:
 # A platform's way to call these routines: an emitted program calls one platform's.
 
 
-class Call(NamedTuple):
+class CustomCall(NamedTuple):
     """A custom call: its name, and its configuration as attributes in MLIR's text form."""
 
     target: str
@@ -33,7 +33,7 @@ class Call(NamedTuple):
 class Routines(Protocol):
     """A platform's way to call routines that have LAPACK's names and options."""
 
-    def call(self, routine: str, dtype: DType, options: Mapping[str, str], /) -> Call:
+    def call(self, routine: str, dtype: DType, options: Mapping[str, str], /) -> CustomCall:
         """Return a routine's call for matrices of a dtype, with LAPACK's letters as options."""
         ...
 
@@ -45,9 +45,9 @@ class Routines(Protocol):
 class OnCpu:
     """LAPACK itself, which comes with SciPy."""
 
-    def call(self, routine: str, dtype: DType, options: Mapping[str, str]) -> Call:
+    def call(self, routine: str, dtype: DType, options: Mapping[str, str]) -> CustomCall:
         """Return a routine's call for matrices of a dtype, with LAPACK's letters as options."""
-        return Call(
+        return CustomCall(
             target(routine, dtype),
             {name: f"{ord(letter)} : ui8" for name, letter in options.items()},
         )
@@ -205,7 +205,7 @@ def attributes(
     routine: str,
     operands: Sequence[Sequence[int]],
     results: Sequence[Sequence[int]],
-    call: Call,
+    call: CustomCall,
 ) -> dict[str, Any]:
     """Return the attributes of a call of a routine on arrays of these shapes."""
     from pscdsl._src.xla.emit import context as c  # executables need names alone, and no MLIR

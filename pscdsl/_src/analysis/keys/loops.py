@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from pscdsl._src.analysis.keys.places import (
     MOST_STEPS,
-    Fork,
-    Number,
-    Place,
-    Root,
-    Unknown,
-    Use,
+    AffineInteger,
+    Branching,
+    KeyArray,
+    KeyPlace,
+    KeyUse,
+    UnknownInteger,
     When,
     share,
     trail,
@@ -33,9 +33,9 @@ from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY
 
 if TYPE_CHECKING:
-    from pscdsl._src.analysis.keys.walk import Walk
+    from pscdsl._src.analysis.keys.walk import KeyWalk
 
-Places = Sequence[Place | None]
+Places = Sequence[KeyPlace | None]
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,18 @@ class Often:
 class _Arrived:
     """A place whose keys may reach a position; with `part`, any part of them may."""
 
-    place: Place
+    place: KeyPlace
     origin: object = None
     """The position where it came in: one key may come in at two positions."""
     part: bool = False
 
 
-class Loop:
+class KeyLoop:
     """One loop on one run through the program around it."""
 
     def __init__(
         self,
-        walk: Walk,
+        walk: KeyWalk,
         carry: Sequence[Var],
         given: Places,
         often: Often,
@@ -81,16 +81,16 @@ class Loop:
         self.given = given
         """The carry of the first turn."""
         self.often = often
-        self.fork = Fork()
+        self.fork = Branching()
         self.results: list[Places] = []
         """The body's results in each turn."""
         most = often.length - 1 if isinstance(often.length, int) else MOST_STEPS
-        self._steps = Number(0, {Unknown(steps=max(1, min(most, MOST_STEPS))): 1})
-        self._counters: dict[Var, Number] = {}
+        self._steps = AffineInteger(0, {UnknownInteger(steps=max(1, min(most, MOST_STEPS))): 1})
+        self._counters: dict[Var, AffineInteger] = {}
         self._rows: dict[Var, object] = {}
-        self._positions: list[list[Root | None]] = []
+        self._positions: list[list[KeyArray | None]] = []
         """The keys of the carry in each turn; None for carries that are not keys."""
-        self._tested: list[tuple[Use, ...]] = []
+        self._tested: list[tuple[KeyUse, ...]] = []
         """The uses of the carry by the loop's condition."""
         self._stacks = any(map(_is_key, stacked))
         """Whether the keys of all turns are stacked, and may equal those of the last turn."""
@@ -119,14 +119,14 @@ class Loop:
                 if place is not None and var.type.dtype is KEY:
                     self.walk.bind(var, place)
             return
-        roots: list[Root | None] = []
+        roots: list[KeyArray | None] = []
         for var in params:
             if var.type.dtype is KEY:
                 repeated = self._copies and bool(var.type.shape)
                 # After the loop no key is at two positions, where there are no copies.
                 agent = self.fork if not (self._copies or self._stacks) else None
-                root = Root(var.type.shape, self.walk.name(var), (), repeated, agent)
-                self.walk.bind(var, Place.whole(root))
+                root = KeyArray(var.type.shape, self.walk.name(var), (), repeated, agent)
+                self.walk.bind(var, KeyPlace.whole(root))
                 roots.append(root)
             else:
                 roots.append(None)
@@ -161,7 +161,7 @@ class Loop:
             known = self.walk.numbers.row(array, self._counter_value(var, 1, turn, 0))
             self.walk.numbers.known[var] = known
 
-    def _counter_value(self, var: Var, step: int, turn: int, first: int | None) -> Number:
+    def _counter_value(self, var: Var, step: int, turn: int, first: int | None) -> AffineInteger:
         """Return a counter's value in a turn; an unknown number if it has no step."""
         if not step:
             return unknown_number()
@@ -185,7 +185,7 @@ class Loop:
         """Record the uses so far in this turn: they occur once more when the loop ends."""
         self._tested = [() if each is None else tuple(each.uses) for each in self._now()]
 
-    def _now(self) -> list[Root | None]:
+    def _now(self) -> list[KeyArray | None]:
         return self._positions[-1] if self._positions else []
 
     # After the turns.
@@ -211,7 +211,11 @@ class Loop:
                 )
 
     def _arrive(
-        self, came: Places, gives: Places, positions: Sequence[Root | None], begun: Places | None
+        self,
+        came: Places,
+        gives: Places,
+        positions: Sequence[KeyArray | None],
+        begun: Places | None,
     ) -> list[list[_Arrived]]:
         """Return the keys that may reach each position, given those that come there directly.
 
@@ -237,10 +241,10 @@ class Loop:
         return found
 
     def _moves(
-        self, gives: Places, positions: Sequence[Root | None]
-    ) -> list[list[tuple[int, Place | None]]]:
+        self, gives: Places, positions: Sequence[KeyArray | None]
+    ) -> list[list[tuple[int, KeyPlace | None]]]:
         """Return the moves of each position's key in a turn: the target, and its part if known."""
-        moves: list[list[tuple[int, Place | None]]] = [[] for _ in positions]
+        moves: list[list[tuple[int, KeyPlace | None]]] = [[] for _ in positions]
         of = {root: index for index, root in enumerate(positions) if root is not None}
         for to, place in _keys(gives, len(positions)):
             for use in trail(place):
@@ -249,7 +253,7 @@ class Loop:
                     moves[at].append((to, place if use.place == place else None))
         return moves
 
-    def _do(self, position: Root | None, arrived: Sequence[_Arrived], turn: str) -> None:
+    def _do(self, position: KeyArray | None, arrived: Sequence[_Arrived], turn: str) -> None:
         """Apply a turn's uses of a position to the keys that reach it."""
         if position is None:
             return
@@ -260,7 +264,7 @@ class Loop:
             for use in position.uses:
                 self.walk.ledger.record(_done(use, each, account))
 
-    def outside(self, place: Place) -> bool:
+    def outside(self, place: KeyPlace) -> bool:
         """Return whether the keys of a place are the same ones in each turn."""
         root = place.root
         if root.age < self.fork.age:
@@ -279,7 +283,7 @@ class Loop:
             place, start = self.results[-1][index], self.given[index]
             if place is None:
                 continue
-            sources: list[tuple[Place, When]] = [(place, ((self.fork, 1),))]
+            sources: list[tuple[KeyPlace, When]] = [(place, ((self.fork, 1),))]
             if self.often.never and start is not None:
                 sources.append((start, ((self.fork, 0),)))
             repeated = self._copies and self.often.several and bool(var.type.shape)
@@ -299,7 +303,7 @@ class Loop:
             first = [(each, ran) for each in begun[index : index + 1] if each is not None]
             self.walk.new(var, sources=[(place, ran), *first], repeated=again)
 
-    def _comes_again(self, place: Place) -> bool:
+    def _comes_again(self, place: KeyPlace) -> bool:
         """Return whether another turn may have a key of this place again."""
         now = self._now()
         if not now:
@@ -323,22 +327,22 @@ def _is_key(atom: Atom) -> bool:
     return atom.type.dtype is KEY
 
 
-def _pairs(places: Places) -> Iterator[tuple[Place, Place]]:
+def _pairs(places: Places) -> Iterator[tuple[KeyPlace, KeyPlace]]:
     yield from combinations([place for place in places if place is not None], 2)
 
 
-def _keys(places: Places, count: int) -> list[tuple[int, Place]]:
+def _keys(places: Places, count: int) -> list[tuple[int, KeyPlace]]:
     return [(index, place) for index, place in enumerate(places[:count]) if place is not None]
 
 
-def _move(arrived: _Arrived, part: Place | None) -> _Arrived:
+def _move(arrived: _Arrived, part: KeyPlace | None) -> _Arrived:
     """Return the keys that move on if a part does; None for an unknown part."""
     if part is None or arrived.part:
         return replace(arrived, part=True)
     return replace(arrived, place=part.within(arrived.place, {}))
 
 
-def _done(use: Use, arrived: _Arrived, account: object) -> Use:
+def _done(use: KeyUse, arrived: _Arrived, account: object) -> KeyUse:
     """Return a use of a position as a use of the keys that reached it."""
     agents = use.agents | {account}
     if arrived.part:
@@ -370,7 +374,7 @@ def _integer(atom: Atom) -> int | None:
 # combination, one key may be consumed twice. So may the keys of a total.
 
 
-def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None:
+def prefixes(walk: KeyWalk, primitive: AssociativeScan, equation: Equation) -> None:
     """Bind all prefixes of rows."""
     captured, arrays = primitive.roles(equation.inputs)
     held, pair = primitive.roles(primitive.combine.params)
@@ -378,7 +382,7 @@ def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None
     _enter_rows(walk, firsts, arrays)
     begun = _bound(walk, firsts)
     often = Often.of(primitive.length, walk.ledger.facts)
-    loop = Loop(walk, firsts, begun, often, equation.outputs)
+    loop = KeyLoop(walk, firsts, begun, often, equation.outputs)
     grouped = _Grouped(walk, primitive.combine, firsts, seconds)
     for turn in loop.turns():
         walk.enter(held, captured)
@@ -391,7 +395,7 @@ def prefixes(walk: Walk, primitive: AssociativeScan, equation: Equation) -> None
     loop.stack(equation.outputs, loop.results[-1], begun)
 
 
-def total(walk: Walk, primitive: MapReduce, equation: Equation) -> None:
+def total(walk: KeyWalk, primitive: MapReduce, equation: Equation) -> None:
     """Bind the combined results of rows."""
     by_body, by_combine, initial, arrays = primitive.roles(equation.inputs)
     body, combine = primitive.body.params, primitive.combine.params
@@ -404,7 +408,7 @@ def total(walk: Walk, primitive: MapReduce, equation: Equation) -> None:
     else:
         _enter_new(walk, state)
     often = Often.of(primitive.length, walk.ledger.facts)
-    loop = Loop(walk, state, _bound(walk, state), often)
+    loop = KeyLoop(walk, state, _bound(walk, state), often)
     grouped = _Grouped(walk, primitive.combine, state, values)
     for turn in loop.turns():
         walk.enter(held, by_body)
@@ -428,7 +432,7 @@ class _Grouped:
     """
 
     def __init__(
-        self, walk: Walk, combine: Block, firsts: Sequence[Var], seconds: Sequence[Var]
+        self, walk: KeyWalk, combine: Block, firsts: Sequence[Var], seconds: Sequence[Var]
     ) -> None:
         self._walk = walk
         self._combine = combine
@@ -446,12 +450,12 @@ class _Grouped:
         self._found = self._walk.block(self._combine)
 
 
-def _bound(walk: Walk, params: Sequence[Var]) -> Places:
+def _bound(walk: KeyWalk, params: Sequence[Var]) -> Places:
     """Return the keys that parameters are bound to."""
     return [walk.place(var) if var.type.dtype is KEY else None for var in params]
 
 
-def _enter_carry(walk: Walk, loop: Loop, params: Sequence[Var]) -> None:
+def _enter_carry(walk: KeyWalk, loop: KeyLoop, params: Sequence[Var]) -> None:
     """Bind the totals so far; their integers are unknown."""
     loop.enter_keys(params)
     for var in params:
@@ -459,7 +463,7 @@ def _enter_carry(walk: Walk, loop: Loop, params: Sequence[Var]) -> None:
             walk.unknown(var)
 
 
-def _enter_new(walk: Walk, params: Sequence[Var]) -> None:
+def _enter_new(walk: KeyWalk, params: Sequence[Var]) -> None:
     """Bind parameters to new keys and unknown numbers."""
     for var in params:
         if var.type.dtype is KEY:
@@ -468,7 +472,7 @@ def _enter_new(walk: Walk, params: Sequence[Var]) -> None:
             walk.unknown(var)
 
 
-def _bind(walk: Walk, params: Sequence[Var], places: Places) -> None:
+def _bind(walk: KeyWalk, params: Sequence[Var], places: Places) -> None:
     """Bind parameters to computed places."""
     for var, place in zip(params, places, strict=True):
         walk.unknown(var)
@@ -476,7 +480,7 @@ def _bind(walk: Walk, params: Sequence[Var], places: Places) -> None:
             walk.bind(var, place)
 
 
-def _enter_rows(walk: Walk, params: Sequence[Var], arrays: Sequence[Atom]) -> None:
+def _enter_rows(walk: KeyWalk, params: Sequence[Var], arrays: Sequence[Atom]) -> None:
     """Bind parameters to rows, any of them."""
     for var, array in zip(params, arrays, strict=True):
         place = walk.place(array)

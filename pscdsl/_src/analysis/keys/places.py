@@ -32,7 +32,7 @@ MOST_TERMS: Final = 8
 """A sum of more unknowns is an unknown itself."""
 
 
-class Unknown:
+class UnknownInteger:
     """An unknown integer with bounds: from `low` up to, not including, `high`.
 
     With `steps` it is the distance of two turns of a loop in steps: not 0, at most `steps`, and of
@@ -46,50 +46,50 @@ class Unknown:
         self.high = high
         self.steps = steps
 
-    def again(self) -> Unknown:
+    def again(self) -> UnknownInteger:
         """Return another unknown for different sizes, without bounds."""
-        return Unknown(steps=self.steps)
+        return UnknownInteger(steps=self.steps)
 
 
-POSITION: Final = Unknown()
+POSITION: Final = UnknownInteger()
 """The place along the leading axis, in the numbers of an array."""
 
 
 @dataclass(frozen=True)
-class Number:
+class AffineInteger:
     """A constant and multiples of unknowns, modulo 2 to the number of bits."""
 
     constant: int = 0
-    terms: Mapping[Unknown, int] = field(default_factory=dict[Unknown, int])
+    terms: Mapping[UnknownInteger, int] = field(default_factory=dict[UnknownInteger, int])
     bits: int = EXACT
 
-    def plus(self, other: Number, factor: int = 1) -> Number:
+    def plus(self, other: AffineInteger, factor: int = 1) -> AffineInteger:
         """Return the sum with a multiple of another number."""
         terms = dict(self.terms)
         for unknown, count in other.terms.items():
             terms[unknown] = terms.get(unknown, 0) + factor * count
         constant = self.constant + factor * other.constant
-        return Number(constant, terms).modulo(min(self.bits, other.bits))
+        return AffineInteger(constant, terms).modulo(min(self.bits, other.bits))
 
-    def times(self, factor: int) -> Number:
+    def times(self, factor: int) -> AffineInteger:
         """Return a multiple."""
-        return Number().plus(self, factor)
+        return AffineInteger().plus(self, factor)
 
-    def modulo(self, bits: int) -> Number:
+    def modulo(self, bits: int) -> AffineInteger:
         """Return the number modulo a power of two with this exponent."""
         bits = min(bits, self.bits)
         terms = {unknown: _nearest(count, bits) for unknown, count in self.terms.items()}
         nonzero = {unknown: count for unknown, count in terms.items() if count}
-        return Number(_nearest(self.constant, bits), nonzero, bits)
+        return AffineInteger(_nearest(self.constant, bits), nonzero, bits)
 
-    def replaced(self, values: Mapping[Unknown, Number]) -> Number:
+    def replaced(self, values: Mapping[UnknownInteger, AffineInteger]) -> AffineInteger:
         """With numbers in place of unknowns."""
-        result = Number(self.constant, bits=self.bits)
+        result = AffineInteger(self.constant, bits=self.bits)
         for unknown, count in self.terms.items():
-            result = result.plus(values.get(unknown, Number(0, {unknown: 1})), count)
+            result = result.plus(values.get(unknown, AffineInteger(0, {unknown: 1})), count)
         return result
 
-    def differs(self, other: Number) -> bool:
+    def differs(self, other: AffineInteger) -> bool:
         """Return whether the integers certainly differ."""
         gap = self.plus(other, -1)
         modulus = 1 << gap.bits
@@ -152,9 +152,9 @@ _WIDE: Final = 32
 """Bits of the narrowest integers that hold every size."""
 
 
-def unknown_number(low: Size | None = None, high: Size | None = None) -> Number:
+def unknown_number(low: Size | None = None, high: Size | None = None) -> AffineInteger:
     """Return an unknown integer with these bounds."""
-    return Number(0, {Unknown(low, high): 1})
+    return AffineInteger(0, {UnknownInteger(low, high): 1})
 
 
 class Numbers:
@@ -162,17 +162,17 @@ class Numbers:
 
     def __init__(self, facts: Assumptions) -> None:
         self.facts = facts
-        self.known: dict[Var, Number] = {}
-        self.arrays: set[Unknown] = set()
+        self.known: dict[Var, AffineInteger] = {}
+        self.arrays: set[UnknownInteger] = set()
         """The unknowns that represent all elements of an array, which differ."""
         self._signs: dict[Var, Atom] = {}
         """Truth values that say whether a number is negative."""
 
-    def of(self, atom: Atom) -> Number:
+    def of(self, atom: Atom) -> AffineInteger:
         """Return the integer that an atom is."""
         if isinstance(atom, Literal):
             value = atom.value
-            return Number(int(value)) if isinstance(value, int) else unknown_number()
+            return AffineInteger(int(value)) if isinstance(value, int) else unknown_number()
         cached = self.known.get(atom)
         if cached is None:
             cached = self.known[atom] = unknown_number()
@@ -191,10 +191,10 @@ class Numbers:
         if len(equation.outputs) != 1 or not _may_count(equation):
             return
         (output,) = equation.outputs
-        number: Number | None = None
+        number: AffineInteger | None = None
         if isinstance(primitive, Iota):
             if primitive.axis == 0:
-                number = Number(0, {POSITION: 1})
+                number = AffineInteger(0, {POSITION: 1})
         elif isinstance(primitive, Elementwise):
             number = self._arithmetic(primitive.name, equation)
         elif isinstance(primitive, Select):
@@ -207,25 +207,26 @@ class Numbers:
         if number is not None and len(number.terms) <= MOST_TERMS and output.type.dtype.is_integer:
             self.known[output] = number.modulo(output.type.dtype.bits)
 
-    def row(self, array: Atom, counter: Number) -> Number:
+    def row(self, array: Atom, counter: AffineInteger) -> AffineInteger:
         """Return the number of a row in a loop over an array of integers."""
         number = self.of(array)
         if number.terms.keys() & self.arrays:
             return unknown_number()
         return number.replaced({POSITION: counter})
 
-    def all_differ(self, number: Number) -> bool:
+    def all_differ(self, number: AffineInteger) -> bool:
         """Return whether the elements of an array with one axis are all different."""
         if number.terms.keys() & self.arrays:
             return False
-        place = Unknown()
-        gap = Number(0, {Unknown(steps=MOST_STEPS): 1, place: 1})
+        place = UnknownInteger()
+        gap = AffineInteger(0, {UnknownInteger(steps=MOST_STEPS): 1, place: 1})
         here, there = (
-            number.replaced({POSITION: position}) for position in (Number(0, {place: 1}), gap)
+            number.replaced({POSITION: position})
+            for position in (AffineInteger(0, {place: 1}), gap)
         )
         return here.differs(there)
 
-    def _from_front(self, equation: Equation) -> Number | None:
+    def _from_front(self, equation: Equation) -> AffineInteger | None:
         """`i + n if i < 0 else i`, where `i` is known not to be negative."""
         predicate, _, other = equation.inputs
         if not isinstance(predicate, Var) or self._signs.get(predicate) is not other:
@@ -233,7 +234,7 @@ class Numbers:
         number = self.of(other)
         return number if number.not_negative(self.facts) else None
 
-    def _arithmetic(self, name: str, equation: Equation) -> Number | None:
+    def _arithmetic(self, name: str, equation: Equation) -> AffineInteger | None:
         inputs = equation.inputs
         if name == "negative":
             return self.of(inputs[0]).times(-1)
@@ -268,7 +269,7 @@ def _may_count(equation: Equation) -> bool:
 _AGES: Final = itertools.count()
 
 
-class Fork:
+class Branching:
     """A point at which a program takes one of several branches."""
 
     def __init__(self) -> None:
@@ -285,7 +286,7 @@ def exclusive(left: When, right: When) -> bool:
     return any(taken.get(fork, branch) != branch for fork, branch in right)
 
 
-class Root:
+class KeyArray:
     """An array of keys that came into being as a whole: a parameter, the result of a split.
 
     `sources` are the places from which its keys were taken, if they are not new; a use of a part of
@@ -296,7 +297,7 @@ class Root:
         self,
         shape: Shape,
         name: str = "",
-        sources: tuple[tuple[Place, When], ...] = (),
+        sources: tuple[tuple[KeyPlace, When], ...] = (),
         repeated: bool = False,
         agent: object = None,
     ) -> None:
@@ -306,16 +307,16 @@ class Root:
         self.repeated: Final = repeated
         self.agent: Final = self if agent is None else agent
         """Who uses the sources: one agent's uses are of different keys, or seen to elsewhere."""
-        self.element: Number | None = None
+        self.element: AffineInteger | None = None
         """Its index along the first axis of its only source, if that is known."""
         self.is_row = False
         """Whether it is an element of its only source, along the first axis."""
-        self.uses: list[Use] = []
-        self.cells: dict[object, dict[object, list[Use]]] = {}
+        self.uses: list[KeyUse] = []
+        self.cells: dict[object, dict[object, list[KeyUse]]] = {}
         """The uses by element, and by the number that it is folded with, where both are known."""
         self.age: Final = next(_AGES)
 
-    def add(self, use: Use) -> None:
+    def add(self, use: KeyUse) -> None:
         """Note a use."""
         self.uses.append(use)
         element, constant = use.cell
@@ -326,7 +327,7 @@ class Root:
         return substitute_shape(self.shape, env)
 
 
-class Seeds(Root):
+class Seeds(KeyArray):
     """All keys that can be made of seeds: the key of a seed is the element of that number."""
 
     def __init__(self) -> None:
@@ -336,24 +337,24 @@ class Seeds(Root):
 
 
 @dataclass(frozen=True)
-class Range:
+class PlaceRange:
     """Every `step`-th place from `start` up to, not including, `stop`."""
 
     start: Size
     stop: Size
     step: int = 1
 
-    def inside(self, start: Size, stop: Size, step: int) -> Range:
+    def inside(self, start: Size, stop: Size, step: int) -> PlaceRange:
         """Return a range counted in the places of this one."""
-        return Range(
+        return PlaceRange(
             self.start + start * self.step, self.start + stop * self.step, self.step * step
         )
 
-    def substitute(self, env: Mapping[str, Size]) -> Range:
+    def substitute(self, env: Mapping[str, Size]) -> PlaceRange:
         """With sizes in place of names."""
-        return Range(_substitute(self.start, env), _substitute(self.stop, env), self.step)
+        return PlaceRange(_substitute(self.start, env), _substitute(self.stop, env), self.step)
 
-    def apart(self, other: Range, facts: Assumptions) -> bool:
+    def apart(self, other: PlaceRange, facts: Assumptions) -> bool:
         """Return whether the ranges provably have no place in common."""
         return (
             _at_most(facts, self.stop, other.start)
@@ -361,7 +362,7 @@ class Range:
             or self._interleaved(other)
         )
 
-    def _interleaved(self, other: Range) -> bool:
+    def _interleaved(self, other: PlaceRange) -> bool:
         gap = self.start - other.start
         return self.step == other.step > 1 and isinstance(gap, int) and gap % self.step != 0
 
@@ -382,30 +383,30 @@ def _substitute(size: Size, env: Mapping[str, Size]) -> Size:
 
 
 @dataclass(frozen=True)
-class Place:
+class KeyPlace:
     """A part of a root: a range along each of its axes.
 
     `axes` says, for each axis of the part, which axis of the root it is; None for one of size 1
     that was put in.
     """
 
-    root: Root
-    ranges: tuple[Range, ...]
+    root: KeyArray
+    ranges: tuple[PlaceRange, ...]
     axes: tuple[int | None, ...]
     name: str = field(default="", compare=False)
     """The place's name in the code."""
 
     @classmethod
-    def whole(cls, root: Root) -> Place:
+    def whole(cls, root: KeyArray) -> KeyPlace:
         """Return all of a root."""
-        ranges = tuple(Range(0, size) for size in root.shape)
+        ranges = tuple(PlaceRange(0, size) for size in root.shape)
         return cls(root, ranges, tuple(range(len(ranges))), root.name)
 
-    def called(self, name: str) -> Place:
+    def called(self, name: str) -> KeyPlace:
         """Return the place under a name, if it has none."""
         return self if self.name or not name else replace(self, name=name)
 
-    def sliced(self, starts: Shape, stops: Shape, steps: tuple[int, ...]) -> Place:
+    def sliced(self, starts: Shape, stops: Shape, steps: tuple[int, ...]) -> KeyPlace:
         """Return the part of it that a slice takes."""
         ranges = list(self.ranges)
         for axis, start, stop, step in zip(self.axes, starts, stops, steps, strict=True):
@@ -413,11 +414,11 @@ class Place:
                 ranges[axis] = ranges[axis].inside(start, stop, step)
         return replace(self, ranges=tuple(ranges), name="")
 
-    def transposed(self, permutation: tuple[int, ...]) -> Place:
+    def transposed(self, permutation: tuple[int, ...]) -> KeyPlace:
         """Return the part with its axes in another order."""
         return replace(self, axes=tuple(self.axes[axis] for axis in permutation))
 
-    def reshaped(self, given: Shape, wanted: Shape) -> Place | None:
+    def reshaped(self, given: Shape, wanted: Shape) -> KeyPlace | None:
         """Return the part with axes of size 1 removed or inserted; None for any other shape."""
         axes = [(axis, size) for axis, size in zip(self.axes, given, strict=True) if size != 1]
         if [size for _, size in axes] != [size for size in wanted if size != 1]:
@@ -425,11 +426,11 @@ class Place:
         remaining = iter(axes)
         return replace(self, axes=tuple(None if s == 1 else next(remaining)[0] for s in wanted))
 
-    def within(self, outer: Place, env: Mapping[str, Size]) -> Place:
+    def within(self, outer: KeyPlace, env: Mapping[str, Size]) -> KeyPlace:
         """Return the part as a place in a caller, which the root represents."""
         ranges = [interval.substitute(env) for interval in self.ranges]
         shape = self.root.substituted(env)
-        if all(r == Range(0, size) for r, size in zip(ranges, shape, strict=True)):
+        if all(r == PlaceRange(0, size) for r, size in zip(ranges, shape, strict=True)):
             part = outer
         else:
             part = outer.sliced(
@@ -440,7 +441,7 @@ class Place:
         axes = tuple(None if axis is None else part.axes[axis] for axis in self.axes)
         return replace(part, axes=axes)
 
-    def across(self, array: Place) -> Place:
+    def across(self, array: KeyPlace) -> KeyPlace:
         """Return this part of a row as a part of all rows of an array."""
         ranges = list(array.ranges)
         for axis, part in zip(array.axes[1:], self.ranges, strict=True):
@@ -448,7 +449,7 @@ class Place:
                 ranges[axis] = ranges[axis].inside(part.start, part.stop, part.step)
         return replace(array, ranges=tuple(ranges), name="")
 
-    def before(self, source: Place) -> Place:
+    def before(self, source: KeyPlace) -> KeyPlace:
         """Return the place in a source of its root from which it was taken."""
         return self.across(source) if self.root.is_row else source
 
@@ -456,7 +457,7 @@ class Place:
         """Return whether it is one key."""
         return all(interval.only is not None for interval in self.ranges)
 
-    def apart(self, other: Place, facts: Assumptions) -> bool:
+    def apart(self, other: KeyPlace, facts: Assumptions) -> bool:
         """Return whether two parts of one root provably have no key in common."""
         return any(a.apart(b, facts) for a, b in zip(self.ranges, other.ranges, strict=True))
 
@@ -472,10 +473,10 @@ class Place:
         return f"{name}[{', '.join(parts)}]" if parts else name
 
 
-def _show(range_: Range, size: Size) -> str:
+def _show(range_: PlaceRange, size: Size) -> str:
     if range_.only is not None and size != 1:
         return str(range_.only)
-    if range_ == Range(0, size):
+    if range_ == PlaceRange(0, size):
         return ":"
     start = "" if range_.start == 0 else str(range_.start)
     stop = "" if range_.stop == size else str(range_.stop)
@@ -498,16 +499,16 @@ RETURNED = "return one of the keys that `psc.random.split` gives"
 
 
 @dataclass(frozen=True)
-class Use:
+class KeyUse:
     """One use of a place: by which it is consumed, or folded with a number."""
 
-    place: Place
+    place: KeyPlace
     what: str
     """The kind of use: `consumed`, `folded`."""
     span: Span
-    data: Number | None = None
+    data: AffineInteger | None = None
     """The number that the key is folded with; None if the key is consumed."""
-    at: Number | None = None
+    at: AffineInteger | None = None
     """The index along the first axis, if it is a single and known one."""
     agents: frozenset[object] = frozenset()
     """The agents of the use: uses of one agent are of different keys, or checked elsewhere."""
@@ -522,7 +523,7 @@ class Use:
         known = all(isinstance(place, int) for place in places)
         return places if known else None, _residue(self.data)
 
-    def conflicts(self, other: Use, facts: Assumptions) -> bool:
+    def conflicts(self, other: KeyUse, facts: Assumptions) -> bool:
         """Return whether both may be of one key, and are not folds with different numbers."""
         if self.agents & other.agents:
             return False
@@ -534,7 +535,7 @@ class Use:
         return not exclusive(self.when, other.when) and not self.place.apart(other.place, facts)
 
 
-def _residue(number: Number | None) -> int | None:
+def _residue(number: AffineInteger | None) -> int | None:
     """Return a value that equal numbers have in common, if it is known."""
     if number is None or number.terms or number.bits < _WORD:
         return None
@@ -544,9 +545,9 @@ def _residue(number: Number | None) -> int | None:
 _WORD: Final = 32
 
 
-def trail(whole: Place) -> Iterator[Use]:
+def trail(whole: KeyPlace) -> Iterator[KeyUse]:
     """Yield a place, and those from which its keys may have been taken."""
-    todo, seen = [Use(whole, "", NOWHERE)], set[object]()
+    todo, seen = [KeyUse(whole, "", NOWHERE)], set[object]()
     while todo:
         use = todo.pop()
         if (known := (use.place, use.agents)) in seen:
@@ -557,10 +558,10 @@ def trail(whole: Place) -> Iterator[Use]:
         account = frozenset({object() if root.repeated else root.agent})
         for source, when in root.sources:
             place, either = use.place.before(source), (*use.when, *when)
-            todo.append(Use(place, "", NOWHERE, None, root.element, account, either))
+            todo.append(KeyUse(place, "", NOWHERE, None, root.element, account, either))
 
 
-def share(one: Place, other: Place, facts: Assumptions) -> bool:
+def share(one: KeyPlace, other: KeyPlace, facts: Assumptions) -> bool:
     """Return whether one key may be in two places."""
     others = list(trail(other))
     return any(
@@ -570,7 +571,7 @@ def share(one: Place, other: Place, facts: Assumptions) -> bool:
     )
 
 
-class Ledger:
+class KeyUses:
     """The uses in one walk of a program, and its errors."""
 
     def __init__(self, facts: Assumptions) -> None:
@@ -578,11 +579,11 @@ class Ledger:
         self.findings: dict[Span, KeyReused] = {}
         self._pairs: set[frozenset[Span | None]] = set()
 
-    def record(self, use: Use) -> None:
+    def record(self, use: KeyUse) -> None:
         """Note a use, of the place and of where its keys were taken from."""
         self._record(use, use)
 
-    def _record(self, use: Use, shown: Use) -> None:
+    def _record(self, use: KeyUse, shown: KeyUse) -> None:
         root = use.place.root
         if root.repeated and not use.place.single():
             self._report(shown, None)
@@ -602,10 +603,10 @@ class Ledger:
             )
             self._record(before, shown)
 
-    def returned(self, places: Sequence[Place], span: Span) -> None:
+    def returned(self, places: Sequence[KeyPlace], span: Span) -> None:
         """Refuse keys that leave the program after they were consumed, or twice."""
         for index, place in enumerate(places):
-            now = Use(place, "returned", span)
+            now = KeyUse(place, "returned", span)
             use = spent(place, self.facts)
             if use is not None:
                 self._report(now, use, RETURNED)
@@ -614,7 +615,7 @@ class Ledger:
             elif any(share(place, other, self.facts) for other in places[:index]):
                 self._report(now, now, RETURNED)
 
-    def _report(self, now: Use, old: Use | None, rewrite: str | None = None) -> None:
+    def _report(self, now: KeyUse, old: KeyUse | None, rewrite: str | None = None) -> None:
         place, first = (now.span, None) if old is None else told_apart(now.span, old.span)
         pair = frozenset({place, first})
         if place in self.findings or pair in self._pairs:
@@ -644,7 +645,7 @@ def told_apart(one: Span, other: Span) -> tuple[Span, Span]:
     return one, other
 
 
-def _rewrite(now: Use, old: Use | None, again: bool) -> str:
+def _rewrite(now: KeyUse, old: KeyUse | None, again: bool) -> str:
     if old is None:
         return REPEATED
     if now.data is not None and old.data is not None:
@@ -654,7 +655,7 @@ def _rewrite(now: Use, old: Use | None, again: bool) -> str:
     return SPLIT if now.data is None and old.data is None else EITHER
 
 
-def _uses_met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
+def _uses_met(root: KeyArray, cell: tuple[object, object]) -> Iterator[KeyUse]:
     """Yield the uses of a root that may be of the same element, and with the same number."""
     element, constant = cell
     if element is None:
@@ -665,7 +666,9 @@ def _uses_met(root: Root, cell: tuple[object, object]) -> Iterator[Use]:
             yield from group.get(number, ())
 
 
-def spent(place: Place, facts: Assumptions, when: When = (), besides: object = None) -> Use | None:
+def spent(
+    place: KeyPlace, facts: Assumptions, when: When = (), besides: object = None
+) -> KeyUse | None:
     """Return a use by which a key of a place was consumed, there or where it was taken from."""
     for use in place.root.uses:
         other = besides not in use.agents

@@ -16,17 +16,17 @@ from itertools import combinations as combined
 from typing import Final
 
 from pscdsl._src.analysis.keys import loops
-from pscdsl._src.analysis.keys.loops import Loop, Often
+from pscdsl._src.analysis.keys.loops import KeyLoop, Often
 from pscdsl._src.analysis.keys.places import (
-    Fork,
-    Ledger,
-    Number,
+    AffineInteger,
+    Branching,
+    KeyArray,
+    KeyPlace,
+    KeyUse,
+    KeyUses,
     Numbers,
-    Place,
-    Root,
     Seeds,
-    Unknown,
-    Use,
+    UnknownInteger,
     When,
     share,
     unknown_number,
@@ -61,11 +61,11 @@ from pscdsl.typing.dtypes import KEY, DType
 class Summary:
     """A function that was walked through, without its callers."""
 
-    params: tuple[Place | None, ...]
+    params: tuple[KeyPlace | None, ...]
     """Its parameters; None for those that are neither keys nor seeds."""
-    numbers: tuple[Number, ...]
+    numbers: tuple[AffineInteger, ...]
     """Its parameters as numbers, in the integers that keys are folded with."""
-    results: tuple[Place | None, ...]
+    results: tuple[KeyPlace | None, ...]
     seeds: Seeds
     """The keys that it makes of seeds other than its parameters."""
 
@@ -77,8 +77,8 @@ class Seen:
         self,
         summary: Summary,
         call: Call,
-        given: Sequence[Place | None],
-        numbers: Sequence[Number],
+        given: Sequence[KeyPlace | None],
+        numbers: Sequence[AffineInteger],
         seeds: Seeds,
         span: Span,
     ) -> None:
@@ -91,31 +91,31 @@ class Seen:
             for param, operand in zip(summary.params, given, strict=True)
             if param is not None and operand is not None
         }
-        self._given[summary.seeds] = Place.whole(seeds)
-        self._known: dict[Unknown, Number] = {}
+        self._given[summary.seeds] = KeyPlace.whole(seeds)
+        self._known: dict[UnknownInteger, AffineInteger] = {}
         for param, operand in zip(summary.numbers, numbers, strict=True):
             self._known.update(dict.fromkeys(param.terms, operand))
-        self._roots: dict[Root, Root] = {}
+        self._roots: dict[KeyArray, KeyArray] = {}
         self._call = object()
 
-    def uses(self, when: When) -> Iterator[Use]:
+    def uses(self, when: When) -> Iterator[KeyUse]:
         """Yield the uses of operands by the call."""
         for root in self._given:
             for use in root.uses:
                 if self._summary.seeds.arguments not in use.agents:
                     yield self._use(use, when)
 
-    def results(self) -> Iterator[Place | None]:
+    def results(self) -> Iterator[KeyPlace | None]:
         """Yield the places of the results; None for those that are neither keys nor seeds."""
         for place in self._summary.results:
             yield None if place is None else self._place(place)
 
-    def _use(self, use: Use, when: When = ()) -> Use:
+    def _use(self, use: KeyUse, when: When = ()) -> KeyUse:
         deed = "folded" if use.data is not None else "consumed"
         # Uses of one parameter were compared within the function; two parameters may get the same
         # key.
         account = self._call, use.place.root
-        return Use(
+        return KeyUse(
             self._place(use.place),
             f"{deed} by `{self._name}`",
             self._span,
@@ -125,20 +125,20 @@ class Seen:
             (*when, *self._when(use.when)),
         )
 
-    def _place(self, place: Place) -> Place:
+    def _place(self, place: KeyPlace) -> KeyPlace:
         outer = self._given.get(place.root)
         if outer is not None:
             return place.within(outer, self._sizes)
         ranges = tuple(interval.substitute(self._sizes) for interval in place.ranges)
         return replace(place, root=self._root(place.root), ranges=ranges, name="")
 
-    def _root(self, root: Root) -> Root:
+    def _root(self, root: KeyArray) -> KeyArray:
         cached = self._roots.get(root)
         if cached is None:
             sources = tuple((self._place(s), self._when(when)) for s, when in root.sources)
             agent = None if root.agent is root else self._agent(root.agent)
             shape = root.substituted(self._sizes)
-            cached = self._roots[root] = Root(shape, "", sources, root.repeated, agent)
+            cached = self._roots[root] = KeyArray(shape, "", sources, root.repeated, agent)
             cached.is_row = root.is_row
             if root.element is not None:
                 cached.element = self._number(root.element)
@@ -147,15 +147,15 @@ class Seen:
         return cached
 
     def _agent(self, agent: object) -> object:
-        return self._root(agent) if isinstance(agent, Root) else (self._call, id(agent))
+        return self._root(agent) if isinstance(agent, KeyArray) else (self._call, id(agent))
 
     def _when(self, when: When) -> When:
         return tuple(((self._call, fork), branch) for fork, branch in when)
 
-    def _number(self, number: Number) -> Number:
+    def _number(self, number: AffineInteger) -> AffineInteger:
         for unknown in number.terms:
             if unknown not in self._known:
-                self._known[unknown] = Number(0, {unknown.again(): 1})
+                self._known[unknown] = AffineInteger(0, {unknown.again(): 1})
         return number.replaced(self._known)
 
 
@@ -171,8 +171,8 @@ def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused,
     """Return every second use of a key in a function; `end` is the span of its results."""
     if not concerns_keys(function.body):
         return ()
-    ledger = Ledger(function.facts)
-    here = Walk(ledger, names, function)
+    ledger = KeyUses(function.facts)
+    here = KeyWalk(ledger, names, function)
     results = zip(function.body.results, here.function(), strict=True)
     keys = [place for atom, place in results if place is not None and atom.type.dtype is KEY]
     ledger.returned(keys, end)
@@ -182,7 +182,7 @@ def reused_keys(function: Function, names: Names, end: Span) -> tuple[KeyReused,
 @lru_cache(maxsize=1024)
 def summary(function: Function) -> Summary:
     """Return the summary of a function's uses of its keys."""
-    here = Walk(Ledger(function.facts), {}, function)
+    here = KeyWalk(KeyUses(function.facts), {}, function)
     results = here.function()
     params = tuple(here.places.get(var) for var in function.body.params)
     numbers = tuple(here.numbers.of(var) for var in function.body.params)
@@ -234,35 +234,35 @@ def _rules(primitive: Primitive) -> list[Rule]:
     return [primitive.forward, primitive.backward] if isinstance(primitive, CustomVjp) else []
 
 
-class Walk:
+class KeyWalk:
     """One run through a function."""
 
-    def __init__(self, ledger: Ledger, names: Names, function: Function) -> None:
+    def __init__(self, ledger: KeyUses, names: Names, function: Function) -> None:
         self.ledger = ledger
         self.names = names
         self._function = function
-        self.places: dict[Var, Place] = {}
+        self.places: dict[Var, KeyPlace] = {}
         """The places of keys, and of integers that may become seeds."""
         self.numbers = Numbers(ledger.facts)
         self.seeds = Seeds()
         self.when: When = ()
-        self._ruling: dict[Rule, set[tuple[Place | None, ...]]] = {}
+        self._ruling: dict[Rule, set[tuple[KeyPlace | None, ...]]] = {}
         """The rules that are being walked, and with which keys they have called their function."""
 
-    def function(self) -> tuple[Place | None, ...]:
+    def function(self) -> tuple[KeyPlace | None, ...]:
         """Walk the function; return its results' places, None for those neither keys nor seeds."""
         makes = makes_keys(self._function.body)
         for var in self._function.body.params:
             if var.type.dtype is KEY:
                 self.new(var, var.hint)
             elif var.type.dtype.is_integer and makes:
-                seeds = [(Place.whole(self.seeds), ())]
+                seeds = [(KeyPlace.whole(self.seeds), ())]
                 self.new(var, var.hint, seeds, agent=self.seeds.arguments)
                 if not var.type.shape:
                     self.places[var].root.element = self.numbers.of(var)
         return self.block(self._function.body)
 
-    def block(self, block: Block) -> tuple[Place | None, ...]:
+    def block(self, block: Block) -> tuple[KeyPlace | None, ...]:
         """Walk a block whose parameters are bound."""
         passed = 0
         for index, equation in enumerate(block.equations):
@@ -292,7 +292,7 @@ class Walk:
         if var.type.dtype.is_integer:
             self.numbers.known[var] = unknown_number()
 
-    def place(self, atom: Atom) -> Place | None:
+    def place(self, atom: Atom) -> KeyPlace | None:
         """Return the place of a key; None for an atom that is neither a key nor a seed."""
         return None if isinstance(atom, Literal) else self.places.get(atom)
 
@@ -300,7 +300,7 @@ class Walk:
         """Return the name of a variable in the code."""
         return self.names.get(var) or var.hint
 
-    def bind(self, var: Var, place: Place) -> None:
+    def bind(self, var: Var, place: KeyPlace) -> None:
         """Set the place of a variable."""
         self.places[var] = place.called(self.name(var))
 
@@ -308,13 +308,13 @@ class Walk:
         self,
         var: Var,
         name: str = "",
-        sources: Sequence[tuple[Place, When]] = (),
+        sources: Sequence[tuple[KeyPlace, When]] = (),
         repeated: bool = False,
         agent: object = None,
     ) -> None:
         """Make a variable a new array of keys."""
-        root = Root(var.type.shape, name or self.name(var), tuple(sources), repeated, agent)
-        self.places[var] = Place.whole(root)
+        root = KeyArray(var.type.shape, name or self.name(var), tuple(sources), repeated, agent)
+        self.places[var] = KeyPlace.whole(root)
 
     def equation(self, equation: Equation) -> None:
         """Walk one equation."""
@@ -381,7 +381,7 @@ class Walk:
         elif isinstance(primitive, _PARTS):
             self._moved(equation, [first])
 
-    def seeded(self, seed: Atom) -> Place:
+    def seeded(self, seed: Atom) -> KeyPlace:
         """Return the keys that are made of seeds: elements of all keys that there are."""
         place = self.place(seed)
         if place is not None:
@@ -389,18 +389,20 @@ class Walk:
         number, shape = self.numbers.of(seed), seed.type.shape
         several = bool(shape) and not (len(shape) == 1 and self.numbers.all_differ(number))
         name = f"psc.random.key({number.shown()})"
-        root = Root(shape, name, ((Place.whole(self.seeds), ()),), several)
+        root = KeyArray(shape, name, ((KeyPlace.whole(self.seeds), ()),), several)
         if not shape:
             root.element = number
-        return Place.whole(root)
+        return KeyPlace.whole(root)
 
-    def use(self, place: Place, what: str, span: Span, data: Number | None = None) -> None:
+    def use(
+        self, place: KeyPlace, what: str, span: Span, data: AffineInteger | None = None
+    ) -> None:
         """Note a use."""
-        self.ledger.record(Use(place, what, span, data, when=self.when))
+        self.ledger.record(KeyUse(place, what, span, data, when=self.when))
 
-    def _moved(self, equation: Equation, given: Sequence[Place]) -> None:
+    def _moved(self, equation: Equation, given: Sequence[KeyPlace]) -> None:
         primitive, (output,) = equation.primitive, equation.outputs
-        part: Place | None = None
+        part: KeyPlace | None = None
         if isinstance(primitive, Slice):
             part = given[0].sliced(primitive.start, primitive.limit, primitive.stride)
         elif isinstance(primitive, Transpose):
@@ -418,13 +420,13 @@ class Walk:
         if isinstance(primitive, DynamicSlice):
             self.places[output].root.element = self._element(primitive, equation.inputs)
 
-    def _element(self, primitive: DynamicSlice, inputs: Sequence[Atom]) -> Number | None:
+    def _element(self, primitive: DynamicSlice, inputs: Sequence[Atom]) -> AffineInteger | None:
         """Return the index of a part along the first axis, or None if the index may be clamped."""
         shape, number = inputs[0].type.shape, self.numbers.of(inputs[1])
         one = primitive.sizes[0] == 1 and primitive.sizes[1:] == shape[1:]
         return number if one and number.within(shape[0], self.ledger.facts) else None
 
-    def _repeats(self, equation: Equation, given: Sequence[Place]) -> bool:
+    def _repeats(self, equation: Equation, given: Sequence[KeyPlace]) -> bool:
         """Return whether one key may be at several places of an equation's result."""
         primitive, output = equation.primitive, equation.outputs[0]
         if isinstance(primitive, Slice | Transpose | Reshape | Reverse | DynamicSlice):
@@ -445,7 +447,7 @@ class Walk:
             return any(size != 1 for size in equation.inputs[1].type.shape[:-1])
         return True
 
-    def _may_share(self, given: Sequence[Place]) -> bool:
+    def _may_share(self, given: Sequence[KeyPlace]) -> bool:
         """Return whether one key may be in two of the places."""
         return any(share(*pair, self.ledger.facts) for pair in combined(given, 2))
 
@@ -464,9 +466,9 @@ class Walk:
                 self._inline(region.block, atoms, equation.outputs)
 
     def _choice(self, layout: Layout, equation: Equation) -> None:
-        fork, outer = Fork(), self.when
+        fork, outer = Branching(), self.when
         operands = layout.operands(equation.inputs)
-        outcomes: list[tuple[tuple[Place | None, ...], When]] = []
+        outcomes: list[tuple[tuple[KeyPlace | None, ...], When]] = []
         for number, region in enumerate(layout.regions):
             self.when = (*outer, (fork, number))
             for group, params in region.params():
@@ -487,7 +489,9 @@ class Walk:
             if var.type.dtype.is_integer:
                 self.numbers.known[var] = number
 
-    def join(self, var: Var, sources: Sequence[tuple[Place, When]], repeated: bool = False) -> None:
+    def join(
+        self, var: Var, sources: Sequence[tuple[KeyPlace, When]], repeated: bool = False
+    ) -> None:
         """Make a variable one of several places."""
         if var.type.dtype is not KEY:
             return
@@ -502,7 +506,7 @@ class Walk:
         carry = next(group for group in body.gives if group.role is Role.CARRY)
         state = dict(body.params())[carry]
         stacked = [var for group in outputs if group is not carry for var in outputs[group]]
-        loop = Loop(
+        loop = KeyLoop(
             self, state, self._carried_keys(operands[carry]), self._count_runs(layout), stacked
         )
         for turn in loop.turns():
@@ -534,7 +538,7 @@ class Walk:
             return Often(never=True, several=True)
         return Often.of(times, self.ledger.facts, bool(decisions))
 
-    def _carried_keys(self, carry: Sequence[Atom]) -> list[Place | None]:
+    def _carried_keys(self, carry: Sequence[Atom]) -> list[KeyPlace | None]:
         """Return the keys that a loop carries at first."""
         return [self.place(value) if value.type.dtype is KEY else None for value in carry]
 
@@ -570,7 +574,7 @@ class Walk:
         if called is not None or not any(concerns_keys(rule.block) for rule in rules):
             self._inline(primitive.body, operands, equation.outputs)
             return
-        fork, outer = Fork(), self.when
+        fork, outer = Branching(), self.when
         self.when = (*outer, (fork, 0))
         self._inline(primitive.body, operands, equation.outputs)
         self.when = (*outer, (fork, 1))

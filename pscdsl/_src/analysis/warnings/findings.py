@@ -19,7 +19,7 @@ from pscdsl._src.analysis.warnings.performance import (
     check_doubles,
     check_rows,
 )
-from pscdsl._src.analysis.warnings.programs import Program, SourceText, Wording, as_written
+from pscdsl._src.analysis.warnings.programs import LiveProgram, SourceText, Wording, as_written
 from pscdsl._src.analysis.warnings.repeats import check_repeats
 from pscdsl._src.ir.program import Atom, Equation, Function, Literal, Var
 from pscdsl._src.primitives import elementwise as e
@@ -51,7 +51,7 @@ INDEXING = (Gather, Scatter, DynamicSlice, DynamicUpdate)
 
 
 @dataclass(frozen=True)
-class Place:
+class IndexedPlace:
     """An index on an axis, as it was computed; `part` is how much is taken there."""
 
     at: Equation
@@ -63,7 +63,7 @@ class Place:
     """Whether negative ones count from the end."""
 
 
-def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_indices(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """Report the computed indices that certainly leave their axis."""
     anything = {*program.function.body.params}
     sites = [
@@ -85,7 +85,7 @@ def check_indices(program: Program, wording: Wording) -> Iterator[Diagnostic]:
             yield finding.at(place.at.span)
 
 
-def _places(program: Program, at: Equation) -> Iterator[Place]:
+def _places(program: LiveProgram, at: Equation) -> Iterator[IndexedPlace]:
     primitive, shape = at.primitive, at.inputs[0].type.shape
     if isinstance(primitive, Gather | Scatter):
         columns = _columns(program, at.inputs[1], len(primitive.axes))
@@ -102,10 +102,10 @@ def _places(program: Program, at: Equation) -> Iterator[Place]:
             continue
         counted = _counted_from_end(program, index, shape[axis])
         place = index if counted is None else counted
-        yield Place(at, place, axis, shape[axis], parts[axis], counted is not None)
+        yield IndexedPlace(at, place, axis, shape[axis], parts[axis], counted is not None)
 
 
-def _columns(program: Program, indices: Atom, count: int) -> Sequence[Atom | None]:
+def _columns(program: LiveProgram, indices: Atom, count: int) -> Sequence[Atom | None]:
     """Return the index on each axis, of index tuples; None where it is not known."""
     at = program.definition(indices)
     last = indices.type.rank - 1
@@ -115,7 +115,7 @@ def _columns(program: Program, indices: Atom, count: int) -> Sequence[Atom | Non
     return [_unmoved(program, indices)] if count == 1 else [None] * count
 
 
-def _unmoved(program: Program, atom: Atom) -> Atom:
+def _unmoved(program: LiveProgram, atom: Atom) -> Atom:
     """Return the atom before a change of its axes, or a wider integer type."""
     while (at := program.definition(atom)) is not None:
         primitive, given = at.primitive, at.inputs[0].type.dtype if at.inputs else None
@@ -129,7 +129,7 @@ def _unmoved(program: Program, atom: Atom) -> Atom:
     return atom
 
 
-def _counted_from_end(program: Program, atom: Atom, size: Size) -> Atom | None:
+def _counted_from_end(program: LiveProgram, atom: Atom, size: Size) -> Atom | None:
     """Return the `i` of `where(i < 0, i + size, i)`; None if it is something else."""
     at = program.definition(_unmoved(program, atom))
     if at is None or not isinstance(at.primitive, e.Select):
@@ -146,7 +146,7 @@ def _counted_from_end(program: Program, atom: Atom, size: Size) -> Atom | None:
     return _unmoved(program, plain)
 
 
-def _number(program: Program, atom: Atom) -> Size | None:
+def _number(program: LiveProgram, atom: Atom) -> Size | None:
     if isinstance(atom, Literal):
         return atom.value if isinstance(atom.value, int) else None
     at = program.definition(atom)
@@ -154,7 +154,7 @@ def _number(program: Program, atom: Atom) -> Size | None:
 
 
 def _check(
-    program: Program, found: Intervals, order: Order, place: Place, wording: Wording
+    program: LiveProgram, found: Intervals, order: Order, place: IndexedPlace, wording: Wording
 ) -> IndexLeavesAxis | StartLeavesAxis | None:
     """Return the finding if the index is known to leave its axis."""
     known = found.of(place.index)
@@ -191,13 +191,13 @@ def _check(
     return None
 
 
-def _thrown_away(program: Program, place: Place) -> bool:
+def _thrown_away(program: LiveProgram, place: IndexedPlace) -> bool:
     """Return whether the elements read are used only where a condition on the index holds."""
     related = _sources(program, place.index)
     return all(_is_masked(program, var, related, _FAR) for var in place.at.outputs)
 
 
-def _is_masked(program: Program, var: Var, related: set[Atom], depth: int) -> bool:
+def _is_masked(program: LiveProgram, var: Var, related: set[Atom], depth: int) -> bool:
     uses = program.uses.get(var, [])
     if not depth or not uses or program.is_result(var):
         return False
@@ -221,7 +221,7 @@ def _is_masked(program: Program, var: Var, related: set[Atom], depth: int) -> bo
 _PASSING = e.Elementwise | e.Convert | e.Clamp | Reshape | Broadcast | Transpose
 
 
-def _is_mask(program: Program, atom: Atom, related: set[Atom]) -> bool:
+def _is_mask(program: LiveProgram, atom: Atom, related: set[Atom]) -> bool:
     at = program.definition(_unshaped(program, atom))
     if at is None or not isinstance(at.primitive, e.Convert):
         return False
@@ -231,13 +231,13 @@ def _is_mask(program: Program, atom: Atom, related: set[Atom]) -> bool:
     )
 
 
-def _unshaped(program: Program, atom: Atom) -> Atom:
+def _unshaped(program: LiveProgram, atom: Atom) -> Atom:
     while (at := program.definition(atom)) and isinstance(at.primitive, Reshape | Broadcast):
         atom = at.inputs[0]
     return atom
 
 
-def _sources(program: Program, atom: Atom) -> set[Atom]:
+def _sources(program: LiveProgram, atom: Atom) -> set[Atom]:
     """Return the variables that an atom is computed from, itself included."""
     atoms: set[Atom] = {program.source(atom)}
     for at in program.ancestors(atom, _FAR):
@@ -263,7 +263,7 @@ CHECKS = (
 
 def warnings(function: Function, source: SourceText, *, declared: bool) -> list[Diagnostic]:
     """Warnings about a function, each kind once a place; `declared` if its result type is."""
-    program, wording = Program(as_written(function)), Wording(source)
+    program, wording = LiveProgram(as_written(function)), Wording(source)
     found: dict[tuple[str, Span], Diagnostic] = {}
     for check in CHECKS if declared else (*CHECKS, check_doubles):
         for each in check(program, wording):

@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from pscdsl._src.analysis.warnings.programs import Program, Wording
+from pscdsl._src.analysis.warnings.programs import LiveProgram, Wording
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Equation, Literal
 from pscdsl._src.primitives import elementwise as e
@@ -51,7 +51,7 @@ _FAR = 8
 
 
 @dataclass(frozen=True)
-class Partial:
+class PartialFunction:
     """A function whose derivative is undefined or infinite in some regions."""
 
     operand: int
@@ -70,32 +70,34 @@ class Partial:
         return len(self.regions) == 1 and all(map(self.regions[0], self.edges))
 
 
-def _positive(name: str, safe: float = 1) -> Partial:
-    return Partial(0, (lambda u: u < 0, lambda u: u <= 0), (0,), safe, name)
+def _positive(name: str, safe: float = 1) -> PartialFunction:
+    return PartialFunction(0, (lambda u: u < 0, lambda u: u <= 0), (0,), safe, name)
 
 
-def _inside(name: str) -> Partial:
-    return Partial(0, (lambda u: abs(u) > 1, lambda u: abs(u) >= 1), (-1, 1), 0, name)
+def _inside(name: str) -> PartialFunction:
+    return PartialFunction(0, (lambda u: abs(u) > 1, lambda u: abs(u) >= 1), (-1, 1), 0, name)
 
 
-_PARTIAL: dict[object, Partial] = {
-    e.log: Partial(0, (lambda u: u == 0,), (0,), 1, "log"),
-    e.log1p: Partial(0, (lambda u: u == -1,), (-1,), 0, "log1p"),
+_PARTIAL: dict[object, PartialFunction] = {
+    e.log: PartialFunction(0, (lambda u: u == 0,), (0,), 1, "log"),
+    e.log1p: PartialFunction(0, (lambda u: u == -1,), (-1,), 0, "log1p"),
     e.sqrt: _positive("sqrt"),
     e.rsqrt: _positive("rsqrt"),
-    e.cbrt: Partial(0, (lambda u: u == 0,), (0,), 1, "cbrt"),
-    e.divide: Partial(1, (lambda u: u == 0,), (0,), 1, "the quotient"),
+    e.cbrt: PartialFunction(0, (lambda u: u == 0,), (0,), 1, "cbrt"),
+    e.divide: PartialFunction(1, (lambda u: u == 0,), (0,), 1, "the quotient"),
     e.asin: _inside("arcsin"),
     e.acos: _inside("arccos"),
-    e.atanh: Partial(0, (lambda u: abs(u) == 1,), (-1, 1), 0, "arctanh"),
-    e.acosh: Partial(0, (lambda u: abs(u) < 1, lambda u: abs(u) <= 1), (-1, 1), 2, "arccosh"),
+    e.atanh: PartialFunction(0, (lambda u: abs(u) == 1,), (-1, 1), 0, "arctanh"),
+    e.acosh: PartialFunction(
+        0, (lambda u: abs(u) < 1, lambda u: abs(u) <= 1), (-1, 1), 2, "arccosh"
+    ),
 }
 
 _LARGEST: dict[DType, float] = {F16: 11.1, F64: 709.8, BF16: 88.8}
 """Beyond this exp is infinite; 88.8 for f32."""
 
 
-def check_hidden_nan(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_hidden_nan(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """Report each `where` whose gradient can be NaN though its value is not."""
     for at in program.made(e.Select):
         if at.outputs[0].type.dtype.is_float:
@@ -116,7 +118,7 @@ class Condition:
     right: Atom
 
 
-def _conditions(program: Program, atom: Atom, holds: bool, depth: int) -> Iterator[Condition]:
+def _conditions(program: LiveProgram, atom: Atom, holds: bool, depth: int) -> Iterator[Condition]:
     at = program.definition(program.bare(atom))
     if at is None or not depth:
         return
@@ -157,7 +159,7 @@ _SWAPPED: dict[object, object] = {
 
 
 def _find_hidden(
-    program: Program,
+    program: LiveProgram,
     wording: Wording,
     where: Equation,
     conditions: Sequence[Condition],
@@ -182,7 +184,7 @@ def _find_hidden(
     return None
 
 
-def _operands(program: Program, operand: Atom, partial: Partial) -> Iterator[Atom]:
+def _operands(program: LiveProgram, operand: Atom, partial: PartialFunction) -> Iterator[Atom]:
     """Yield the operand, and where it matters whether it is 0, the factors of a product."""
     yield operand
     at = program.definition(program.bare(operand))
@@ -191,7 +193,7 @@ def _operands(program: Program, operand: Atom, partial: Partial) -> Iterator[Ato
             yield from _operands(program, factor, partial)
 
 
-def _computing(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
+def _computing(program: LiveProgram, atom: Atom, depth: int) -> Iterator[Equation]:
     """Yield the equations by which an operand is computed, element by element."""
     at = program.definition(atom)
     if at is None or not isinstance(at.primitive, _PASSING):
@@ -205,28 +207,32 @@ def _computing(program: Program, atom: Atom, depth: int) -> Iterator[Equation]:
 _PASSING = e.Elementwise | e.Convert | e.Clamp | Broadcast | Reshape | Transpose
 
 
-def _partial(at: Equation) -> Partial | None:
+def _partial(at: Equation) -> PartialFunction | None:
     dtype = at.outputs[0].type.dtype
     if not dtype.is_float:
         return None
     if at.primitive is e.exp or at.primitive is e.expm1:
         largest = _LARGEST.get(dtype, 88.8)
-        return Partial(0, (lambda u: u > largest,), (largest,), 0, at.primitive.label)
+        return PartialFunction(0, (lambda u: u > largest,), (largest,), 0, at.primitive.label)
     if at.primitive is e.power:
         exponent = at.inputs[1]
         if not isinstance(exponent, Literal):
-            return Partial(0, (lambda u: u < 0,), (0,), 1, "power")
+            return PartialFunction(0, (lambda u: u < 0,), (0,), 1, "power")
         value = exponent.value
         if isinstance(value, complex) or (float(value).is_integer() and value >= 1):
             return None
         if float(value).is_integer():
-            return Partial(0, (lambda u: u == 0,), (0,), 1, "power")
-        return _positive("power") if value < 1 else Partial(0, (lambda u: u < 0,), (0,), 1, "power")
+            return PartialFunction(0, (lambda u: u == 0,), (0,), 1, "power")
+        return (
+            _positive("power")
+            if value < 1
+            else PartialFunction(0, (lambda u: u < 0,), (0,), 1, "power")
+        )
     return _PARTIAL.get(at.primitive)
 
 
 @dataclass(frozen=True)
-class Affine:
+class AffineForm:
     """`factor * base + offset`."""
 
     base: Atom
@@ -234,36 +240,36 @@ class Affine:
     offset: float
 
 
-def _affine(program: Program, atom: Atom, depth: int = 4) -> Affine:
+def _affine(program: LiveProgram, atom: Atom, depth: int = 4) -> AffineForm:
     atom = program.bare(atom)
     at = program.definition(atom)
     if at is None or not depth:
-        return Affine(atom, 1, 0)
+        return AffineForm(atom, 1, 0)
     if at.primitive is e.negative:
         inner = _affine(program, at.inputs[0], depth - 1)
-        return Affine(inner.base, -inner.factor, -inner.offset)
+        return AffineForm(inner.base, -inner.factor, -inner.offset)
     if at.primitive not in (e.add, e.subtract, e.multiply):
-        return Affine(atom, 1, 0)
+        return AffineForm(atom, 1, 0)
     left, right = at.inputs
     one, other = _number(program, left), _number(program, right)
     if other is not None:
         inner = _affine(program, left, depth - 1)
         if at.primitive is e.multiply:
             if other == 0:
-                return Affine(atom, 1, 0)
-            return Affine(inner.base, inner.factor * other, inner.offset * other)
+                return AffineForm(atom, 1, 0)
+            return AffineForm(inner.base, inner.factor * other, inner.offset * other)
         shift = other if at.primitive is e.add else -other
-        return Affine(inner.base, inner.factor, inner.offset + shift)
+        return AffineForm(inner.base, inner.factor, inner.offset + shift)
     if one is not None and (at.primitive is not e.multiply or one != 0):
         inner = _affine(program, right, depth - 1)
         if at.primitive is e.multiply:
-            return Affine(inner.base, inner.factor * one, inner.offset * one)
+            return AffineForm(inner.base, inner.factor * one, inner.offset * one)
         sign = 1 if at.primitive is e.add else -1
-        return Affine(inner.base, sign * inner.factor, sign * inner.offset + one)
-    return Affine(atom, 1, 0)
+        return AffineForm(inner.base, sign * inner.factor, sign * inner.offset + one)
+    return AffineForm(atom, 1, 0)
 
 
-def _number(program: Program, atom: Atom) -> float | None:
+def _number(program: LiveProgram, atom: Atom) -> float | None:
     atom = program.bare(atom)
     if isinstance(atom, Literal) and not isinstance(atom.value, complex):
         return float(atom.value) if abs(atom.value) < inf else None
@@ -271,7 +277,7 @@ def _number(program: Program, atom: Atom) -> float | None:
 
 
 def _region(
-    program: Program, condition: Condition, operand: Atom
+    program: LiveProgram, condition: Condition, operand: Atom
 ) -> tuple[Region, list[float]] | None:
     """Return the values of the operand for which a condition holds, and the edges of this set."""
     relation, left = condition.relation, condition.left
@@ -292,7 +298,7 @@ def _region(
         if not program.alike(inside.base, own.base):
             return None
     elif program.alike(base, own.base):
-        inside, absolute = Affine(base, 1, 0), False
+        inside, absolute = AffineForm(base, 1, 0), False
     else:
         return None
 
@@ -310,7 +316,7 @@ def _region(
 
 
 def _region_of_difference(
-    program: Program, condition: Condition, operand: Atom
+    program: LiveProgram, condition: Condition, operand: Atom
 ) -> tuple[Region, list[float]] | None:
     """Like `_region`, for the difference of two values that are compared."""
     relation = _RELATIONS[condition.relation]
@@ -325,7 +331,7 @@ def _region_of_difference(
     return None
 
 
-def _hides(partial: Partial, chosen: Region, edges: list[float]) -> bool:
+def _hides(partial: PartialFunction, chosen: Region, edges: list[float]) -> bool:
     """Return whether the derivative is no number somewhere, but nowhere that is chosen."""
     marks = sorted({*partial.edges, *edges})
     probes = [marks[0] - 1, *marks, marks[-1] + 1]
@@ -338,11 +344,11 @@ def _hides(partial: Partial, chosen: Region, edges: list[float]) -> bool:
 
 
 def _finding(
-    program: Program,
+    program: LiveProgram,
     wording: Wording,
     where: Equation,
     at: Equation,
-    partial: Partial,
+    partial: PartialFunction,
     holds: bool,
 ) -> NanInGradient:
     tree, inner = wording.expression(where.span), wording.expression(at.span)
@@ -364,7 +370,7 @@ def _finding(
     )
 
 
-def _rewrite(where: ast.Call, function: ast.expr, partial: Partial, holds: bool) -> str:
+def _rewrite(where: ast.Call, function: ast.expr, partial: PartialFunction, holds: bool) -> str:
     """Return the whole expression with a safe operand; empty if it lacks the function."""
     wanted = ast.dump(function)
     safe: ast.expr = ast.Constant(int(partial.safe))
@@ -422,7 +428,7 @@ _EXACT = (
 """Functions whose results are not rounded."""
 
 
-def check_equality(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_equality(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """`==` and `!=` of floats that were rounded in different ways."""
     for at in program.made(e.equal, e.not_equal):
         left, right = at.inputs
@@ -445,7 +451,7 @@ def check_equality(program: Program, wording: Wording) -> Iterator[Diagnostic]:
             )
 
 
-def _origins(program: Program, atom: Atom, depth: int) -> Iterator[Atom]:
+def _origins(program: LiveProgram, atom: Atom, depth: int) -> Iterator[Atom]:
     """Yield the origins of elements before moves, choices and rounding to integers."""
     atom = program.bare(atom)
     at = program.definition(atom)
@@ -475,7 +481,7 @@ def _rounds(primitive: object) -> bool:
     return isinstance(primitive, DotGeneral | Convolution)
 
 
-def _is_rounded(program: Program, origin: Atom) -> bool:
+def _is_rounded(program: LiveProgram, origin: Atom) -> bool:
     """Return whether it results from float arithmetic; False for unknown operations."""
     at = program.definition(origin)
     if at is None or not _rounds(at.primitive):
@@ -483,7 +489,7 @@ def _is_rounded(program: Program, origin: Atom) -> bool:
     return not all(_is_integral(program, operand, 4) for operand in at.inputs)
 
 
-def _is_integral(program: Program, atom: Atom, depth: int) -> bool:
+def _is_integral(program: LiveProgram, atom: Atom, depth: int) -> bool:
     """Return whether a float is certainly a whole number, whose sums and products are exact."""
     atom = program.bare(atom)
     if isinstance(atom, Literal):
@@ -513,7 +519,7 @@ def _is_held(literal: Literal) -> bool:
     return bool(np.asarray(value).astype(to_numpy(dtype)).astype(np.complex128) == value)
 
 
-def check_bounds(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_bounds(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """Report bounds that are 0 or 1 once they are rounded."""
     for at in program.made(e.maximum, e.minimum, e.Clamp):
         for atom in at.inputs:
@@ -558,7 +564,7 @@ WRITTEN: dict[e.Elementwise, tuple[str, ...]] = {
 """The texts of the operations; those inside of library functions are not the user's."""
 
 
-def check_forms(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_forms(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """Report the formulas that have a better form."""
     for function, names in WRITTEN.items():
         for at in program.made(function):
@@ -568,7 +574,7 @@ def check_forms(program: Program, wording: Wording) -> Iterator[Diagnostic]:
                     yield finding.at(at.span)
 
 
-def _unstable(program: Program, wording: Wording, at: Equation) -> Diagnostic | None:
+def _unstable(program: LiveProgram, wording: Wording, at: Equation) -> Diagnostic | None:
     if at.primitive is e.log:
         return _of_log(program, wording, at)
     if at.primitive is e.log1p:
@@ -584,18 +590,18 @@ def _unstable(program: Program, wording: Wording, at: Equation) -> Diagnostic | 
     return found or (_variance(program, wording, at) if at.primitive is e.subtract else None)
 
 
-def _is_one(program: Program, atom: Atom, value: float = 1) -> bool:
+def _is_one(program: LiveProgram, atom: Atom, value: float = 1) -> bool:
     atom = program.bare(atom)
     return isinstance(atom, Literal) and atom.value == value
 
 
-def _power(program: Program, atom: Atom) -> Equation | None:
+def _power(program: LiveProgram, atom: Atom) -> Equation | None:
     """Return the equation of `exp(x)`, if it is one."""
     at = program.made_by(atom)
     return at if at is not None and at.primitive is e.exp else None
 
 
-def _is_guarded(program: Program, atom: Atom) -> bool:
+def _is_guarded(program: LiveProgram, atom: Atom) -> bool:
     """Return whether the exponential of an atom is guarded against overflow."""
     for at in program.ancestors(atom, _DEPTH):
         primitive = at.primitive
@@ -608,7 +614,7 @@ def _is_guarded(program: Program, atom: Atom) -> bool:
     return False
 
 
-def _of_log(program: Program, wording: Wording, at: Equation) -> Diagnostic | None:
+def _of_log(program: LiveProgram, wording: Wording, at: Equation) -> Diagnostic | None:
     inner = program.made_by(at.inputs[0])
     if inner is None:
         return None
@@ -636,7 +642,7 @@ def _of_log(program: Program, wording: Wording, at: Equation) -> Diagnostic | No
     return None
 
 
-def _of_log_sum(program: Program, wording: Wording, inner: Equation) -> Diagnostic | None:
+def _of_log_sum(program: LiveProgram, wording: Wording, inner: Equation) -> Diagnostic | None:
     left, right = inner.inputs
     if inner.primitive is e.add:
         powers = [_power(program, each) for each in (left, right)]
@@ -656,7 +662,7 @@ def _of_log_sum(program: Program, wording: Wording, inner: Equation) -> Diagnost
     return None
 
 
-def _is_whole(program: Program, atom: Atom) -> bool:
+def _is_whole(program: LiveProgram, atom: Atom) -> bool:
     """Return whether it is an integer, to which 1 can be added without loss."""
     at = program.definition(program.bare(atom))
     if at is None:
@@ -670,7 +676,7 @@ def _logaddexp(left: str, right: str) -> str:
     return f"`np.logaddexp({left or 'a'}, {right or 'b'})`"
 
 
-def _sum_operand(program: Program, atom: Atom) -> Atom | None:
+def _sum_operand(program: LiveProgram, atom: Atom) -> Atom | None:
     """Return the `x` of `sum(x)`."""
     at = program.made_by(atom)
     if at is None or not isinstance(at.primitive, Reduce) or at.primitive.kind != "sum":
@@ -678,7 +684,7 @@ def _sum_operand(program: Program, atom: Atom) -> Atom | None:
     return at.inputs[0]
 
 
-def _is_sigmoid(program: Program, quotient: Equation) -> bool:
+def _is_sigmoid(program: LiveProgram, quotient: Equation) -> bool:
     """`1 / (1 + exp(a))`, or `exp(a) / (1 + exp(b))`."""
     upper, lower = quotient.inputs
     below = program.made_by(lower)
@@ -693,7 +699,7 @@ def _is_sigmoid(program: Program, quotient: Equation) -> bool:
     )
 
 
-def _of_quotient(program: Program, wording: Wording, at: Equation) -> Diagnostic | None:
+def _of_quotient(program: LiveProgram, wording: Wording, at: Equation) -> Diagnostic | None:
     upper, lower = at.inputs
     terms = _sum_operand(program, lower)
     if terms is None or not program.alike(upper, terms):
@@ -704,7 +710,7 @@ def _of_quotient(program: Program, wording: Wording, at: Equation) -> Diagnostic
     return SoftmaxOverflows(operand=wording.operand(program, power, 0))
 
 
-def _exp_minus_one(program: Program, wording: Wording, at: Equation) -> Diagnostic | None:
+def _exp_minus_one(program: LiveProgram, wording: Wording, at: Equation) -> Diagnostic | None:
     """`exp(x) - 1`, `a * exp(x) - a`, and those with another sign."""
     left, right = at.inputs
     one = -1 if at.primitive is e.add else 1
@@ -730,7 +736,7 @@ def _exp_minus_one(program: Program, wording: Wording, at: Equation) -> Diagnost
     return None
 
 
-def _variance(program: Program, wording: Wording, at: Equation) -> Diagnostic | None:
+def _variance(program: LiveProgram, wording: Wording, at: Equation) -> Diagnostic | None:
     """`mean(x * x) - mean(x) * mean(x)`."""
     first, second = (_mean(program, at.inputs[0]), program.definition(program.bare(at.inputs[1])))
     if first is None or second is None or second.primitive is not e.multiply:
@@ -745,7 +751,7 @@ def _variance(program: Program, wording: Wording, at: Equation) -> Diagnostic | 
     return MomentsCancel(operand=wording.name(program, mean))
 
 
-def _mean(program: Program, atom: Atom) -> Atom | None:
+def _mean(program: LiveProgram, atom: Atom) -> Atom | None:
     """Return the `x` of `sum(x) / n`, or of `sum(x) * (1 / n)`."""
     at = program.definition(program.bare(atom))
     if at is None or at.primitive not in (e.divide, e.multiply):

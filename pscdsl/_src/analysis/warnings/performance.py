@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from pscdsl._src.analysis.warnings.programs import Program, Wording
+from pscdsl._src.analysis.warnings.programs import LiveProgram, Wording
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
@@ -40,7 +40,7 @@ LARGE = 1 << 20
 """The size in bytes from which on a constant is large."""
 
 
-def check_constants(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_constants(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """Large arrays that are part of the program."""
     for at in program.made(Constant):
         if isinstance(at.primitive, Constant) and len(at.primitive.data) >= LARGE:
@@ -48,7 +48,7 @@ def check_constants(program: Program, wording: Wording) -> Iterator[Diagnostic]:
             yield LargeConstant(type=kind, size=size, span=at.span)
 
 
-def check_doubles(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_doubles(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """Results in double precision; for functions that declare no result."""
     body = program.function.body
     if any(_is_double(param) for param in body.params):
@@ -67,7 +67,7 @@ def _is_double(atom: Atom) -> bool:
     return atom.type.dtype is F64 or atom.type.dtype is C128
 
 
-def _origin(program: Program, atom: Atom, seen: set[Atom]) -> Equation | None:
+def _origin(program: LiveProgram, atom: Atom, seen: set[Atom]) -> Equation | None:
     """Return the equation that makes a double without a double operand."""
     at = program.definition(atom)
     if at is None or atom in seen:
@@ -87,7 +87,7 @@ def _origin(program: Program, atom: Atom, seen: set[Atom]) -> Equation | None:
     )
 
 
-def check_rows(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_rows(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """`psc.map` over products of one matrix with each row."""
     for at in program.made(Scan):
         primitive = at.primitive
@@ -129,7 +129,7 @@ _NEW_AXES = ("Subscript", "expand_dims", "reshape", "atleast_2d", "column_stack"
 """The texts of operations that ask for an axis of size 1."""
 
 
-def check_columns(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_columns(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """Report elementwise functions of a column and a row of one size whose result is reduced."""
     for at in program.made(*_FUNCTIONS):
         shape = at.outputs[0].type.shape
@@ -150,7 +150,7 @@ def check_columns(program: Program, wording: Wording) -> Iterator[Diagnostic]:
                 )
 
 
-def _column(program: Program, atom: Atom, rank: int) -> Atom | None:
+def _column(program: LiveProgram, atom: Atom, rank: int) -> Atom | None:
     """Return an array with a last axis of size 1 that is repeated."""
     at = program.definition(atom)
     if at is None or not isinstance(at.primitive, Broadcast):
@@ -165,7 +165,7 @@ def _column(program: Program, atom: Atom, rank: int) -> Atom | None:
     return found if found.type.shape == (*flat, 1) else None
 
 
-def _row(program: Program, atom: Atom, rank: int) -> Atom | None:
+def _row(program: LiveProgram, atom: Atom, rank: int) -> Atom | None:
     """Return an array with one axis less that is repeated along the one before its last."""
     at = program.definition(atom)
     if at is None or not isinstance(at.primitive, Broadcast):
@@ -181,7 +181,7 @@ def _row(program: Program, atom: Atom, rank: int) -> Atom | None:
     return at.inputs[0]
 
 
-def _is_wanted(program: Program, wording: Wording, atom: Atom, depth: int) -> bool:
+def _is_wanted(program: LiveProgram, wording: Wording, atom: Atom, depth: int) -> bool:
     """Return whether the code asks for a column: by an index with `None`, by `reshape`."""
     at = program.definition(atom)
     if at is None or not depth:
@@ -193,7 +193,7 @@ def _is_wanted(program: Program, wording: Wording, atom: Atom, depth: int) -> bo
     return any(_is_wanted(program, wording, operand, depth - 1) for operand in at.inputs)
 
 
-def _is_reduced(program: Program, var: Var, axes: set[int]) -> bool:
+def _is_reduced(program: LiveProgram, var: Var, axes: set[int]) -> bool:
     """Return whether all uses of a value reduce it along some axes, after elementwise functions."""
     users = program.uses.get(var, [])
     return (
@@ -203,7 +203,7 @@ def _is_reduced(program: Program, var: Var, axes: set[int]) -> bool:
     )
 
 
-def _reduces(program: Program, at: Equation, axes: set[int]) -> bool:
+def _reduces(program: LiveProgram, at: Equation, axes: set[int]) -> bool:
     if isinstance(at.primitive, Reduce):
         return axes <= {*at.primitive.axes}
     if isinstance(at.primitive, e.Elementwise | e.Convert | e.Select):

@@ -20,7 +20,7 @@ _ALIKE = 7
 """The depth to which two expressions are compared."""
 
 
-class Program:
+class LiveProgram:
     """The equations of a function that its results depend on, nested blocks included."""
 
     def __init__(self, function: Function) -> None:
@@ -96,7 +96,7 @@ class Program:
         at = self.definition(atom)
         if at is None or not isinstance(at.primitive, Call):
             return at
-        inner = Program(at.primitive.function)
+        inner = LiveProgram(at.primitive.function)
         place = at.outputs.index(atom)
         self._definitions.update(inner._definitions)
         return self.made_by(at.primitive.function.body.results[place])
@@ -223,7 +223,7 @@ class Wording:
             case _:
                 return ""
 
-    def name(self, program: Program, atom: Atom) -> str:
+    def name(self, program: LiveProgram, atom: Atom) -> str:
         """Return the text of an atom: a parameter's name, a result's expression."""
         atom = program.source(atom)
         if isinstance(atom, Literal):
@@ -235,7 +235,7 @@ class Wording:
         found = "" if tree is None else ast.unparse(tree)
         return found if len(found) <= _LONGEST else ""
 
-    def operand(self, program: Program, at: Equation, position: int) -> str:
+    def operand(self, program: LiveProgram, at: Equation, position: int) -> str:
         """Return the text of an equation's operand at the span of the equation."""
         tree = self.expression(at.span)
         found: ast.expr | None = None

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from pscdsl._src.analysis.warnings.programs import Program, Wording
+from pscdsl._src.analysis.warnings.programs import LiveProgram, Wording
 from pscdsl._src.ir.program import Atom, Equation, Literal
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Gather, Scatter
@@ -32,7 +32,7 @@ _OTHERS = (e.multiply, e.maximum, e.minimum)
 """Combined with one number they are hardly meant once for each time that an index occurs."""
 
 
-def check_repeats(program: Program, wording: Wording) -> Iterator[Diagnostic]:
+def check_repeats(program: LiveProgram, wording: Wording) -> Iterator[Diagnostic]:
     """`a[i] += x` where `i` may hold an index twice: the last one counts, as in NumPy."""
     for at in program.made(Scatter):
         scatter = at.primitive
@@ -46,7 +46,7 @@ def check_repeats(program: Program, wording: Wording) -> Iterator[Diagnostic]:
                 yield RepeatedIndexCombined(function=function, texts=texts).at(at.span)
 
 
-def _combining_function(program: Program, at: Equation) -> str:
+def _combining_function(program: LiveProgram, at: Equation) -> str:
     """Return the function that combines replaced elements with others; empty for anything else."""
     array, indices, updates = at.inputs
     made = program.definition(program.bare(updates))
@@ -66,7 +66,7 @@ def _combining_function(program: Program, at: Equation) -> str:
     return ""
 
 
-def _are_distinct(program: Program, indices: Atom) -> bool:
+def _are_distinct(program: LiveProgram, indices: Atom) -> bool:
     """Return whether no two index tuples are known to be possibly equal."""
     *shape, count = indices.type.shape
     if all(size == 1 for size in shape):
@@ -86,13 +86,13 @@ def _are_distinct(program: Program, indices: Atom) -> bool:
     return all(found)
 
 
-def _known_column(program: Program, atom: Atom) -> np.ndarray | None:
+def _known_column(program: LiveProgram, atom: Atom) -> np.ndarray | None:
     """Return the numbers of a column that is known while checking."""
     at = program.definition(_plain(program, atom))
     return at.primitive.array().ravel() if at and isinstance(at.primitive, Constant) else None
 
 
-def _column(program: Program, atom: Atom) -> bool:
+def _column(program: LiveProgram, atom: Atom) -> bool:
     """Return whether no index occurs twice in a column, along its own axis."""
     atom = _plain(program, atom)
     at = program.definition(atom)
@@ -114,7 +114,7 @@ def _column(program: Program, atom: Atom) -> bool:
             return _is_shifted(program, at.primitive, at.inputs)
 
 
-def _wraps_once(program: Program, at: Equation) -> bool:
+def _wraps_once(program: LiveProgram, at: Equation) -> bool:
     """Return whether these are consecutive numbers, no more than the modulus.
 
     So `(np.arange(n) + 1) % n` are neighbours on a ring.
@@ -132,7 +132,7 @@ def _wraps_once(program: Program, at: Equation) -> bool:
     return (few or (count == 1 and named == [size])) and _counts(program, at.inputs[0])
 
 
-def _counts(program: Program, atom: Atom) -> bool:
+def _counts(program: LiveProgram, atom: Atom) -> bool:
     """Return whether these are consecutive numbers: `np.arange`, shifted."""
     at = program.definition(_plain(program, atom))
     if at is None or isinstance(at.primitive, Iota):
@@ -144,7 +144,7 @@ def _counts(program: Program, atom: Atom) -> bool:
     return any(program.bare(n).type.rank == 0 and _counts(program, c) for c, n in pairs)
 
 
-def _is_shifted(program: Program, primitive: object, inputs: Sequence[Atom]) -> bool:
+def _is_shifted(program: LiveProgram, primitive: object, inputs: Sequence[Atom]) -> bool:
     """Return whether this is a column without repetition, shifted or scaled by one number."""
     if primitive not in (*_SUMS, e.multiply):
         return False
@@ -156,7 +156,7 @@ def _is_shifted(program: Program, primitive: object, inputs: Sequence[Atom]) -> 
     return False
 
 
-def _plain(program: Program, atom: Atom) -> Atom:
+def _plain(program: LiveProgram, atom: Atom) -> Atom:
     """Return the index before changes of axes or integer type, and of negative counts."""
     while (at := program.definition(atom)) is not None:
         primitive = at.primitive

@@ -209,7 +209,7 @@ _PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SarifResult:
     """A finding, what it is recognised by, and why it is not reported, if it is not."""
 
     finding: Diagnostic
@@ -221,7 +221,7 @@ class Result:
 
 
 def render_sarif(
-    results: Sequence[Result],
+    results: Sequence[SarifResult],
     sources: Sources | None = None,
     *,
     version: str = "",
@@ -234,7 +234,7 @@ def render_sarif(
 
 
 def document(
-    results: Sequence[Result],
+    results: Sequence[SarifResult],
     sources: Sources | None = None,
     *,
     version: str = "",
@@ -301,7 +301,7 @@ class _Places:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
 
-    def result(self, result: Result, rule: int) -> Object:
+    def result(self, result: SarifResult, rule: int) -> Object:
         """A finding with all of its places."""
         finding = result.finding
         found: Object = {

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pscdsl._src.frontend.captures.resolution import LIBRARY, Names, Ref, Step
+from pscdsl._src.frontend.captures.resolution import LIBRARY, Access, Names, Reference
 from pscdsl._src.frontend.captures.writes import BIND, Write, Writes
 from pscdsl._src.frontend.purity import iterator_in, kind_of, parts
 from pscdsl._src.frontend.text.bindings import ScopeNode
@@ -78,7 +78,7 @@ def _array_in(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _Written:
+class _VariableWrites:
     """What was found of a variable."""
 
     rebinding: tuple[Write, ...]
@@ -124,7 +124,7 @@ class ProjectGuard(Guard):
         while isinstance(outer := names.uses.parents.get(outer or node), ast.ClassDef):
             inner.insert(0, outer.name)
         place = names.uses.owner(node, node.name) if len(inner) == 1 else None
-        steps = tuple(Step("attribute", each) for each in (*inner[1:], name))
+        steps = tuple(Access("attribute", each) for each in (*inner[1:], name))
         shown = f"{node.name}.{name}"
         self.searched.add(f"writes {inner[0]}")
         for write in self.writes.of(place or source.path, inner[0]):
@@ -151,7 +151,7 @@ class ProjectGuard(Guard):
         self, names: Names, scope: ScopeNode | None, name: str, value: Any
     ) -> None:
         key = names, scope, name
-        known: _Written | None = self.writes.known.get(key)
+        known: _VariableWrites | None = self.writes.known.get(key)
         if known is None:
             known = self.writes.known[key] = self._written(names, scope, name)
         self.searched.update(known.asked)
@@ -164,18 +164,18 @@ class ProjectGuard(Guard):
             if any(map(write.into, _all_parts(value))):
                 raise _written(name, write, known.bound)
 
-    def _written(self, names: Names, scope: ScopeNode | None, name: str) -> _Written:
+    def _written(self, names: Names, scope: ScopeNode | None, name: str) -> _VariableWrites:
         """The writes of a variable, of what else has the same object, and of what it holds."""
         bound = names.bindings(scope, name)
         label = None
         if bound and not isinstance(bound[0], ast.arguments):
             label = Label(names.source.span(bound[0]), f"`{name}` is bound here")
-        own = Ref(names.place if scope is None else scope, name)
+        own = Reference(names.place if scope is None else scope, name)
         refs = [own, *(each for each in names.variable(scope, name) if each != own)]
         refs = [each for each in refs if each.place != LIBRARY and not each.steps]
         found = [(ref, write) for ref in refs for write in self.writes.of(ref.place, ref.name)]
         held = [*_held(names, bound)]
-        return _Written(
+        return _VariableWrites(
             tuple(write for ref, write in found if write.rebinds() and not ref.is_alias),
             tuple(write for _, write in found),
             tuple(write for ref in held for write in self.writes.of(ref.place, ref.name)),
@@ -199,7 +199,7 @@ class ProjectGuard(Guard):
 _LIBRARY = KnownModule | Marker | Meaning | StaticFunction | DType | DTypeClass
 
 
-def _held(names: Names, bound: Sequence[ast.AST]) -> Iterator[Ref]:
+def _held(names: Names, bound: Sequence[ast.AST]) -> Iterator[Reference]:
     """The variables whose objects a container holds that a name is bound to."""
     made = names.uses.parents.get(bound[0]) if len(bound) == 1 else None
     whole = made.value if isinstance(made, ast.Assign | ast.AnnAssign) else None

@@ -46,7 +46,7 @@ class ModuleText:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Access:
     """From a value to a part of it."""
 
     kind: str
@@ -55,21 +55,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
+class Reference:
     """A variable, or what is reached from it."""
 
     place: Place
     """The path of a module, or the node of a function or class."""
     name: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Access, ...] = ()
     is_alias: bool = False
     """Whether another variable is bound to the same object."""
     module: ModuleText | None = None
     """What it is, if it is a module of the project."""
 
-    def then(self, kind: str, key: object) -> Ref:
+    def then(self, kind: str, key: object) -> Reference:
         """A part of it."""
-        return replace(self, steps=(*self.steps, Step(kind, key)))
+        return replace(self, steps=(*self.steps, Access(kind, key)))
 
 
 @lru_cache(maxsize=1024)
@@ -86,7 +86,7 @@ def _is_view_method(name: str) -> bool:
     return name == "view" or (name in methods.NAMES and _shows(f"numpy.{name}"))
 
 
-class Sources:
+class SourceNames:
     """The files of a check, and what their names stand for."""
 
     def __init__(self, files: Files, added: Mapping[str, Source] | None = None) -> None:
@@ -112,28 +112,30 @@ class Sources:
     def _found(self, asker: str, name: str, level: int = 0) -> Found | None:
         return self.files.imported_by(self._paths.get(asker), name, level)
 
-    def module(self, asker: str, name: str, level: int = 0) -> Ref:
+    def module(self, asker: str, name: str, level: int = 0) -> Reference:
         """The module that an import names, of the project or of a library."""
         known = None if level else known_module(name)
         found = None if known is not None else self._found(asker, name, level)
         if found is not None:
             self.asked.setdefault(asker, set()).add(found)
         own = name if known is None else known.name
-        return Ref(LIBRARY, own, module=None if found is None else self._text(found))
+        return Reference(LIBRARY, own, module=None if found is None else self._text(found))
 
-    def attribute(self, ref: Ref, name: str, *, stored: bool = False) -> tuple[Ref, ...]:
+    def attribute(
+        self, ref: Reference, name: str, *, stored: bool = False
+    ) -> tuple[Reference, ...]:
         """`ref.name`; if it is `stored`, the variable alone, and not what it is bound to."""
         module = ref.module
         if module is None:
             if ref.place == LIBRARY:
-                return (Ref(LIBRARY, f"{ref.name}.{name}"),)
+                return (Reference(LIBRARY, f"{ref.name}.{name}"),)
             return (ref.then("view" if name in VIEWS else "attribute", name),)
         names = None if module.place is None else self.names(module.place)
         if names is not None and (stored or names.binds(name)):
-            return (Ref(names.place, name),) if stored else names.variable(None, name)
+            return (Reference(names.place, name),) if stored else names.variable(None, name)
         return self.inside(ref, name) or (() if names is None else names.starred(name))
 
-    def inside(self, ref: Ref, name: str) -> tuple[Ref, ...]:
+    def inside(self, ref: Reference, name: str) -> tuple[Reference, ...]:
         """A module in a package."""
         found = None if ref.module is None else ref.module.found
         inner = None if found is None else self.files.inside(found, name)
@@ -141,7 +143,7 @@ class Sources:
             self.asked.setdefault(found, set()).add(inner)
         if inner is None:
             return ()
-        return (Ref(LIBRARY, f"{ref.name}.{name}", module=self._text(inner)),)
+        return (Reference(LIBRARY, f"{ref.name}.{name}", module=self._text(inner)),)
 
     def _text(self, found: Found) -> ModuleText:
         return ModuleText(None if found.file is None else self.files.place(found.file), found)
@@ -165,14 +167,14 @@ class Sources:
 class Names:
     """What the names in one file stand for."""
 
-    def __init__(self, sources: Sources, source: Source) -> None:
+    def __init__(self, sources: SourceNames, source: Source) -> None:
         self.sources = sources
         self.source = source
         self.place = source.path
         self.uses = uses(source)
         self._imports: dict[str, list[tuple[ast.Import | ast.ImportFrom, ast.alias]]] = {}
         self._stars: list[ast.ImportFrom] = []
-        self._known: dict[tuple[ScopeNode | None, str], tuple[Ref, ...]] = {}
+        self._known: dict[tuple[ScopeNode | None, str], tuple[Reference, ...]] = {}
         self._kernels: dict[ast.AST, ast.expr | None] = {}
         for node in self.uses.imports:
             for alias in node.names:
@@ -214,20 +216,22 @@ class Names:
         """Whether the module binds a name."""
         return bool(self.bindings(None, name))
 
-    def variable(self, scope: ScopeNode | None, name: str) -> tuple[Ref, ...]:
+    def variable(self, scope: ScopeNode | None, name: str) -> tuple[Reference, ...]:
         """What a variable of a scope stands for: itself, and what else has the same object."""
         known = self._known.get((scope, name))
         if known is None:
-            own = Ref(self.place if scope is None else scope, name)
+            own = Reference(self.place if scope is None else scope, name)
             self._known[scope, name] = (own,)  # while it is looked for
             known = self._known[scope, name] = self._variable(scope, name, own)
         return known
 
-    def _variable(self, scope: ScopeNode | None, name: str, own: Ref) -> tuple[Ref, ...]:
+    def _variable(
+        self, scope: ScopeNode | None, name: str, own: Reference
+    ) -> tuple[Reference, ...]:
         found = self.bindings(scope, name)
         if not found and scope is None:
             return self.starred(name) or (
-                (Ref(LIBRARY, f"builtins.{name}"),) if hasattr(builtins, name) else (own,)
+                (Reference(LIBRARY, f"builtins.{name}"),) if hasattr(builtins, name) else (own,)
             )
         others, *more = [tuple(self._origin(scope, each, name)) for each in found] or [()]
         if any(each != others for each in more):
@@ -236,7 +240,7 @@ class Names:
             return others
         return (own, *others)
 
-    def starred(self, name: str) -> tuple[Ref, ...]:
+    def starred(self, name: str) -> tuple[Reference, ...]:
         """What `from … import *` may bind a name to."""
         for node in self._stars:
             module = self.sources.module(self.place, node.module or "", node.level)
@@ -247,7 +251,7 @@ class Names:
                 return found
         return ()
 
-    def _origin(self, scope: ScopeNode | None, binding: Binding, name: str) -> Iterator[Ref]:
+    def _origin(self, scope: ScopeNode | None, binding: Binding, name: str) -> Iterator[Reference]:
         """What a binding of a name gives to it."""
         parent = self.uses.parents.get(binding)
         if isinstance(binding, ast.alias):
@@ -256,7 +260,7 @@ class Names:
             if parameters(scope)[:1] == [name] and _is_class_method(scope):
                 cls = self.uses.class_of(scope)
                 if cls is not None:
-                    yield Ref(self.uses.owner(cls, cls.name) or self.place, cls.name)
+                    yield Reference(self.uses.owner(cls, cls.name) or self.place, cls.name)
         elif isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             if binding in targets and parent.value is not None:
@@ -266,7 +270,7 @@ class Names:
             for each in self._looped(binding):
                 yield replace(each, is_alias=True)
 
-    def _imported(self, node: ast.AST | None, alias: ast.alias) -> tuple[Ref, ...]:
+    def _imported(self, node: ast.AST | None, alias: ast.alias) -> tuple[Reference, ...]:
         if isinstance(node, ast.ImportFrom):
             module = self.sources.module(self.place, node.module or "", node.level)
             own = module.module is not None and module.module.place == self.place
@@ -275,7 +279,7 @@ class Names:
         name = alias.name if alias.asname else alias.name.partition(".")[0]
         return (self.sources.module(self.place, name),)
 
-    def _looped(self, target: ast.AST) -> Iterator[Ref]:
+    def _looped(self, target: ast.AST) -> Iterator[Reference]:
         """What a loop gives to a target: items, of one that is enumerated, or of one of several."""
         parents = self.uses.parents
         above = parents.get(target)
@@ -304,7 +308,7 @@ class Names:
                 if each.place != LIBRARY:
                     yield each.then("item", EACH)
 
-    def refs(self, node: ast.expr) -> tuple[Ref, ...]:
+    def refs(self, node: ast.expr) -> tuple[Reference, ...]:
         """What an expression stands for; nothing if that is not known."""
         if isinstance(node, ast.Name):
             return self.variable(self.uses.owner(node, node.id), node.id)
@@ -326,17 +330,17 @@ class Names:
             return self._then(self.refs(node.value), "item", key)
         return self._called(node) if isinstance(node, ast.Call) else ()
 
-    def own_module(self) -> Ref:
+    def own_module(self) -> Reference:
         """The module that this is the text of."""
-        return Ref(LIBRARY, self.place, module=ModuleText(self.place, None))
+        return Reference(LIBRARY, self.place, module=ModuleText(self.place, None))
 
-    def _attributes(self, owners: tuple[Ref, ...], name: str) -> tuple[Ref, ...]:
+    def _attributes(self, owners: tuple[Reference, ...], name: str) -> tuple[Reference, ...]:
         return tuple(ref for each in owners for ref in self.sources.attribute(each, name))
 
-    def _then(self, owners: tuple[Ref, ...], kind: str, key: object) -> tuple[Ref, ...]:
+    def _then(self, owners: tuple[Reference, ...], kind: str, key: object) -> tuple[Reference, ...]:
         return tuple(each.then(kind, key) for each in owners if each.place != LIBRARY)
 
-    def _called(self, node: ast.Call) -> tuple[Ref, ...]:
+    def _called(self, node: ast.Call) -> tuple[Reference, ...]:
         function, arguments = node.func, node.args
         if isinstance(function, ast.Attribute) and _is_view_method(function.attr):
             found = self._then(self.refs(function.value), "view", function.attr)
@@ -356,7 +360,7 @@ class Names:
                 return self._attributes(self.refs(arguments[0]), attribute)
         return ()
 
-    def namespace(self, node: ast.expr) -> tuple[Ref, ...]:
+    def namespace(self, node: ast.expr) -> tuple[Reference, ...]:
         """The module or class whose names a dict holds: `vars(lib)`, `globals()`."""
         if isinstance(node, ast.Attribute) and node.attr == "__dict__":
             return self.refs(node.value)

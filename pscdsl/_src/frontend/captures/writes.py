@@ -18,11 +18,11 @@ from pscdsl._src.frontend.captures.resolution import (
     EACH,
     LIBRARY,
     UNKNOWN,
+    Access,
     Names,
     Place,
-    Ref,
-    Sources,
-    Step,
+    Reference,
+    SourceNames,
     constant,
 )
 from pscdsl._src.frontend.purity import DICT_METHODS, LIST_METHODS, SET_METHODS, kind_of, parts
@@ -89,7 +89,7 @@ class Write:
 
     place: Place
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[Access, ...]
     """From the variable's value to what is written."""
     action: str
     span: Span
@@ -114,7 +114,7 @@ class Write:
         return bool(found) and all(_takes(each, self.action) for each in found)
 
 
-def _has(value: Any, step: Step) -> bool:
+def _has(value: Any, step: Access) -> bool:
     """Whether a value has an attribute that decides what it is."""
     if isinstance(value, np.ndarray):
         return step.key in _LAYOUT
@@ -133,7 +133,7 @@ def _takes(value: Any, action: str) -> bool:
     return False
 
 
-def _after(value: Any, step: Step) -> list[Any]:
+def _after(value: Any, step: Access) -> list[Any]:
     """What a step leads to; nothing if that is no part of the value, or not known."""
     if value.__class__ is np.ndarray:
         return _part_of_array(value, step)
@@ -151,7 +151,7 @@ def _after(value: Any, step: Step) -> list[Any]:
         return []
 
 
-def _part_of_array(value: Any, step: Step) -> list[Any]:
+def _part_of_array(value: Any, step: Access) -> list[Any]:
     """The view of an array that a step gives; nothing if it is a copy or a scalar."""
     if step.kind == "view":
         if step.key in ("reshape", "ravel", "ascontiguousarray", "view", "flat"):
@@ -172,8 +172,8 @@ class Writes:
     def __init__(self, files: Files, added: Mapping[str, Source] | None = None) -> None:
         self._files = files
         self._added = dict(added or {})
-        self.sources = Sources(files, self._added)
-        self._indices: dict[str, _Index] = {}
+        self.sources = SourceNames(files, self._added)
+        self._indices: dict[str, _WriteIndex] = {}
         self._digests: dict[str, list[tuple[str, str]]] = {}
         self._named: dict[str, dict[Place, list[Write]]] = {}
         self._patches: dict[str, list[Write]] = {}
@@ -222,13 +222,13 @@ class Writes:
         place = self._files.place(path)
         return self.sources.consulted(place) if place in self._indices else None
 
-    def _indices_of(self, paths: Iterable[str]) -> Iterator[_Index]:
+    def _indices_of(self, paths: Iterable[str]) -> Iterator[_WriteIndex]:
         places = dict.fromkeys((*self._added, *map(self._files.place, paths)))
         yield from map(self._index, places)
 
-    def _index(self, place: str) -> _Index:
+    def _index(self, place: str) -> _WriteIndex:
         if place not in self._indices:
-            self._indices[place] = _Index(self.sources.names(place))
+            self._indices[place] = _WriteIndex(self.sources.names(place))
         return self._indices[place]
 
 
@@ -238,7 +238,7 @@ def _digest(writes: Iterable[Write]) -> str:
     return blake2b(text, digest_size=16).hexdigest()
 
 
-class _Index:
+class _WriteIndex:
     """The writes in one file, by the names of what they write."""
 
     def __init__(self, names: Names | None) -> None:
@@ -265,7 +265,7 @@ class _Index:
         for found in self.writes.values():
             found.sort(key=lambda each: (each.span.line, each.span.column))
 
-    def _add(self, ref: Ref, action: str, node: ast.AST) -> None:
+    def _add(self, ref: Reference, action: str, node: ast.AST) -> None:
         if isinstance(ref.place, FunctionNode) and ref.place not in self._around:
             return  # nothing but the function itself sees it
         if self._names.in_kernel(node):
@@ -289,7 +289,7 @@ class _Index:
             if ref.place != LIBRARY:
                 self._add(ref, action, node)
 
-    def _bind(self, owners: Iterable[Ref], name: object, node: ast.AST) -> None:
+    def _bind(self, owners: Iterable[Reference], name: object, node: ast.AST) -> None:
         """An attribute of a module, of a class, or of another value is bound anew."""
         if isinstance(name, str):
             for owner in owners:
@@ -323,7 +323,7 @@ class _Index:
             if place is not None and any(
                 index.function_of(each) is function for each in self._names.stores(name)
             ):
-                self._add(Ref(place, name), BIND, node)
+                self._add(Reference(place, name), BIND, node)
 
     def _call(self, node: ast.Call) -> None:
         function = node.func
@@ -337,7 +337,7 @@ class _Index:
             elif ref.steps and ref.steps[-1].key in _ALL_METHODS:
                 method = str(ref.steps[-1].key)
                 if method != "byteswap" or _is_in_place(node):
-                    self._add(Ref(ref.place, ref.name, ref.steps[:-1]), method, node)
+                    self._add(Reference(ref.place, ref.name, ref.steps[:-1]), method, node)
             elif self._by_kernels and not ref.steps and isinstance(ref.place, str):
                 self._kernel(ref, node)
         if isinstance(function, ast.Attribute):
@@ -399,7 +399,7 @@ class _Index:
         if not isinstance(text, str) or "." not in text:
             return
         first, *inner, last = text.split(".")
-        owners: tuple[Ref, ...] = (self._names.sources.module(self._names.place, first),)
+        owners: tuple[Reference, ...] = (self._names.sources.module(self._names.place, first),)
         for each in inner:
             owners = tuple(
                 ref for owner in owners for ref in self._names.sources.attribute(owner, each)
@@ -456,7 +456,7 @@ class _Index:
             node = made.value if isinstance(made, ast.Assign) else node
         return self._names.qualified(node.func) if isinstance(node, ast.Call) else ""
 
-    def _kernel(self, ref: Ref, node: ast.Call) -> None:
+    def _kernel(self, ref: Reference, node: ast.Call) -> None:
         """A call of a kernel that declares to write to its arguments."""
         names = self._names.sources.names(str(ref.place))
         found = [] if names is None else names.bindings(None, ref.name)

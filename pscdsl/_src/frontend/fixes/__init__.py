@@ -37,7 +37,7 @@ from pscdsl._src.frontend.fixes.library import (
     unknown_elsewhere,
     unknown_name,
 )
-from pscdsl._src.frontend.fixes.place import Place, Tree
+from pscdsl._src.frontend.fixes.place import LocatedTree, Place
 from pscdsl._src.frontend.fixes.updates import mutation
 from pscdsl._src.frontend.text.source import Source
 from pscdsl.typing.codes.element_types import (
@@ -100,12 +100,12 @@ def with_fixes(
     findings: Sequence[Diagnostic], source_of: Callable[[str], Source | None]
 ) -> list[Diagnostic]:
     """The findings with what would fix them; `source_of` gives a file's source by its path."""
-    trees: dict[str, Tree | None] = {}
+    trees: dict[str, LocatedTree | None] = {}
 
-    def tree_of(path: str) -> Tree | None:
+    def tree_of(path: str) -> LocatedTree | None:
         if path not in trees:
             source = source_of(path)
-            trees[path] = None if source is None else Tree(source)
+            trees[path] = None if source is None else LocatedTree(source)
         return trees[path]
 
     diagnostics: list[Diagnostic] = []
@@ -119,7 +119,7 @@ def with_fixes(
     return diagnostics
 
 
-def _fixes(finding: Diagnostic, tree_of: Callable[[str], Tree | None]) -> Iterator[Fix]:
+def _fixes(finding: Diagnostic, tree_of: Callable[[str], LocatedTree | None]) -> Iterator[Fix]:
     build = BUILDERS.get(type(finding))
     if build is not None:
         tree = tree_of(finding.span.path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pscdsl._src.frontend.fixes.place import FunctionStatement, Place, Tree, parameters
+from pscdsl._src.frontend.fixes.place import FunctionStatement, LocatedTree, Place, parameters
 from pscdsl._src.frontend.interpreter.operators import SIGNS
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.element_types import (
@@ -297,7 +297,7 @@ def _text(place: Where, node: ast.expr) -> str:
 # Unsafe, because it decides that some sizes are refused.
 
 
-def precondition(finding: Diagnostic, tree: Tree) -> Iterator[Fix]:
+def precondition(finding: Diagnostic, tree: LocatedTree) -> Iterator[Fix]:
     """The `assert` that the help names, as the first statement of the kernel.
 
     `tree` is that of the file with the kernel: the finding may lie in a helper of another file.
@@ -320,7 +320,7 @@ def precondition(finding: Diagnostic, tree: Tree) -> Iterator[Fix]:
     yield Fix(message, (Edit(place, f"{before}{text}\n"),))
 
 
-def _kernel(finding: Diagnostic, tree: Tree) -> FunctionStatement | None:
+def _kernel(finding: Diagnostic, tree: LocatedTree) -> FunctionStatement | None:
     """The function at module level through which the finding was reached."""
     line = finding.span.frames()[-1].line
     for statement in tree.source.tree.body:

@@ -148,7 +148,7 @@ ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict, a
 _NUMBER = (int, float, complex)
 
 
-class Tree:
+class LocatedTree:
     """The syntax tree of a source, with the way back from a place to its nodes."""
 
     def __init__(self, source: Source) -> None:
@@ -311,7 +311,7 @@ DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.DictComp, 
 """What holds on to the values in it."""
 
 
-def shared(tree: Tree, node: ast.Name, inlined: bool) -> bool:
+def shared(tree: LocatedTree, node: ast.Name, inlined: bool) -> bool:
     """Whether what a name of a function stands for may be known by another name.
 
     `inlined` says that the function is a helper that a kernel calls: what it changes in its
@@ -340,7 +340,7 @@ def parameters(function: FunctionNode) -> frozenset[str]:
     return frozenset(each.arg for each in (*named, *packed))
 
 
-def _function(tree: Tree, node: ast.AST) -> FunctionNode | None:
+def _function(tree: LocatedTree, node: ast.AST) -> FunctionNode | None:
     """The function that a node belongs to, branches of a `psc.cond` counted as its own text."""
     found = tree.function(node)
     while isinstance(found, ast.Lambda) and _is_branch(tree, found):
@@ -348,7 +348,7 @@ def _function(tree: Tree, node: ast.AST) -> FunctionNode | None:
     return found
 
 
-def _is_branch(tree: Tree, node: ast.Lambda) -> bool:
+def _is_branch(tree: LocatedTree, node: ast.Lambda) -> bool:
     parent = tree.parent(node)
     return isinstance(parent, ast.Call) and node in parent.args and _is_cond(parent)
 
@@ -407,7 +407,7 @@ def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
     return methods.makes_new(function.attr) and (given is None or given is function)
 
 
-def _kept(tree: Tree, node: ast.AST, name: str) -> bool:
+def _kept(tree: LocatedTree, node: ast.AST, name: str) -> bool:
     """Whether what a name stands for, or a view of it, goes where it may be stored."""
     held = False
     for each in tree.above(node):
@@ -469,7 +469,7 @@ _SHORT = 60
 class Place(Generic[D]):
     """A finding at its place."""
 
-    def __init__(self, finding: D, tree: Tree) -> None:
+    def __init__(self, finding: D, tree: LocatedTree) -> None:
         self.finding = finding
         self.tree = tree
         self.nodes = tree.at(finding.span)

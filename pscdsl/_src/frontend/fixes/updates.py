@@ -98,7 +98,7 @@ COMBINE = {"Add": "add", "Mult": "multiply"}
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodUpdate:
     """What does the same as a method that changes an array, and returns a new one."""
 
     function: str
@@ -109,9 +109,9 @@ class Method:
 
 
 METHODS = {
-    "sort": Method("np.sort", (0, 1)),
-    "fill": Method("np.full_like", (1,)),
-    "put": Method("psc.update", (2,), "unsafe"),  # its indices count through all axes
+    "sort": MethodUpdate("np.sort", (0, 1)),
+    "fill": MethodUpdate("np.full_like", (1,)),
+    "put": MethodUpdate("psc.update", (2,), "unsafe"),  # its indices count through all axes
 }
 FUNCTIONS = {
     "put": ("psc.update", (0, 1, 2)),

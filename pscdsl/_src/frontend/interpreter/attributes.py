@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter.arrangements import arrangement
-from pscdsl._src.frontend.interpreter.containers import Method
+from pscdsl._src.frontend.interpreter.containers import ContainerMethod
 from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.places import (
-    Bound,
+    BoundArrayMethod,
+    ComplexPart,
     Located,
-    Part,
     Ref,
     shared,
 )
@@ -127,16 +127,16 @@ def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -
     if name in DATA:
         return attribute(frame, node, seen, name)
     if name in STORING_METHODS:
-        return Bound(owner, name)
+        return BoundArrayMethod(owner, name)
     found = attribute(frame, node, seen, name)  # a Failure if it has no meaning
     if not is_traced(found):
-        return Bound(owner, name)
+        return BoundArrayMethod(owner, name)
     if name == "real" and not owner.type.dtype.is_complex:
         return owner
     found = attribute(frame, node, owner.load(), name)
     if isinstance(owner, Ref) and name in ("real", "imag") and isinstance(found, Value):
         if owner.type.dtype.is_complex:
-            return owner.view(Part(name), found)
+            return owner.view(ComplexPart(name), found)
     if isinstance(owner, Ref) and name in ("T", "mT"):
         function = "numpy.transpose" if name == "T" else "numpy.matrix_transpose"
         step = arrangement(function, owner.ndim, (), {})
@@ -272,7 +272,7 @@ VECTOR: dict[str, Callable[..., Any]] = {
 }
 
 
-def _method(value: Any, name: str) -> Method:
+def _method(value: Any, name: str) -> ContainerMethod:
     """A method of one of Python's own values: CPython's, where all is closed."""
 
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
@@ -288,7 +288,7 @@ def _method(value: Any, name: str) -> Method:
         return found
 
     hands_on = Given.FOLLOWED if name in _FOLLOWED else Given.HELD
-    return Method(name, apply, name == "join", hands_on, name == "copy", owner=value)
+    return ContainerMethod(name, apply, name == "join", hands_on, name == "copy", owner=value)
 
 
 def _get(value: dict[Any, Any], key: Any, default: Any = None, /) -> Any:

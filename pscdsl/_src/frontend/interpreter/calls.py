@@ -25,7 +25,7 @@ from pscdsl._src.frontend.interpreter.functions import BoundMethod as Method
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
 from pscdsl._src.frontend.interpreter.places import (
-    Bound,
+    BoundArrayMethod,
     Frozen,
     Located,
     Ref,
@@ -172,7 +172,7 @@ def call(
     try:
         result = applied(frame, node, here, function, values, named)
         owner = func.value if isinstance(func, ast.Attribute) else func
-        if not isinstance(function, Bound):
+        if not isinstance(function, BoundArrayMethod):
             owner = nodes[0] if nodes else func
         return _unshared(frame, node, function, values, result, (owner, began, before))
     except Failure as failure:
@@ -183,7 +183,9 @@ def call(
         found = with_initial(with_operands(failure, frame, nodes, seen), frame, node)
         raise with_origins(found, seen).at(frame.span(node)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError):
-        if not isinstance(function, Meaning | DType | BoundMethod | Bound | CombinedAt | External):
+        if not isinstance(
+            function, Meaning | DType | BoundMethod | BoundArrayMethod | CombinedAt | External
+        ):
             raise  # only the library's own Python refuses arguments in this way
         problem = not_taken(load(values), load(named))
         raise Failure(BadArguments(function=str(function.name), problem=problem)) from None
@@ -228,12 +230,14 @@ def _unshared(
     `origin` is what stands for the array, and how many cells there were before it was made, and
     before the call.
     """
-    if not isinstance(function, Meaning | Bound) or not isinstance(result, Located):
+    if not isinstance(function, Meaning | BoundArrayMethod) or not isinstance(result, Located):
         return result
     if isinstance(function, Meaning) and not function.name.startswith("numpy."):
         return result
     place, began, before = origin
-    given = function.owner if isinstance(function, Bound) else values[0] if values else None
+    given = (
+        function.owner if isinstance(function, BoundArrayMethod) else values[0] if values else None
+    )
     if isinstance(given, Ref) and not given.steps:
         cell = given.cell
         if cell.maker is place and cell.serial > began and cell.frozen is None:
@@ -244,9 +248,9 @@ def _unshared(
     return result
 
 
-def _keeps_elements(function: Meaning | Bound, given: Ref) -> bool:
+def _keeps_elements(function: Meaning | BoundArrayMethod, given: Ref) -> bool:
     """Whether the result has the elements of an array, each once."""
-    if isinstance(function, Bound):
+    if isinstance(function, BoundArrayMethod):
         return methods.result_of(function.name, [given], {}) is Result.SAME_ELEMENTS
     return function.result_of([given], {}) is Result.SAME_ELEMENTS
 
@@ -318,7 +322,7 @@ def applied(
         return STORING[function.name](frame, here, *args, **kwargs)
     if isinstance(function, CombinedAt):
         return function.store(here, *args, **kwargs)
-    if isinstance(function, Bound):
+    if isinstance(function, BoundArrayMethod):
         return _method(frame, here, function, args, kwargs)
     if isinstance(function, RecordClass) and function.kind == "typeddict":
         function = MEANINGS["builtins.dict"]  # nothing of its keys is looked at
@@ -521,7 +525,11 @@ def _target(
 
 
 def _method(
-    frame: Frame, here: Any, function: Bound, args: Sequence[Any], kwargs: Mapping[str, Any]
+    frame: Frame,
+    here: Any,
+    function: BoundArrayMethod,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
 ) -> Any:
     """A method of an array."""
     owner, name = function.owner, function.name
@@ -779,7 +787,7 @@ def in_brackets(
     nodes: Sequence[ast.expr],
 ) -> Failure:
     """What is said of `np.zeros(n, m)` and `np.hstack(x, y)`, whose arguments are one tuple."""
-    is_method = isinstance(function, BoundMethod | Bound)
+    is_method = isinstance(function, BoundMethod | BoundArrayMethod)
     meaning = MEANINGS.get(f"numpy.{function.name}") if is_method else function
     if not isinstance(meaning, Meaning):
         return failure

@@ -210,7 +210,7 @@ class Slot:
 
 
 @dataclass(eq=False)
-class Items:
+class CarriedItems:
     """The items of a list or a dict that is carried."""
 
     name: str
@@ -223,7 +223,7 @@ class Items:
     @classmethod
     def of(
         cls, session: Session, here: Builder, name: str, container: Container, span: Span
-    ) -> Items:
+    ) -> CarriedItems:
         """The items of a container; a Failure if they cannot be carried."""
         form = container.content()
         if isinstance(form, set):
@@ -276,7 +276,7 @@ class Carry:
 
     slots: dict[Key, Slot] = field(default_factory=dict[Any, Slot])
     cells: dict[Cell, Leaf] = field(default_factory=dict[Cell, Leaf])
-    contents: dict[Container, Items] = field(default_factory=dict[Container, Items])
+    contents: dict[Container, CarriedItems] = field(default_factory=dict[Container, CarriedItems])
     """Lists and dicts of before the loop whose items a step changes."""
     appended: dict[Container, Appended] = field(default_factory=dict[Container, Appended])
     """Lists of before the loop to which each step appends, and which it does not read."""

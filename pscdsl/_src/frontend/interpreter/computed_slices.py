@@ -25,7 +25,7 @@ from pscdsl.typing.dtypes import I64, U64
 from pscdsl.typing.python_containers import is_slice, is_tuple
 
 
-class Part(Selected):
+class ComputedSlice(Selected):
     """The elements between two bounds: a view of the array, which may not be written meanwhile."""
 
     __slots__ = ("_stamps",)
@@ -49,7 +49,7 @@ def part_of(here: Builder, owner: Located, index: Any, refusal: Failure) -> Sele
     whole = owner.load()
     mask = between(here, whole, index)
     chosen = None if mask is None else selected(here, whole, mask, refusal)
-    return None if chosen is None else Part(chosen, owner.cells())
+    return None if chosen is None else ComputedSlice(chosen, owner.cells())
 
 
 def split(owner: Any, index: Any) -> tuple[tuple[Any, ...], Any] | None:

@@ -16,8 +16,8 @@ from pscdsl._src.frontend.interpreter.containers import (
     CHANGE,
     OUTSIDE,
     Container,
-    Method,
-    Walk,
+    ContainerMethod,
+    Traversal,
     changeable,
     containers_in,
 )
@@ -57,7 +57,7 @@ Operation: TypeAlias = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Changing(Method):
+class Changing(ContainerMethod):
     """A method that changes the list, dict or set that it belongs to."""
 
     operation: Operation | None = None
@@ -129,7 +129,7 @@ def _admit(session: Session, container: Container, given: Any) -> None:
 @contextmanager
 def _hidden(container: Container) -> Generator[None]:
     """A list is empty while it is sorted, and changed by nobody."""
-    content, walk = container.content(), Walk(container, ordered=False)
+    content, walk = container.content(), Traversal(container, ordered=False)
     container.fill([])
     container.session.walks.append(walk)
     try:

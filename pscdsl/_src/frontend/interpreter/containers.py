@@ -58,7 +58,7 @@ class Extended:
 
 
 @dataclass(eq=False)
-class Walk:
+class Traversal:
     """A loop that goes through a container, and where it is."""
 
     container: Container
@@ -224,7 +224,7 @@ def containers_in(session: Session, value: Any) -> Iterator[Container]:
     found = container_of(session, value)
     if found is not None:
         yield found
-    if isinstance(value, Method):
+    if isinstance(value, ContainerMethod):
         yield from containers_in(session, value.owner)
     if isinstance(value, Once):
         for container, _, _ in value.sources:
@@ -237,7 +237,7 @@ def containers_in(session: Session, value: Any) -> Iterator[Container]:
 
 
 @dataclass(frozen=True)
-class Method(Builtin):
+class ContainerMethod(Builtin):
     """A method of one of Python's own values, which it reads when it is called."""
 
     owner: Any = None
@@ -246,7 +246,7 @@ class Method(Builtin):
 def note_sources(session: Session, function: Any, args: Sequence[Any], result: Once) -> None:
     """Note of which containers an iterator tells: a change of them in between would show."""
     name = getattr(function, "name", "")
-    given = [*args, function.owner] if isinstance(function, Method) else args
+    given = [*args, function.owner] if isinstance(function, ContainerMethod) else args
     found: list[tuple[Container, int, bool]] = []
     for value in given:
         container = container_of(session, value)
@@ -270,10 +270,10 @@ def walking(session: Session, source: Any) -> Generator[Callable[[int], None]]:
     """
     container = container_of(session, source)
     if container is not None:
-        walks = [Walk(container, ordered=True, keys=is_dict(source))]
+        walks = [Traversal(container, ordered=True, keys=is_dict(source))]
     else:
         found = source.sources if isinstance(source, Once) else ()
-        walks = [Walk(each, ordered) for each, _, ordered in found]
+        walks = [Traversal(each, ordered) for each, _, ordered in found]
 
     def at(place: int) -> None:
         for walk in walks:

@@ -55,7 +55,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
 from pscdsl._src.frontend.interpreter.operators import open_truth, subscript
 from pscdsl._src.frontend.interpreter.places import (
-    Bound,
+    BoundArrayMethod,
     Frozen,
     Index,
     Located,
@@ -268,7 +268,7 @@ def _with_part(frame: Frame, node: ast.expr, part: ast.AST, failure: Failure) ->
     text = frame.source.text_of
     if isinstance(part, ast.Attribute) and isinstance(finding, BadOperands | BadArguments):
         if not finding.instead and "the method" in finding.message():
-            if isinstance(frame.session.ledger.latest(part), Bound):
+            if isinstance(frame.session.ledger.latest(part), BoundArrayMethod):
                 return Failure(finding.replaced(instead=f"`{text(part)}()` calls it"))
         if not finding.instead and isinstance(frame.session.ledger.latest(part), Meaning):
             return Failure(finding.replaced(instead=f"`{text(part)}(…)` calls it"))

@@ -28,7 +28,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.captures.captured import Guard
-    from pscdsl._src.frontend.interpreter.containers import Container, Walk
+    from pscdsl._src.frontend.interpreter.containers import Container, Traversal
     from pscdsl._src.frontend.interpreter.functions import Closure
 
 
@@ -391,7 +391,7 @@ class Session:
         """The arrays that the result may show; None if that is not known."""
         self.containers: dict[int, Container] = {}
         """The lists, dicts and sets that are followed, by their identity."""
-        self.walks: list[Walk] = []
+        self.walks: list[Traversal] = []
         """The loops that go through some of them."""
         self.live: list[Frame] = []
         """The frames of functions and comprehensions that are being elaborated."""

@@ -31,8 +31,8 @@ from pscdsl._src.frontend.interpreter.branches import (
     silence,
 )
 from pscdsl._src.frontend.interpreter.carries import (
+    CarriedItems,
     Carry,
-    Items,
     Leaf,
     Learnt,
     Mistaken,
@@ -94,7 +94,7 @@ MOST_ROUNDS: Final = 40
 
 
 @dataclass(eq=False)
-class Step:
+class LoopStep:
     """One step as it was elaborated: a block of what is carried, and what it captures."""
 
     block: Block
@@ -300,7 +300,7 @@ class Rolled:
 
     # One step.
 
-    def _step(self, attempt: Attempt) -> Step | None:
+    def _step(self, attempt: Attempt) -> LoopStep | None:
         """The body as a block, None if it is wrong; Again if it taught something."""
         session, program = self.session, self.program
         wanted: dict[int, DType] = {}
@@ -329,7 +329,7 @@ class Rolled:
             if self.count is not None:
                 (later,) = block.bind(e.add, (self._counter, block.literal(1, self._counter.dtype)))
                 ends.append(later)
-            return Step(*block.finish(params, [*ends, *rows]))
+            return LoopStep(*block.finish(params, [*ends, *rows]))
 
     def _begin(self, block: Builder, wanted: dict[int, DType]) -> list[Value]:
         """Let names and cells hold what is carried; the parameters of the block."""
@@ -482,7 +482,7 @@ class Rolled:
             self.carry.appended[container] = Appended(found, name, before=before)
             self._share(before, self._snapshot("an item"))
             return
-        self.carry.contents[container] = Items.of(
+        self.carry.contents[container] = CarriedItems.of(
             self.session, self.here, name, container, self._span
         )
         self._share(container.content(), self._snapshot("an item"))
@@ -803,7 +803,7 @@ class Rolled:
 
     # The whole loop.
 
-    def _tested(self) -> Step | None:
+    def _tested(self) -> LoopStep | None:
         """The test as a block of what is carried; None if the steps are counted, and no more."""
         counted = self.count is not None and not isinstance(self.count, Value)
         if counted and self.test is None and not self.carry.exits:
@@ -831,14 +831,14 @@ class Rolled:
             whole = tests[0]
             for each in tests[1:]:
                 (whole,) = block.bind(e.bitwise_and, (whole, each))
-            return Step(*block.finish(params, [whole]))
+            return LoopStep(*block.finish(params, [whole]))
 
-    def _bound(self, step: Step, test: Step | None) -> Outcome:
+    def _bound(self, step: LoopStep, test: LoopStep | None) -> Outcome:
         """The equation, and what the loop leaves."""
         ends = step.block.results
         if self.counter is not None and not isinstance(self.outside, InLoop):
             self.program.span = self._span
-            step = Step(*padded(self.program, step.block, step.captured))
+            step = LoopStep(*padded(self.program, step.block, step.captured))
         here = self.here
         initial = [leaf.initial() for leaf in self.carry.leaves()]
         if self.carry.exits:

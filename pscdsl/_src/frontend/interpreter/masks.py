@@ -348,7 +348,7 @@ def called(here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, A
     return elementwise(here, lambda *given: function.of_mixed(here, given, {}), args, name)
 
 
-class Method(Applicable):
+class SelectedMethod(Applicable):
     """A method of selected elements."""
 
     def __init__(self, owner: Selected, name: str) -> None:
@@ -381,7 +381,7 @@ class Method(Applicable):
 def attribute(owner: Selected, name: str) -> Any:
     """What `x[mask].name` is."""
     if name in ("copy", "astype") or name in REDUCTIONS:
-        return Method(owner, name)
+        return SelectedMethod(owner, name)
     if name == "size":
         return length(owner)
     if name == "dtype":

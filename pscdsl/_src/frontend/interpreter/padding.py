@@ -56,7 +56,7 @@ def padded(
     program: Program, block: Block, captured: Sequence[Value]
 ) -> tuple[Block, tuple[Value, ...]]:
     """The body of a loop without sizes that name counters, and what it captures."""
-    writer = _Writer(program)
+    writer = _BlockWriter(program)
     if not writer.is_open(block):
         return block, tuple(captured)
     assert not isinstance(program.facts, InLoop)
@@ -98,7 +98,7 @@ def names_counters(thing: Any) -> bool:
     return False
 
 
-class _Writer:
+class _BlockWriter:
     """Writes a block again without the counters of loops in its sizes."""
 
     def __init__(self, program: Program) -> None:
@@ -400,7 +400,7 @@ class _Writer:
         return made, list(captured)
 
 
-Rule: TypeAlias = Callable[[_Writer, Equation, list[Value]], Sequence[Value]]
+Rule: TypeAlias = Callable[[_BlockWriter, Equation, list[Value]], Sequence[Value]]
 
 
 def _types(equation: Equation) -> tuple[list[ArrayType], ArrayType]:
@@ -408,7 +408,7 @@ def _types(equation: Equation) -> tuple[list[ArrayType], ArrayType]:
     return [atom.type for atom in equation.inputs], equation.outputs[0].type
 
 
-def _pointwise(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _pointwise(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     types, result = _types(equation)
     shape = writer.shape(result.shape)
     every = range(len(shape))
@@ -424,19 +424,19 @@ def _pointwise(writer: _Writer, equation: Equation, operands: list[Value]) -> Se
     return writer.here.bind(equation.primitive, found)
 
 
-def _size(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _size(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive = equation.primitive
     assert isinstance(primitive, SizeValue)
     return [writer.number(primitive.size, primitive.dtype)]
 
 
-def _iota(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _iota(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive = equation.primitive
     assert isinstance(primitive, Iota)
     return writer.here.bind(replace(primitive, shape=writer.shape(primitive.shape)), ())
 
 
-def _broadcast(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _broadcast(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive, (x,) = equation.primitive, operands
     assert isinstance(primitive, Broadcast)
     shape = writer.shape(primitive.shape)
@@ -448,11 +448,11 @@ def _broadcast(writer: _Writer, equation: Equation, operands: list[Value]) -> Se
     return [writer.masked(found, primitive.shape, new)]
 
 
-def _transpose(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _transpose(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     return writer.here.bind(equation.primitive, operands)
 
 
-def _reshape(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _reshape(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     """Axes of size 1 put in and left out: the others stay in their order."""
     (before,), after = _types(equation)
     old = [size for size in before.shape if size != 1]
@@ -462,7 +462,7 @@ def _reshape(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequ
     return [Reshape(writer.shape(after.shape))(operands[0])]
 
 
-def _slice(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _slice(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive, (x,) = equation.primitive, operands
     assert isinstance(primitive, Slice)
     _, result = _types(equation)
@@ -475,7 +475,7 @@ def _slice(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequen
     return [writer.masked(x, result.shape, range(x.ndim))]
 
 
-def _pad(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _pad(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     """What is padded is put in its place, with the scalar around it."""
     primitive, (x, scalar) = equation.primitive, operands
     assert isinstance(primitive, Pad)
@@ -502,7 +502,7 @@ def _pad(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence
     return [Select()(mask, x, around)]
 
 
-def _reverse(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _reverse(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     """Reversed, what counts stands at the end: it is brought to the front."""
     primitive, (x,) = equation.primitive, operands
     assert isinstance(primitive, Reverse)
@@ -516,7 +516,9 @@ def _reverse(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequ
     return [writer.window(x, starts, shape, given.shape)]
 
 
-def _concatenate(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _concatenate(
+    writer: _BlockWriter, equation: Equation, operands: list[Value]
+) -> Sequence[Value]:
     primitive = equation.primitive
     assert isinstance(primitive, Concatenate)
     types, result = _types(equation)
@@ -539,7 +541,7 @@ def _concatenate(writer: _Writer, equation: Equation, operands: list[Value]) -> 
     return [found]
 
 
-def _reduce(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _reduce(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive, (x,) = equation.primitive, operands
     assert isinstance(primitive, Reduce)
     (given,), _ = _types(equation)
@@ -547,7 +549,7 @@ def _reduce(writer: _Writer, equation: Equation, operands: list[Value]) -> Seque
     return writer.here.bind(primitive, (writer.masked(x, given.shape, primitive.axes, neutral),))
 
 
-def _arg_reduce(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _arg_reduce(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive, (x,) = equation.primitive, operands
     assert isinstance(primitive, ArgReduce)
     (given,), _ = _types(equation)
@@ -555,7 +557,7 @@ def _arg_reduce(writer: _Writer, equation: Equation, operands: list[Value]) -> S
     return writer.here.bind(primitive, (writer.masked(x, given.shape, (primitive.axis,), neutral),))
 
 
-def _cumulative(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _cumulative(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive, (x,) = equation.primitive, operands
     assert isinstance(primitive, Cumulative)
     (given,), _ = _types(equation)
@@ -565,7 +567,9 @@ def _cumulative(writer: _Writer, equation: Equation, operands: list[Value]) -> S
     return [writer.masked(found, given.shape, axes)]
 
 
-def _dot_general(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _dot_general(
+    writer: _BlockWriter, equation: Equation, operands: list[Value]
+) -> Sequence[Value]:
     primitive, (x, y) = equation.primitive, operands
     assert isinstance(primitive, DotGeneral)
     (left, right), _ = _types(equation)
@@ -580,7 +584,7 @@ def _dot_general(writer: _Writer, equation: Equation, operands: list[Value]) -> 
     return writer.here.bind(primitive, (x, y))
 
 
-def _gather(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _gather(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     """Elements of an array whose size is known, at places of which some count."""
     primitive, (x, indices) = equation.primitive, operands
     assert isinstance(primitive, Gather)
@@ -598,7 +602,7 @@ def _gather(writer: _Writer, equation: Equation, operands: list[Value]) -> Seque
 
 
 def _starts(
-    writer: _Writer, starts: Sequence[Value], whole: Shape, part: Shape
+    writer: _BlockWriter, starts: Sequence[Value], whole: Shape, part: Shape
 ) -> list[Value | None]:
     """Where a part begins, clamped by the sizes that count; None at the first element."""
     found: list[Value | None] = []
@@ -614,7 +618,9 @@ def _starts(
     return found
 
 
-def _dynamic_slice(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _dynamic_slice(
+    writer: _BlockWriter, equation: Equation, operands: list[Value]
+) -> Sequence[Value]:
     primitive, (x, *given) = equation.primitive, operands
     assert isinstance(primitive, DynamicSlice)
     whole, result = equation.inputs[0].type, equation.outputs[0].type
@@ -623,7 +629,9 @@ def _dynamic_slice(writer: _Writer, equation: Equation, operands: list[Value]) -
     return [writer.masked(x, result.shape, range(x.ndim))]
 
 
-def _dynamic_update(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _dynamic_update(
+    writer: _BlockWriter, equation: Equation, operands: list[Value]
+) -> Sequence[Value]:
     """What is written is put in its place, and taken where it counts."""
     x, part, *given = operands
     whole, replaced = equation.inputs[0].type, equation.inputs[1].type
@@ -669,7 +677,7 @@ def _dynamic_update(writer: _Writer, equation: Equation, operands: list[Value]) 
 # Equations with blocks.
 
 
-def _scan(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _scan(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     """A loop of so many steps becomes one of the most, of which the first are taken."""
     primitive = equation.primitive
     assert isinstance(primitive, Scan)
@@ -700,7 +708,7 @@ def _scan(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequenc
     return writer.here.bind(made, (*first, *more, *captured, *initial, *rows))
 
 
-def _while(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _while(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive = equation.primitive
     assert isinstance(primitive, While)
     carry = primitive.body.in_types[primitive.body_captured :]
@@ -718,7 +726,7 @@ def _while(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequen
     return writer.here.bind(made, (*by_cond, *first, *by_body, *second, *initial))
 
 
-def _switch(writer: _Writer, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _switch(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
     primitive, (index, *rest) = equation.primitive, operands
     assert isinstance(primitive, Switch)
     wanted = [var.type for var in equation.outputs]

@@ -244,7 +244,7 @@ class Reshaped:
 
 
 @dataclass(frozen=True)
-class Part:
+class ComplexPart:
     """The real or the imaginary parts of complex numbers."""
 
     name: str
@@ -257,7 +257,7 @@ class Part:
 
     def write(self, here: Builder, whole: Array, part: Array) -> Array:
         """The numbers with these parts."""
-        other = Part("imag" if self.name == "real" else "real").read(whole)
+        other = ComplexPart("imag" if self.name == "real" else "real").read(whole)
         pair = (part, other) if self.name == "real" else (other, part)
         found: Array = _numpys("pscdsl.complex").apply(here, pair, {})
         return found
@@ -408,7 +408,7 @@ class Shared(Located):
         raise Frozen(why).refusal()
 
 
-class Bound(Open):
+class BoundArrayMethod(Open):
     """A method of an array, which it reads when it is called."""
 
     __slots__ = ("name", "owner")
@@ -532,7 +532,7 @@ def located_in(value: Any) -> Iterator[Located]:
     """The references in a value."""
     if isinstance(value, Located):
         yield value
-    elif isinstance(value, Bound):
+    elif isinstance(value, BoundArrayMethod):
         yield value.owner
     elif isinstance(value, Walked):
         yield from value.located
@@ -550,7 +550,7 @@ def load(value: Any) -> Any:
     """A value with what references show now in their places."""
     if isinstance(value, Located):
         return value.load()
-    if isinstance(value, Bound):
+    if isinstance(value, BoundArrayMethod):
         from pscdsl.numpy import methods  # which the language knows arrays by
 
         return methods.attribute(value.owner.load(), value.name)

@@ -17,7 +17,7 @@ from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.places import (
     Array,
-    Bound,
+    BoundArrayMethod,
     Cell,
     Froze,
     Frozen,
@@ -223,7 +223,7 @@ def held(value: Any, seen: set[Frame], session: Session) -> Iterator[Cell | Cont
         yield container
     if isinstance(value, Located):
         yield from value.cells()
-    elif isinstance(value, Bound):
+    elif isinstance(value, BoundArrayMethod):
         yield from value.owner.cells()
     elif isinstance(value, Walked):
         yield from held(value.located, seen, session)

@@ -763,7 +763,7 @@ def _while(
     try:
         outcome = _repeated(frame, test, body)
         frame.session.loops[frame.span(node).head(len("while"))] = "unrolled"
-    except Traced:
+    except TracedExit:
         trial.forget()
         outcome = _rolled_while(frame, node, test, body, orelse)
     return after_loop(frame, node, outcome, last)
@@ -809,7 +809,7 @@ def _may_leave(body: Sequence[ast.stmt]) -> bool:
     )
 
 
-class Traced(Exception):
+class TracedExit(Exception):
     """What ends a loop is decided when the program runs."""
 
 
@@ -821,7 +821,7 @@ def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome
         if frame.program is not None and (
             is_condition(value) or operators.open_truth(frame, value) is not None
         ):
-            raise Traced
+            raise TracedExit
         chosen = operators.truth_of(frame, test, value, "`while`", _ONE_TRUTH)
         if chosen is None:
             run(frame, body)
@@ -832,7 +832,7 @@ def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome
             return None
         outcome = after_step(frame, run(frame, body))
         if isinstance(outcome, Maybe) and ON in outcome.kinds:
-            raise Traced
+            raise TracedExit
         if outcome is not None:
             return outcome
 

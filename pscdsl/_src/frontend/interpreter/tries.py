@@ -14,7 +14,7 @@ from typing import Any, Final
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.branches import Outcome, Return
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
-from pscdsl._src.frontend.interpreter.places import Bound, Located
+from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, Located
 from pscdsl._src.frontend.values import is_traced
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import Unsupported
@@ -160,7 +160,7 @@ def _is_safe(frame: Frame, node: ast.expr) -> bool:
             return name in ATTRIBUTES and _is_safe(frame, owner) and _is_array(frame, owner)
         case ast.Call(func=function, args=args, keywords=[]):
             value = frame.session.ledger.value(function)
-            if isinstance(value, Bound):
+            if isinstance(value, BoundArrayMethod):
                 assert isinstance(function, ast.Attribute)
                 return not args and value.name in METHODS and _are_operands(frame, [function.value])
             if not isinstance(value, Meaning):

@@ -19,7 +19,11 @@ from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import StaticModule, decorator_name
 from pscdsl._src.frontend.purity import holds_arrays, is_mutable
 from pscdsl._src.frontend.text.source import FunctionStatement, Source, targets
-from pscdsl._src.frontend.transformations.derived import DerivedDefinition, Made, derived
+from pscdsl._src.frontend.transformations.derived import (
+    DerivedDefinition,
+    MadeTransformation,
+    derived,
+)
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.frontend.values import External, Poison, Poisoned, is_traced
@@ -112,14 +116,16 @@ def _kernel(
         yield name, value
 
 
-def _made(module: StaticModule, name: str, statement: ast.stmt) -> Made:
+def _made(module: StaticModule, name: str, statement: ast.stmt) -> MadeTransformation:
     """Where a module makes a kernel by a transformation."""
     source = module.source
     span = source.span(statement)
     if isinstance(statement, FunctionStatement):
         word = "async def " if isinstance(statement, ast.AsyncFunctionDef) else "def "
         own = replace(span, column=span.column + len(word))
-        return Made(name, source, source.span(statement.decorator_list[0]), own.head(len(name)))
+        return MadeTransformation(
+            name, source, source.span(statement.decorator_list[0]), own.head(len(name))
+        )
     targets = (
         node
         for node in ast.walk(statement)
@@ -127,7 +133,7 @@ def _made(module: StaticModule, name: str, statement: ast.stmt) -> Made:
     )
     value = _made_by(name, statement)
     place = next((source.span(node) for node in targets), span)
-    return Made(name, source, span if value is None else source.span(value), place)
+    return MadeTransformation(name, source, span if value is None else source.span(value), place)
 
 
 def _made_by(name: str, statement: ast.stmt) -> ast.expr | None:

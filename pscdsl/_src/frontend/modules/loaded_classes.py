@@ -28,7 +28,7 @@ from pscdsl._src.frontend.classes import (
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
 from pscdsl._src.frontend.modules.class_snapshots import is_generated
-from pscdsl._src.frontend.modules.loaded_code import Abstract, Written, unchecked
+from pscdsl._src.frontend.modules.loaded_code import Abstract, WrittenTypes, unchecked
 from pscdsl._src.frontend.modules.traces import annotations_of
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
@@ -88,7 +88,7 @@ class LoadedClass:
         if isinstance(value, str):
             text = value
         else:
-            written = Written(self.abstract)
+            written = WrittenTypes(self.abstract)
             text, frame.names = written.text(value), written.names
         try:
             node = ast.parse(text.strip(), mode="eval").body
@@ -561,7 +561,7 @@ def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
             given = get_args(base)
     if not parent.variables or not given:
         return [*parent.fields]
-    written = Written(loaded.abstract)
+    written = WrittenTypes(loaded.abstract)
     texts = ", ".join(map(written.text, given))
     node = ast.parse(f"({texts},)", mode="eval").body
     frame = Frame(Session(None), Source("<a type>", f"({texts},)"), loaded.scope)

@@ -64,7 +64,7 @@ def agrees(node: FunctionNode, function: types.FunctionType, source: Source) -> 
     """Whether the annotations that a function has may be what its text says."""
     if isinstance(node, ast.Lambda) or are_copied(function):
         return True
-    written, names = _written(node), _Names(function, source)
+    written, names = _written(node), _AnnotationNames(function, source)
     annotations = evaluated_annotations(function)
     if annotations is None:  # then the code that evaluates them decides
         return True
@@ -85,7 +85,7 @@ def named_by_annotations(
     """What names in a function's annotations stand for that it finds nowhere, or not any more."""
     if are_copied(function):
         return {}
-    written, names = _written(node), _Names(function, source)
+    written, names = _written(node), _AnnotationNames(function, source)
     found: dict[str, Any] = {}
     for name, real in annotations_of(function).items():
         place = written.get(_plain(name))
@@ -165,7 +165,7 @@ def _plain(name: str) -> str:
     return f"__{rest}" if name.startswith("_") and owner and underscores and rest else name
 
 
-class _Names:
+class _AnnotationNames:
     """What the names in a function's annotations stand for."""
 
     def __init__(self, function: types.FunctionType, source: Source) -> None:
@@ -211,7 +211,7 @@ def stands_in_cells(function: types.FunctionType) -> bool:
     return bound is function or getattr(bound, "__wrapped__", None) is function
 
 
-def _agree(node: ast.expr, real: Any, names: _Names) -> bool:
+def _agree(node: ast.expr, real: Any, names: _AnnotationNames) -> bool:
     """Whether an annotation as it was evaluated is not another one than the text has."""
     if isinstance(real, ForwardRef) and not isinstance(node, ast.Constant):
         return real.__forward_arg__ == ast.unparse(node)
@@ -231,7 +231,7 @@ def _agree(node: ast.expr, real: Any, names: _Names) -> bool:
     return found is _UNKNOWN or found is real or _made_again(found, real) or _equal(found, real)
 
 
-def _subscript_agrees(node: ast.Subscript, real: Any, names: _Names) -> bool:
+def _subscript_agrees(node: ast.Subscript, real: Any, names: _AnnotationNames) -> bool:
     base = names.find(node.value)
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if isinstance(real, ElementType):
@@ -246,7 +246,7 @@ def _subscript_agrees(node: ast.Subscript, real: Any, names: _Names) -> bool:
     return len(items) == len(given) and _all_agree(items, given, names)
 
 
-def _all_agree(nodes: Sequence[ast.expr], found: Sequence[Any], names: _Names) -> bool:
+def _all_agree(nodes: Sequence[ast.expr], found: Sequence[Any], names: _AnnotationNames) -> bool:
     return all(
         [
             _agree(node, getattr(each, "text", each), names)
@@ -607,7 +607,7 @@ def is_applied(value: object) -> TypeGuard[Any]:
 
 def alias_of(value: Any, scope: Scope, abstract: Abstract) -> Alias:
     """The alias that stands for an applied type."""
-    written = Written(abstract)
+    written = WrittenTypes(abstract)
     text = written.text(value)
     source = Source("<a type>", text + "\n")
     statement = source.tree.body[0]
@@ -633,7 +633,7 @@ def _written_literal(value: Any) -> str:
     return f'"{value}"' if plain else repr(value)
 
 
-class Written:
+class WrittenTypes:
     """Types as text, and what the names in it stand for."""
 
     def __init__(self, abstract: Abstract) -> None:

@@ -46,7 +46,7 @@ class Read(Protocol):
         ...
 
 
-class _State:
+class _Asking:
     """Whether kernels are to be asked."""
 
     __slots__ = ("asked", "asks", "watches")
@@ -59,7 +59,7 @@ class _State:
         self.watches = False
 
 
-STATE: Final = _State()
+STATE: Final = _Asking()
 _lock: Final = RLock()
 _read: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 

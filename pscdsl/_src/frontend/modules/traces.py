@@ -404,7 +404,7 @@ def captured_by(function: Any) -> dict[str, Any]:
     return found
 
 
-class Recorded(NamedTuple):
+class RecordedLookups(NamedTuple):
     """What was looked up for a kernel, in it and in all that it met."""
 
     start: bytes
@@ -419,7 +419,7 @@ class Recorded(NamedTuple):
         return trace is None or not trace.names or any([each is trace for each in self.traces])
 
 
-def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> Recorded:
+def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> RecordedLookups:
     """All look-ups that led to a kernel as it was read; raises `Opaque` if that is not known.
 
     `trace_of` gives the trace of a kernel or class, or None if it was not read.
@@ -467,7 +467,7 @@ def follow(
     return found.digest
 
 
-def _all(root: Any, trace_of: Callable[[int, Any], Trace]) -> Recorded:
+def _all(root: Any, trace_of: Callable[[int, Any], Trace]) -> RecordedLookups:
     pending, places = [root], {id(root): 0}
     traces: list[Trace] = []
     made = blake2b(digest_size=SIZE)
@@ -481,7 +481,7 @@ def _all(root: Any, trace_of: Callable[[int, Any], Trace]) -> Recorded:
                 pending.append(each)
             made.update(places[id(each)].to_bytes(8, "little"))
     names = tuple([each.names for each in traces])
-    return Recorded(traces[0].start, names, made.digest(), traces)
+    return RecordedLookups(traces[0].start, names, made.digest(), traces)
 
 
 def described(values: Sequence[Any]) -> bytes:

@@ -33,7 +33,7 @@ class NotANotebook(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CodeCell:
     """A code cell: its number among all cells, and its text."""
 
     number: int
@@ -57,7 +57,7 @@ def in_order(path: str) -> tuple[str, int]:
     return file, cell or 0
 
 
-def code_cells(data: bytes) -> tuple[Cell, ...]:
+def code_cells(data: bytes) -> tuple[CodeCell, ...]:
     """The code cells of a notebook in order; none if its language is not Python."""
     document = _object(_parsed(data), "the document")
     if not isinstance(document.get("nbformat"), int) or document["nbformat"] < 4:
@@ -67,11 +67,11 @@ def code_cells(data: bytes) -> tuple[Cell, ...]:
     cells = document.get("cells")
     if not _is_list(cells):
         raise NotANotebook("it has no list of cells")
-    found: list[Cell] = []
+    found: list[CodeCell] = []
     for number, item in enumerate(cells, 1):
         cell = _object(item, f"cell {number}")
         if cell.get("cell_type") == "code":
-            found.append(Cell(number, _text(cell.get("source"), number)))
+            found.append(CodeCell(number, _text(cell.get("source"), number)))
     return tuple(found)
 
 

@@ -15,7 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from pscdsl._src.frontend.text.display import Cell, NotANotebook, cell_path, code_cells, encoding_of
+from pscdsl._src.frontend.text.display import (
+    CodeCell,
+    NotANotebook,
+    cell_path,
+    code_cells,
+    encoding_of,
+)
 from pscdsl._src.support import paths
 from pscdsl.typing.codes.language import NotPython
 from pscdsl.typing.codes.projects import FileNotRead, InvalidNotebook
@@ -454,7 +460,7 @@ _MOST_MAGICS = 500
 class NotebookSource(Source):
     """The text and tree of a notebook's cells, one below the other."""
 
-    def __init__(self, path: str, cells: tuple[Cell, ...]) -> None:
+    def __init__(self, path: str, cells: tuple[CodeCell, ...]) -> None:
         self._starts: list[int] = []
         self._numbers = [cell.number for cell in cells]
         rows: list[str] = []

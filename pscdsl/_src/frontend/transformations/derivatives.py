@@ -35,7 +35,7 @@ from pscdsl._src.primitives.control import Checkpoint, Policy
 from pscdsl._src.primitives.custom_derivatives import BackwardOnly, StopGradient
 from pscdsl._src.primitives.elementwise import Convert, equal
 from pscdsl._src.primitives.shaping import Iota, Reshape, Slice, Transpose
-from pscdsl._src.transforms.linearize import Linear, jvp_of, linearize
+from pscdsl._src.transforms.linearize import LinearizedProgram, jvp_of, linearize
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
@@ -213,7 +213,7 @@ class LinearFunction:
     """What `linearize` and `vjp` return: the derivative at a point, in one of its directions."""
 
     name: str
-    linear: Linear
+    linear: LinearizedProgram
     inputs: Type
     outputs: Type
     backward: bool

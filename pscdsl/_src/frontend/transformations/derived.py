@@ -80,7 +80,7 @@ def elaborate(
 Mode: TypeAlias = Literal["jvp", "vjp"]
 
 
-class Along(Definition):
+class DirectionalKernel(Definition):
     """A kernel's derivative along given directions.
 
     jvp  takes the arguments and their tangents: the result and its tangent
@@ -157,7 +157,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeTransformation:
     """Where a transformation is written: `slope = psc.grad(loss)`."""
 
     name: str
@@ -172,7 +172,7 @@ class DerivedDefinition(Definition):
     """What a transformation makes of a kernel: a kernel, with the preconditions of the first."""
 
     def __init__(
-        self, base: Definition, transformed: Transformed, made: Made | None = None
+        self, base: Definition, transformed: Transformed, made: MadeTransformation | None = None
     ) -> None:
         super().__init__(base.closure)
         self.base = base
@@ -334,7 +334,9 @@ def _fits(result: Spec | None, signature: Signature, choice: Choice, made: Funct
     return not result_problems(made.facts, made.name, made.result, wanted)
 
 
-def derived(transformed: Transformed, made: Made | None = None) -> DerivedDefinition | None:
+def derived(
+    transformed: Transformed, made: MadeTransformation | None = None
+) -> DerivedDefinition | None:
     """The kernel that a transformation makes; None if what it transforms has no signature."""
     base = signed(transformed.function)
     return None if base is None else DerivedDefinition(base, transformed, made)

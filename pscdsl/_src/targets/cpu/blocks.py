@@ -23,7 +23,7 @@ from pscdsl.typing.dims import evaluate, numbers
 _OUTSIDE: Final = 1 << 30
 
 
-class Step:
+class RunStep:
     """An equation of a run."""
 
     __slots__ = ("depth", "effort", "end", "equation", "operands", "result")
@@ -40,7 +40,7 @@ class Step:
         """The place in the run of the last one that uses the result."""
 
 
-Run: TypeAlias = list[Step]
+Run: TypeAlias = list[RunStep]
 """Equations of arrays of one shape: nothing else depends on one of them, and one of them on it."""
 
 
@@ -53,7 +53,7 @@ class Runs:
         """Large arrays that need not be in memory, with the equations that make them."""
         self._here = here
         self._fewest = fewest
-        self._steps: dict[Atom, tuple[Step, Run]] = {}
+        self._steps: dict[Atom, tuple[RunStep, Run]] = {}
         self._growing: dict[tuple[int, ...], Run] = {}
         self._sizes: dict[Atom, float] = {}
         """Upper bounds of the absolute values of elements, where they are known."""
@@ -94,7 +94,7 @@ class Runs:
         if run is None:
             run = self._growing[shape] = []
             self.found.append(run)
-        step = Step(equation, known.total, known.depth)
+        step = RunStep(equation, known.total, known.depth)
         own = step.depth
         for value in step.operands:
             used, home = self._steps.get(value, (None, None))

@@ -12,7 +12,7 @@ from pscdsl._src.primitives.exponentials import LOG_2
 from pscdsl._src.primitives.fft import Fft, transform
 from pscdsl._src.primitives.formulas import Emitted, Number, OverOperations, polynomial
 from pscdsl._src.primitives.pointwise import Elementwise, everywhere
-from pscdsl._src.targets.forms import Form, Translation
+from pscdsl._src.targets.forms import Form, FormTranslation
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import F16, F32, F64, I32, I64
 
@@ -91,7 +91,7 @@ def series(x: Number, coefficients: Sequence[float]) -> Number:
 # Functions that XLA on CPUs computes as NumPy does, without the corrections for other devices.
 
 
-@Translation
+@FormTranslation
 def inverse_of_real(
     primitive: Fft, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
@@ -102,7 +102,7 @@ def inverse_of_real(
     return (transform(hlo, "irfft", operands[0], outputs[0], lengths),)
 
 
-@Translation
+@FormTranslation
 def erf(
     primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H]:
@@ -209,7 +209,7 @@ def _reduce_angle(d: Doubles, x: Emitted, most: float, ahead: float) -> Reduced:
     return (rest - more) + wide * words[2], turns + more
 
 
-def _translation(finish: Finish, ahead: float) -> Translation:
+def _translation(finish: Finish, ahead: float) -> FormTranslation:
     def translate(
         primitive: Elementwise,
         hlo: TargetHlo,

@@ -19,7 +19,7 @@ from pscdsl._src.primitives.matrices import emit_triangle, succeeded, where_ok
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import Broadcast, Concatenate, Iota, Reshape, Slice, Transpose
 from pscdsl._src.primitives.while_loop import While
-from pscdsl._src.targets.forms import Context, Form, Translation
+from pscdsl._src.targets.forms import Context, Form, FormTranslation
 from pscdsl._src.targets.rewriting import defined
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import numbers
@@ -328,7 +328,7 @@ def _part(x: Value, start: int, stop: int) -> Value:
 # Factorisations and solutions by LAPACK's routines, which XLA calls on CPUs.
 
 
-@Translation
+@FormTranslation
 def potrf(
     primitive: Cholesky, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:
@@ -342,7 +342,7 @@ def potrf(
     return (emit_triangle(hlo, factor, output, "GE"),)
 
 
-@Translation
+@FormTranslation
 def trsm(
     primitive: TriangularSolve, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:

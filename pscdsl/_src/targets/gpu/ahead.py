@@ -20,7 +20,7 @@ from pscdsl._src.targets.gpu.described import Gpu
 from pscdsl._src.targets.gpu.module_options import compiled_by
 from pscdsl._src.xla.device import UnsupportedDeviceError
 from pscdsl._src.xla.runtime import boot, plugins
-from pscdsl._src.xla.runtime.executable import Refused, memory_of, text_of
+from pscdsl._src.xla.runtime.executable import CompilationFailed, memory_of, text_of
 
 _CALLED: Final = re.compile(r'custom_call_target="([^"]+)"')
 
@@ -83,7 +83,7 @@ def compile_ahead(module: Any, gpu: Gpu) -> CompiledAhead:
         try:
             made = compiled_by(compile_with, module, "cuda")
         except boot.jax.JaxRuntimeError as problem:
-            raise Refused(str(problem)) from problem
+            raise CompilationFailed(str(problem)) from problem
         seconds = perf_counter() - started
         files = sorted(Path(folder).glob("*.ptx"))
         ptx = "\n".join([path.read_text() for path in files])

@@ -10,7 +10,7 @@ from pscdsl._src.primitives import matrices as m
 from pscdsl._src.primitives.spectra import Svd
 from pscdsl._src.targets.forms import Context, Rewrite
 from pscdsl._src.targets.rewriting import defined
-from pscdsl._src.xla.lapack import Call
+from pscdsl._src.xla.lapack import CustomCall
 from pscdsl.typing.dtypes import DType
 
 if TYPE_CHECKING:
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 _TRUE, _FALSE = "true", "false"
 
 
-def _plain(name: str) -> Callable[[Mapping[str, str]], Call]:
-    return lambda options: Call(f"cusolver_{name}_ffi", {})
+def _plain(name: str) -> Callable[[Mapping[str, str]], CustomCall]:
+    return lambda options: CustomCall(f"cusolver_{name}_ffi", {})
 
 
-def _syevd(options: Mapping[str, str]) -> Call:
+def _syevd(options: Mapping[str, str]) -> CustomCall:
     """By which algorithm is left to the routine (0); it always computes the vectors."""
     lower = _TRUE if options["uplo"] == "L" else _FALSE
-    return Call("cusolver_syevd_ffi", {"algorithm": "0 : ui8", "lower": lower})
+    return CustomCall("cusolver_syevd_ffi", {"algorithm": "0 : ui8", "lower": lower})
 
 
-def _gesvd(options: Mapping[str, str]) -> Call:
+def _gesvd(options: Mapping[str, str]) -> CustomCall:
     """By the QR algorithm, of matrices with as many rows as columns or more."""
     mode = options["mode"]
-    return Call(
+    return CustomCall(
         "cusolver_gesvd_ffi",
         {
             "full_matrices": _TRUE if mode == "A" else _FALSE,
@@ -43,7 +43,7 @@ def _gesvd(options: Mapping[str, str]) -> Call:
     )
 
 
-_ROUTINES: Final[Mapping[str, Callable[[Mapping[str, str]], Call]]] = {
+_ROUTINES: Final[Mapping[str, Callable[[Mapping[str, str]], CustomCall]]] = {
     "getrf": _plain("getrf"),
     "geqrf": _plain("geqrf"),
     "orgqr": _plain("orgqr"),
@@ -56,7 +56,7 @@ _ROUTINES: Final[Mapping[str, Callable[[Mapping[str, str]], Call]]] = {
 class OnCuda:
     """cuSOLVER's routines, which the plugin brings."""
 
-    def call(self, routine: str, dtype: DType, options: Mapping[str, str]) -> Call:
+    def call(self, routine: str, dtype: DType, options: Mapping[str, str]) -> CustomCall:
         """Return a routine's call, with LAPACK's letters as options; it finds the dtype itself."""
         return _ROUTINES[routine](options)
 

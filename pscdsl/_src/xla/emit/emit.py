@@ -19,7 +19,7 @@ from pscdsl._src.xla.emit.facts import (
     ANY,
     APART,
     Bounds,
-    Made,
+    EmittedFunction,
     bounds,
     content,
     effort,
@@ -48,7 +48,7 @@ FEW_OPERATIONS = 64
 """The number of operations that are examined to find the values that one depends on."""
 
 
-class Region:
+class FutureRegion:
     """A future region: the types of its arguments, and the function that fills it."""
 
     __slots__ = ("arguments", "body")
@@ -119,7 +119,7 @@ class Operations:
         operands: Sequence[H],
         results: Sequence[Any],
         attributes: Mapping[str, object] | None = None,
-        regions: Sequence[Region] = (),
+        regions: Sequence[FutureRegion] = (),
     ) -> tuple[H, ...]:
         """Emit any operation: its name (StableHLO's without prefix), operands and result types."""
         if attributes is not None:
@@ -138,7 +138,7 @@ class Operations:
                 self._fill(region, inner)
         return (made.result,) if len(results) == 1 else tuple(made.results)
 
-    def _fill(self, region: Region, inner: Any) -> None:
+    def _fill(self, region: FutureRegion, inner: Any) -> None:
         types = self._tensors(region.arguments)
         block = inner.blocks.append(*types, arg_locs=[self._place] * len(types))
         outer = self._ip, self._here
@@ -149,9 +149,9 @@ class Operations:
         finally:
             self._ip, self._here = outer
 
-    def region(self, arguments: Sequence[Any], body: Body) -> Region:
+    def region(self, arguments: Sequence[Any], body: Body) -> FutureRegion:
         """Return a region for `op`; its body is emitted when the operation is."""
-        return Region(arguments, body)
+        return FutureRegion(arguments, body)
 
     def custom_call(
         self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
@@ -441,7 +441,7 @@ class Operations:
     ) -> tuple[H, ...]:
         """Combine the elements along axes; the body gets accumulators and elements, all scalars."""
         count = len(operands)
-        region = Region(
+        region = FutureRegion(
             [self.scalar_of(x) for x in operands] * 2,
             lambda arguments: body(arguments[:count], arguments[count:]),
         )
@@ -453,7 +453,10 @@ class Operations:
     ) -> tuple[H, ...]:
         """Repeat the body while the condition holds."""
         types = [x.type for x in inits]
-        regions = (Region(types, lambda arguments: (cond(arguments),)), Region(types, body))
+        regions = (
+            FutureRegion(types, lambda arguments: (cond(arguments),)),
+            FutureRegion(types, body),
+        )
         outer = self.in_loop, self.nested
         self.in_loop = self.nested = True
         try:
@@ -467,7 +470,7 @@ class Operations:
         """Emit one of the branches, by a scalar i32 (the last, if out of range) or a bool."""
         if c.facts(index.type).dtype is BOOL:
             index = self.op("convert", (index,), (c.tensor("i32", ()),))[0]
-        regions = [Region((), _ignore_arguments(branch)) for branch in branches]
+        regions = [FutureRegion((), _ignore_arguments(branch)) for branch in branches]
         outer, self.nested = self.nested, True
         try:
             return self.op("case", (index,), outputs, None, regions)
@@ -482,7 +485,7 @@ class Operations:
         comparator: Callable[[Sequence[H]], H],
     ) -> tuple[H, ...]:
         """Sort together along an axis; the comparator gets x0, y0, x1, y1, …, all scalars."""
-        region = Region(
+        region = FutureRegion(
             [self.scalar_of(x) for x in operands for _ in range(2)],
             lambda arguments: (comparator(arguments),),
         )
@@ -546,7 +549,7 @@ def emit_module(
     return module
 
 
-def alone(block: Block, bounds: Sequence[Bounds], module: ModuleEmitter) -> Made:
+def alone(block: Block, bounds: Sequence[Bounds], module: ModuleEmitter) -> EmittedFunction:
     """Emit a block as a separate function in a module, for operands within bounds."""
     return Emitter(module, {}, in_loop=False, nested=False).function(block, "alone", bounds)
 
@@ -564,7 +567,7 @@ class ModuleEmitter:
         self._callees: dict[Key, Callee] = {}
         self._places: dict[int, Any] = {}
         self._names: set[str] = {"main"}
-        self._apart: dict[Hashable, tuple[Any, Made]] = {}
+        self._apart: dict[Hashable, tuple[Any, EmittedFunction]] = {}
         self._due: list[tuple[Function, Emitter, Any]] = []
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
@@ -599,7 +602,9 @@ class ModuleEmitter:
             cached = self._callees[key] = (symbol, results)
         return cached
 
-    def apart(self, block: Block, operands: Sequence[H], here: Emitter) -> tuple[Any, Made]:
+    def apart(
+        self, block: Block, operands: Sequence[H], here: Emitter
+    ) -> tuple[Any, EmittedFunction]:
         """Return the symbol and the emission of a function that computes a block for such operands.
 
         Blocks with the same computation share one function.
@@ -694,7 +699,7 @@ class Emitter(Operations):
         """For a function that is called here."""
         return Emitter(self._module, self._sizes, self.in_loop, self.nested)
 
-    def function(self, block: Block, name: str, bounds: Sequence[Bounds]) -> Made:
+    def function(self, block: Block, name: str, bounds: Sequence[Bounds]) -> EmittedFunction:
         """Emit a block as a separate function, for operands within bounds."""
         inputs, outputs = (
             [self.tensor(type_) for type_ in types] for types in (block.in_types, block.out_types)
@@ -706,7 +711,7 @@ class Emitter(Operations):
                 self.tell_bounds(x, *known)
         results = self.fill(block, entry, place)
         told = [self.bounds(x) for x in results]
-        return Made(entry.operations, results, told, self._module.module)
+        return EmittedFunction(entry.operations, results, told, self._module.module)
 
     def fill(self, block: Block, entry: Any, place: Any) -> tuple[H, ...]:
         """Emit a function with this body; its results."""

@@ -281,7 +281,7 @@ APART: Final = {_ATTRIBUTES: {"inlineable": "false"}}
 """XLA's word for calls of these."""
 
 
-class Made(NamedTuple):
+class EmittedFunction(NamedTuple):
     """A function that was emitted."""
 
     operations: Iterable[Any]
@@ -423,7 +423,7 @@ def effort_of(
     equation: Equation,
     sizes: Sequence[float],
     target: Hashable,
-    emit: Callable[[Block, Sequence[Bounds]], Made],
+    emit: Callable[[Block, Sequence[Bounds]], EmittedFunction],
 ) -> Effort | None:
     """Return the effort of an equation whose operands have at most these sizes.
 
@@ -466,7 +466,7 @@ def _equation_alone(equation: Equation, *, constant: bool) -> tuple[Block, list[
     return block, [inputs.index(param) for param in params]
 
 
-def _effort_of_operations(made: Made) -> Effort | None:
+def _effort_of_operations(made: EmittedFunction) -> Effort | None:
     total, longest = 0, 0
     depths: dict[Any, int] = {}
     *operations, _ = made.operations

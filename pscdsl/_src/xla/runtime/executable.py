@@ -74,7 +74,7 @@ Source: TypeAlias = Literal["compiled", "disk"]
 """The origin of an executable."""
 
 
-class Refused(Exception):
+class CompilationFailed(Exception):
     """XLA does not compile a module; the cause is its own exception."""
 
 
