@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from typing import (
     TYPE_CHECKING,
@@ -227,12 +228,23 @@ class StaticFunction:
         return not_taken(args, kwargs)
 
 
+class Given(Enum):
+    """What a function of Python's does with its arguments."""
+
+    HELD = "it may hold them, or hand them on"
+    READ = "it reads them, and returns what nobody else holds"
+    FOLLOWED = "it hands them on, as the interpreter follows"
+
+
 @dataclass(frozen=True)
 class Builtin(StaticFunction):
     """A function of Python's: CPython's own on closed values, and a rule for others."""
 
     consumes: bool = False
     """Whether it goes through its arguments at once, and keeps none of them."""
+    given: Given = Given.HELD
+    makes_container: bool = False
+    """Whether it makes a new list, dict or set."""
 
 
 PLACEHOLDER: Final = Marker("functools.Placeholder")

@@ -9,12 +9,16 @@ import ast
 import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pscdsl._src.frontend.modules.files import Found
 from pscdsl._src.frontend.modules.known import known_module
 from pscdsl._src.frontend.text.bindings import ScopeNode, parameters, uses
 from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.language.results import Result
+from pscdsl.numpy import methods
 from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
@@ -28,14 +32,6 @@ EACH: Final = object()
 """The index of any item, where a loop goes through all."""
 VIEWS: Final = frozenset("T mT flat".split())
 """Attributes of an array that show it."""
-_VIEW_METHODS: Final = frozenset("reshape ravel transpose swapaxes squeeze view".split())
-_VIEW_FUNCTIONS: Final = frozenset(
-    f"numpy.{name}"
-    for name in (
-        "asarray asanyarray atleast_1d atleast_2d atleast_3d reshape ravel transpose swapaxes "
-        "moveaxis squeeze expand_dims"
-    ).split()
-)
 _IMPORTERS: Final = ("importlib.import_module", "builtins.__import__")
 Place: TypeAlias = str | ScopeNode
 Binding: TypeAlias = ast.AST
@@ -74,6 +70,19 @@ class Ref:
     def then(self, kind: str, key: object) -> Ref:
         """A part of it."""
         return replace(self, steps=(*self.steps, Step(kind, key)))
+
+
+@lru_cache(maxsize=1024)
+def _shows(name: str) -> bool:
+    """Whether a function of NumPy's gives a view of its first argument, or all of it as a copy."""
+    function = MEANINGS.get(name) if name.startswith("numpy.") else None
+    if not isinstance(function, Meaning):
+        return False
+    return function.result_of((), {}) in (Result.ARRANGED, Result.SAME_ELEMENTS)
+
+
+def _is_view_method(name: str) -> bool:
+    return name == "view" or (name in methods.NAMES and _shows(f"numpy.{name}"))
 
 
 class Sources:
@@ -327,7 +336,7 @@ class Names:
 
     def _called(self, node: ast.Call) -> tuple[Ref, ...]:
         function, arguments = node.func, node.args
-        if isinstance(function, ast.Attribute) and function.attr in _VIEW_METHODS:
+        if isinstance(function, ast.Attribute) and _is_view_method(function.attr):
             found = self._then(self.refs(function.value), "view", function.attr)
             if found:
                 return found
@@ -335,7 +344,7 @@ class Names:
         text = constant(arguments[0]) if arguments else None
         if name in _IMPORTERS and isinstance(text, str) and not text.startswith("."):
             return (self.sources.module(self.place, text),)
-        if name in _VIEW_FUNCTIONS and arguments and not node.keywords:
+        if _shows(name) and arguments and not node.keywords:
             known = name.removeprefix("numpy.")
             if len(arguments) == 1 or not known.startswith("as"):
                 return self._then(self.refs(arguments[0]), "view", known)

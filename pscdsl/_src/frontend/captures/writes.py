@@ -154,7 +154,7 @@ def _after(value: Any, step: Step) -> list[Any]:
 def _part_of_array(value: Any, step: Step) -> list[Any]:
     """The view of an array that a step gives; nothing if it is a copy or a scalar."""
     if step.kind == "view":
-        if step.key in ("reshape", "ravel", "view", "flat"):
+        if step.key in ("reshape", "ravel", "ascontiguousarray", "view", "flat"):
             return [value.reshape(-1)] if value.flags.c_contiguous else []
         return [value.T]
     if step.kind != "item" or step.key is UNKNOWN:
