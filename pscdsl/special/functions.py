@@ -228,7 +228,7 @@ for _name, _two, _number in _OF_ORDER:
 
 
 @of_special("factorial", traced="n")
-def _factorial(here: Builder, n: Any, exact: bool, extend: Any) -> Any:
+def _factorial(here: Builder, n: Any, exact: Any, extend: Any) -> Any:
     name = "pscdsl.special.factorial"
     if extend != "zero" or not isinstance(exact, bool):
         problem = "takes True or False as `exact`, and no `extend` but 'zero' here"
@@ -256,7 +256,7 @@ def _factorial(here: Builder, n: Any, exact: bool, extend: Any) -> Any:
 
 
 @of_special("comb", together="N k")
-def _comb(N: Value, k: Value, *, exact: bool, repetition: bool) -> Value:
+def _comb(N: Value, k: Value, *, exact: Any, repetition: Any) -> Value:
     name = "pscdsl.special.comb"
     if exact is not False or not isinstance(repetition, bool):
         problem = "takes True or False as `repetition`, and no `exact` but False"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-import pscdsl.special.functions  # noqa: F401  # which declares the meanings
 from pscdsl._src.ir.builder import Program, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.program import Function, evaluate
@@ -20,6 +20,7 @@ from pscdsl.typing.python_containers import is_tuple
 
 def call(function: str, *args: Any, **kwargs: Any) -> Any:
     """Return what a function gives; numbers alone are taken as NumPy's, in double precision."""
+    import_module("pscdsl.special.functions")  # which gives the functions their meanings
     meaning = MEANINGS[f"pscdsl.{function}"]
     assert isinstance(meaning, Meaning)
     program = Program(Assumptions())

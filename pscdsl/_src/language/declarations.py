@@ -75,8 +75,11 @@ def completed(name: str, body: Callable[..., Any]) -> Callable[..., Any]:
     What takes any `*args` has the parameters that are declared.  A first parameter `here` is not
     declared.
     """
+    if not name.startswith("pscdsl.") or hasattr(body, "__signature__"):
+        return body
+    import_module("pscdsl._src.language.control")  # which declares those that are of no package
     declared = DECLARED.get(name)
-    if declared is None or hasattr(body, "__signature__"):
+    if declared is None:
         return body
     given, wanted = _parameters(body), _parameters(declared)
     here: list[inspect.Parameter] = []

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import pscdsl._src.language.control  # noqa: F401  # it declares functions of `psc`
 from pscdsl._src.ir.builder import (
     Builder,
     PythonNumber,
