@@ -10,6 +10,7 @@ import numpy as np
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Evaluator
 from pscdsl._src.primitives.random import FoldIn, SeedKey, SplitKey
+from pscdsl.typing.python_containers import is_sequence
 
 _HERE: Final = Evaluator({})
 
@@ -38,7 +39,7 @@ def _made(name: str, primitive: Primitive, *operands: Any) -> Any:
 
 def _shape(num: Any) -> tuple[int, ...]:
     """The shape of keys that are split off outside of kernels, checked as there."""
-    sizes: Any = num if isinstance(num, list | tuple) else (num,)
+    sizes = num if is_sequence(num) else (num,)
     try:
         shape = tuple(index(each) for each in sizes if not isinstance(each, bool))
     except TypeError:

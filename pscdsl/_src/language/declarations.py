@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -35,7 +35,7 @@ def declaring(
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         name = _declared(package, function).removeprefix("pscdsl.")
-        signature = functools.cache(lambda: inspect.signature(function))
+        computed = functools.cache(lambda: import_module(computed_by).call)
 
         @public
         @functools.wraps(function)
@@ -44,13 +44,26 @@ def declaring(
                 function(*args, **kwargs)  # so that Python says which arguments it does not take
             except TypeError as error:
                 raise TypeError(*error.args) from None
-            given = signature().bind(*args, **kwargs)
-            given.apply_defaults()
-            return import_module(computed_by).call(name, *given.args, **given.kwargs)
+            given, keywords = _with_defaults(function, args, kwargs)
+            return computed()(name, *given, **keywords)
 
         return call
 
     return declare
+
+
+def _with_defaults(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return what a function that takes these arguments gets, by position where it may be so."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    left_out = names[len(args) :]
+    if left_out:
+        defaults = function.__defaults__ or ()
+        known = {**dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)), **kwargs}
+        args = (*args, *(known[each] for each in left_out))
+        kwargs = {key: x for key, x in kwargs.items() if key not in left_out}
+    return args, {**(function.__kwdefaults__ or {}), **kwargs}
 
 
 def declaring_bodies(package: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
