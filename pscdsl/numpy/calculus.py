@@ -87,7 +87,7 @@ def polyval(p: Value, x: Value) -> Value:
 
 
 def _without_rcond(given: Mapping[str, Any]) -> bool:
-    """With `full`, `rcond` is given back too."""
+    """Return whether `rcond` is not given back, as it is with `full`."""
     return given.get("full", False) is False
 
 
@@ -202,7 +202,7 @@ def roots(p: Value) -> Value:
 
 
 def _is_another(given: Mapping[str, Any]) -> bool:
-    """Where `m` is 0, the polynomial is given back."""
+    """Return whether the result is another polynomial: where `m` is 0, it is the same."""
     m = given.get("m", 1)
     return type(m) is int and m > 0
 
@@ -257,7 +257,7 @@ def _check_order(name: str, m: object) -> None:
 
 
 def _has_steps(given: Mapping[str, Any]) -> bool:
-    """Where `n` is 0, the array is given back."""
+    """Return whether differences are taken: where `n` is 0, the array is given back."""
     n = given.get("n", 1)
     return type(n) is int and n > 0
 

@@ -47,6 +47,7 @@ from pscdsl.numpy.shorthand import (
     cast,
     counting,
     filled,
+    integers_of,
     joined,
     largest,
     least,
@@ -205,6 +206,7 @@ def array(
 
 
 def _as_array(given: Mapping[str, Any]) -> Result:
+    """Return what `np.asarray` gives back: of a list, a new array."""
     new = is_sequence(given.get("a")) or given.get("copy") is True
     return Result.ARRAY if new else Result.SAME_ELEMENTS
 
@@ -811,12 +813,16 @@ def unravel_index(indices: Value, shape: Any, order: str = "C") -> tuple[Value, 
         problem = f"takes a shape of fewer elements than {count}"
         raise Failure(BadArguments(function=name, problem=problem))
     _require_within(name, indices, count, 0)
-    indices = _counting(indices)
+    _require_places(name, (indices,), sizes)
+    narrow = indices.dtype is I32
+    indices = _counting((indices,), count)[0]
     places: list[Value] = []
     backwards = _is_backwards(name, order)
     for size in sizes if backwards else reversed(sizes):
         places.append(e.remainder(indices, size))
         indices = e.floor_divide(indices, size)
+    if narrow:
+        places = [integers_of(each) for each in places]
     return tuple(places if backwards else reversed(places))
 
 
@@ -835,22 +841,22 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     ):
         problem = "takes 'raise', 'wrap' or 'clip' as `mode`, or one for each axis, not {}"
         raise Failure(BadArguments(function=name, problem=problem.format(describe(mode))))
-    count = size_of(sizes)
-    wide = isinstance(count, int) and count - 1 > I32.range[1]
-    wide = wide or any(_counting(each).dtype is I64 for each in places)
     for axis, (place, size) in enumerate(zip(places, sizes, strict=True)):
         require(name, place, "integer")
         if modes[axis] == "raise":
             _require_within(name, place, size, axis)
-        counted = cast(place, I64) if wide else _counting(place)
-        places[axis] = _on_axis(name, counted, size, modes[axis])
-    pairs = list(zip(places, sizes, strict=True))
+    _require_places(name, places, sizes)
+    count = size_of(sizes)
+    narrow = all(each.dtype is I32 for each in places) and not _is_wide(count)
+    counted = _counting(places, count)
+    brought = [_on_axis(name, *each) for each in zip(counted, sizes, modes, strict=True)]
+    pairs = list(zip(brought, sizes, strict=True))
     if _is_backwards(name, order):
         pairs.reverse()
     result = pairs[0][0]
     for place, size in pairs[1:]:
         result = e.add(e.multiply(result, size), place)
-    return result
+    return integers_of(result) if narrow else result
 
 
 def _is_backwards(name: str, order: object) -> bool:
@@ -885,9 +891,23 @@ def _require_within(name: str, places: Value, size: Size, axis: int) -> None:
             raise Failure(IndexOutOfRange.of(facts, end, size, axis))
 
 
-def _counting(places: Value) -> Value:
-    """Places as counts are: those in i32 stay so, others are in i64."""
-    return places if places.dtype is I32 else cast(places, I64)
+def _require_places(name: str, places: Sequence[Value], sizes: Shape) -> None:
+    """Refuse places in a shape that has none."""
+    if 0 in sizes and all(0 not in each.shape for each in places):
+        problem = f"takes no shape without elements: {describe(sizes)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+
+
+def _counting(places: Sequence[Value], count: Size) -> list[Value]:
+    """Places in i64; in i32 if they and the number of elements are."""
+    small = isinstance(count, int) and not _is_wide(count)
+    narrow = small and all(each.dtype is I32 for each in places)
+    return [each if narrow else cast(each, I64) for each in places]
+
+
+def _is_wide(count: Size) -> bool:
+    """Return whether places among so many elements are known to need more than 32 bits."""
+    return isinstance(count, int) and count - 1 > I32.range[1]
 
 
 # Diagonals and triangles, and matrices made of them.
@@ -955,7 +975,7 @@ def _masked(here: Builder, relation: str, shape: Shape, k: Size, dtype: Any) -> 
 
 
 def _is_placed(given: Mapping[str, Any]) -> bool:
-    """Of a matrix, it is a view."""
+    """Return whether a vector is placed in a matrix: the diagonal of a matrix is a view."""
     return getattr(given.get("v"), "ndim", None) == 1
 
 

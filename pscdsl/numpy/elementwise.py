@@ -289,7 +289,7 @@ _binary("minimum", "The smaller; NaN if one of them is.", e.minimum, REAL)
 
 
 def _is_rounded(given: Mapping[str, Any]) -> bool:
-    """Older versions of NumPy give an array of integers back."""
+    """Return whether the result is new: older versions of NumPy give integers back."""
     a = given.get("a")
     dtype = getattr(a, "dtype", None)
     return is_sequence(a) or not has_axes(a) or bool(getattr(dtype, "is_inexact", False))

@@ -93,7 +93,7 @@ def _several_axes(function: str, kind: FftKind, axes: tuple[int, ...] | None, su
 
 
 def _is_transformed(given: Mapping[str, Any]) -> bool:
-    """Along no axes, an array is its own transform."""
+    """Return whether there is an axis: along none, an array is its own transform."""
     chosen = given.get("s"), given.get("axes")
     return has_axes(given.get("a")) and all(x is None or (is_sequence(x) and x) for x in chosen)
 

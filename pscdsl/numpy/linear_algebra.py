@@ -667,7 +667,7 @@ def cond(x: Value, p: Order = None) -> Value:
 
 
 def _is_power(given: Mapping[str, Any]) -> bool:
-    """The first power is the matrix."""
+    """Return whether the result is new: the first power is the matrix."""
     n = given.get("n")
     return type(n) is int and n != 1
 

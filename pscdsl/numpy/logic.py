@@ -335,6 +335,7 @@ def _ignoring_nan(name: str, extremum: e.Elementwise, x1: Value, x2: Value) -> V
 
 
 def _is_copied(given: Mapping[str, Any]) -> bool:
+    """Return whether the numbers are copied, as they are by default."""
     return given.get("copy", True) is True
 
 

@@ -506,7 +506,7 @@ Symbol: TypeAlias = "str | EllipsisType"
 
 
 def _has_several(given: Mapping[str, Any]) -> bool:
-    """A sum over several arrays shows none of them, a diagonal of one does."""
+    """Return whether there are several arrays: the diagonal of one is a view."""
     operands = given.get("operands", ())
     return len(operands) > 2 and isinstance(operands[0], str) and "optimize" not in given
 

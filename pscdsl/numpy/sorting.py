@@ -427,20 +427,22 @@ def bincount(
 
 
 def _is_computed(bins: object) -> bool:
-    """Whether edges are new: an array of them is given back."""
+    """Return whether edges are new: an array of them is given back."""
     return is_sequence(bins) or isinstance(bins, int | Dim | str)
 
 
 def _edges_alone(given: Mapping[str, Any]) -> bool:
+    """Return whether the edges of a histogram are new."""
     return _is_computed(given.get("bins", 10))
 
 
 def _counts_and_edges(given: Mapping[str, Any]) -> tuple[Result, ...]:
+    """Return what the counts and the edges of a histogram are."""
     return Result.NEW, Result.NEW if _edges_alone(given) else Result.UNKNOWN
 
 
 def _grid_and_edges(given: Mapping[str, Any]) -> tuple[Result, ...]:
-    """Edges for both axes are one array."""
+    """Return what the counts and the edges are: edges that both axes share are one array."""
     bins = given.get("bins", 10)
     pair = is_sequence(bins) and len(bins) == 2 and all(map(_is_computed, bins))
     edges = Result.NEW if pair or isinstance(bins, int | Dim) else Result.UNKNOWN

@@ -426,7 +426,7 @@ def _blended(low: Value, high: Value, share: Value) -> Value:
 
 
 def _of_vectors(given: Mapping[str, Any]) -> bool:
-    """Of an array with axes, along one of them at least."""
+    """Return whether an array has axes, and the median is along one at least."""
     axis = given.get("axis")
     return has_axes(given.get("a")) and not (is_sequence(axis) and not axis)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pscdsl._src.frontend.modules.files import Found
 from pscdsl._src.frontend.modules.known import known_module
 from pscdsl._src.frontend.text.bindings import ScopeNode, parameters, uses
-from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
+from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.language.results import Result
 from pscdsl.numpy import methods
@@ -82,6 +82,7 @@ def _shows(name: str) -> bool:
 
 
 def _is_view_method(name: str) -> bool:
+    """Whether a method gives a view of its array, or all of it as a copy."""
     return name == "view" or (name in methods.NAMES and _shows(f"numpy.{name}"))
 
 
@@ -118,7 +119,7 @@ class Sources:
         if found is not None:
             self.asked.setdefault(asker, set()).add(found)
         own = name if known is None else known.name
-        return Ref(LIBRARY, own, module=None if found is None else _text(found))
+        return Ref(LIBRARY, own, module=None if found is None else self._text(found))
 
     def attribute(self, ref: Ref, name: str, *, stored: bool = False) -> tuple[Ref, ...]:
         """`ref.name`; if it is `stored`, the variable alone, and not what it is bound to."""
@@ -138,7 +139,12 @@ class Sources:
         inner = None if found is None else self.files.inside(found, name)
         if found is not None and inner is not None:
             self.asked.setdefault(found, set()).add(inner)
-        return () if inner is None else (Ref(LIBRARY, f"{ref.name}.{name}", module=_text(inner)),)
+        if inner is None:
+            return ()
+        return (Ref(LIBRARY, f"{ref.name}.{name}", module=self._text(inner)),)
+
+    def _text(self, found: Found) -> ModuleText:
+        return ModuleText(None if found.file is None else self.files.place(found.file), found)
 
     def consulted(self, place: str) -> tuple[str, ...]:
         """Return the files that say what the names in a file stand for, directly or not."""
@@ -150,14 +156,10 @@ class Sources:
             more: set[str | Found] = {*self.asked.get(asker, ())}
             if isinstance(asker, Found) and asker.file is not None:
                 files.add(asker.file)
-                more.add(shown_path(asker.file))
+                more.add(self.files.place(asker.file))
             waiting.extend(more - seen)
             seen |= more
         return tuple(sorted(files))
-
-
-def _text(found: Found) -> ModuleText:
-    return ModuleText(None if found.file is None else shown_path(found.file), found)
 
 
 class Names:

@@ -29,6 +29,7 @@ from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
 from pscdsl._src.frontend.modules.files import LIBRARY_NAME
 from pscdsl._src.frontend.modules.known import known_attribute
 from pscdsl._src.frontend.purity import by_python, is_closed, is_set, require_closed
+from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     EnumMember,
     External,
@@ -36,7 +37,6 @@ from pscdsl._src.frontend.values import (
     KnownModule,
     MapValue,
     Marker,
-    Number,
     Once,
     RecordValue,
     StaticFunction,

@@ -52,6 +52,7 @@ from pscdsl._src.frontend.interpreter.stores import (
 from pscdsl._src.frontend.interpreter.whole_rows import elements_meant
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.purity import is_closed
+from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
@@ -63,7 +64,6 @@ from pscdsl._src.frontend.values import (
     Given,
     MapValue,
     Marker,
-    Number,
     Once,
     Poison,
     Poisoned,
