@@ -58,6 +58,7 @@ from pscdsl._src.language.control import (
     map as map,
     map_reduce as map_reduce,
     max_pool as max_pool,
+    reduce_window as reduce_window,
     reveal_type as reveal_type,
     scan as scan,
     scope as scope,

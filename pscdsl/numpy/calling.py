@@ -24,6 +24,7 @@ from pscdsl._src.ir.builder import (
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.program import Literal, Scalar, fit
+from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.meanings import (
     MEANINGS,
     Meaning,
@@ -416,6 +417,8 @@ def of_arrays(
     arrays = frozenset((*together, *alone))
 
     def declare(body: Callable[..., Any]) -> Meaning:
+        body = completed(names[0], body)
+
         @functools.cache  # at the first call: there are hundreds of functions
         def looked() -> tuple[list[str], set[str]]:
             parameters = inspect.signature(body).parameters

@@ -252,14 +252,7 @@ def _check_kernel(x: Value, kernel: Value, groups: Size, name: str) -> None:
 
 
 @of_numbers("pscdsl.conv", together=("x", "kernel"))
-def conv(
-    x: Value,
-    kernel: Value,
-    strides: Any = 1,
-    padding: Any = "valid",
-    dilation: Any = 1,
-    groups: Size = 1,
-) -> Value:
+def conv(x: Value, kernel: Value, strides: Any, padding: Any, dilation: Any, groups: Size) -> Value:
     """The kernel slid over x: [n c *spatial] and [o c/groups *spatial] to [n o *spatial]."""
     groups = _groups(x.builder.facts, groups, "pscdsl.conv")
     _check_kernel(x, kernel, groups, "pscdsl.conv")
@@ -274,12 +267,7 @@ def conv(
 
 @of_numbers("pscdsl.conv_transpose", together=("x", "kernel"))
 def conv_transpose(
-    x: Value,
-    kernel: Value,
-    strides: Any = 1,
-    padding: Any = "valid",
-    dilation: Any = 1,
-    groups: Size = 1,
+    x: Value, kernel: Value, strides: Any, padding: Any, dilation: Any, groups: Size
 ) -> Value:
     """The kernel slid over x with `stride - 1` zeros between its elements.
 
@@ -346,9 +334,7 @@ def _spatial(x: Value, name: str) -> int:
 
 
 @of_numbers("pscdsl.max_pool", together=("x",))
-def max_pool(
-    x: Value, window: Any, strides: Any = None, padding: Any = "valid", dilation: Any = 1
-) -> Value:
+def max_pool(x: Value, window: Any, strides: Any, padding: Any, dilation: Any) -> Value:
     """The largest in each window over the spatial axes; strides are the window unless given."""
     require("pscdsl.max_pool", x, REAL)
     count = _spatial(x, "pscdsl.max_pool")
@@ -357,12 +343,7 @@ def max_pool(
 
 @of_numbers("pscdsl.avg_pool", together=("x",))
 def avg_pool(
-    x: Value,
-    window: Any,
-    strides: Any = None,
-    padding: Any = "valid",
-    dilation: Any = 1,
-    count_padding: bool = False,
+    x: Value, window: Any, strides: Any, padding: Any, dilation: Any, count_padding: bool
 ) -> Value:
     """The mean of each window over the spatial axes, of what is not padding unless so asked."""
     count = _spatial(x, "pscdsl.avg_pool")
@@ -383,12 +364,7 @@ def avg_pool(
 
 @of_numbers("pscdsl.reduce_window", together=("x",))
 def reduce_window(
-    x: Value,
-    kind: str,
-    window: Any,
-    strides: Any = 1,
-    padding: Any = "valid",
-    dilation: Any = 1,
+    x: Value, kind: str, window: Any, strides: Any, padding: Any, dilation: Any
 ) -> Value:
     """The "sum", "prod", "max" or "min" of windows over the last axes, as many as it has sizes."""
     name = "pscdsl.reduce_window"

@@ -389,12 +389,7 @@ def tensorsolve(a: Value, b: Value, axes: Any = None) -> Value:
 
 @of_numbers("pscdsl.triangular_solve", together=("a", "b"))
 def triangular_solve(
-    a: Value,
-    b: Value,
-    *,
-    lower: bool = False,
-    transpose: bool = False,
-    unit_diagonal: bool = False,
+    a: Value, b: Value, *, lower: bool, transpose: bool, unit_diagonal: bool
 ) -> Value:
     """The x with `a @ x = b`, of which only a triangle is read, or with `a.mT @ x = b`."""
     name = "pscdsl.triangular_solve"

@@ -264,7 +264,7 @@ def nanargmin(here: Builder, a: Value, axis: int | None = None, *, keepdims: boo
 
 
 @of_numbers("pscdsl.top_k", together=("x",), traced=("k",))
-def top_k(x: Value, k: Size, axis: int = -1) -> tuple[Value, Value]:
+def top_k(x: Value, k: Size, *, axis: int) -> tuple[Value, Value]:
     """The k largest elements along an axis in descending order, and their i32 places."""
     require("pscdsl.top_k", x, REAL)
     place = normalize_axis(axis, x.ndim, "pscdsl.top_k")

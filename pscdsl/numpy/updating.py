@@ -524,7 +524,7 @@ _COMBINE: dict[str, tuple[Combine, e.Elementwise | None]] = {
 
 
 @function("pscdsl.update")
-def update(here: Builder, x: Any, index: Any, value: Any, combine: str = "set") -> Value | Weak:
+def update(here: Builder, x: Any, index: Any, value: Any, combine: str) -> Value | Weak:
     """`x` with `x[index]` replaced by, or combined with, `value`; computed indices are clamped."""
     if combine not in _COMBINE:
         problem = f"takes `combine` as {', '.join(map(repr, _COMBINE))}, not {describe(combine)}"

@@ -9,21 +9,14 @@ Names and argument orders are those of `jax.random`.  The functions work outside
 a key is a plain `u32[2]` array and its reuse is not detected: pass each key to one call only.
 """
 
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
-from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.ir.program import Evaluator
-from pscdsl._src.language.control import outside
-from pscdsl._src.primitives.random import FoldIn, SeedKey, SplitKey
-from pscdsl._src.support.tracebacks import public
+from pscdsl._src.language.declarations import declaring
 from pscdsl.arrays import Key, bool_, f32, i32, u32
 
 Shape: TypeAlias = int | Sequence[int]
@@ -31,171 +24,141 @@ DType: TypeAlias = Any
 Axis: TypeAlias = int
 X = TypeVar("X")
 
-_HERE: Final = Evaluator({})
+as_in_kernels = declaring(__name__)
+of_keys = declaring(__name__, "pscdsl.random.outside")
 
 
-def _drawn(name: str, *args: Any) -> Any:
-    """What a kernel would draw."""
-    return outside(f"random.{name}", *args)
-
-
-def _outside(name: str, primitive: Primitive, *operands: Any) -> Any:
-    """The NumPy meaning, of one key and of integers."""
-    arrays = [np.asarray(each) for each in operands]
-    for array in arrays[:-1] if len(arrays) > 1 else arrays:
-        if name != "key" and (array.dtype != np.uint32 or array.shape != (2,)):
-            raise TypeError(f"psc.random.{name} takes a key, not {array.dtype}{[*array.shape]}")
-    if name != "split" and (arrays[-1].dtype.kind not in "iu" or arrays[-1].ndim):
-        raise TypeError(f"psc.random.{name} takes an integer of up to 64 bits, not {operands[-1]}")
-    return primitive.evaluate(_HERE, *arrays)[0]
-
-
-@public
+@of_keys
 def key(seed: Any) -> Key:
     """Return a key for an integer of up to 64 bits; different integers give different keys."""
-    found: Key = _outside("key", SeedKey(), seed)
-    return found
+    ...
 
 
-@public
+@of_keys
 def split(key: Key, num: Shape = 2) -> Key:
     """Return `num` different keys in place of one: `key, sub = psc.random.split(key)`."""
-    found: Key = _outside("split", SplitKey(_shape(num)), key)
-    return found
+    ...
 
 
-def _shape(num: Shape) -> tuple[int, ...]:
-    """The shape of keys that are split off outside of kernels, checked as there."""
-    sizes: Any = num if isinstance(num, list | tuple) else (num,)
-    try:
-        shape = tuple(index(each) for each in sizes if not isinstance(each, bool))
-    except TypeError:
-        shape = ()
-    if len(shape) < len(sizes) or any(each < 0 for each in shape):
-        raise TypeError(f"psc.random.split takes a number of keys or a shape, not {num!r}")
-    return shape
-
-
-@public
+@of_keys
 def fold_in(key: Key, data: Any) -> Key:
     """Return a key for a key and an integer; different integers give different keys.
 
     The key may be folded with other integers too, but not drawn from or split.
     """
-    found: Key = _outside("fold_in", FoldIn(), key, data)
-    return found
+    ...
 
 
-@public
+@as_in_kernels
 def bits(key: Key, shape: Shape = (), dtype: DType = None) -> u32:
     """Unsigned integers, each with equal probability; u32 without a dtype."""
-    return _drawn("bits", key, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def uniform(
     key: Key, shape: Shape = (), dtype: DType = None, minval: Any = 0.0, maxval: Any = 1.0
 ) -> f32:
     """Uniform numbers from `minval` up to, not including, `maxval`."""
-    return _drawn("uniform", key, shape, dtype, minval, maxval)
+    ...
 
 
-@public
+@as_in_kernels
 def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: DType = None) -> i32:
     """Integers from `minval` up to, not including, `maxval`, each with equal probability."""
-    return _drawn("randint", key, shape, minval, maxval, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def bernoulli(key: Key, p: Any = 0.5, shape: Shape | None = None) -> bool_:
     """Bools that are true with probability `p`."""
-    return _drawn("bernoulli", key, p, shape)
+    ...
 
 
-@public
+@as_in_kernels
 def rademacher(key: Key, shape: Shape = (), dtype: DType = None) -> i32:
     """Numbers that are 1 or -1, each with probability one half."""
-    return _drawn("rademacher", key, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def normal(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Normal numbers with mean 0 and variance 1."""
-    return _drawn("normal", key, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def truncated_normal(
     key: Key, lower: Any, upper: Any, shape: Shape | None = None, dtype: DType = None
 ) -> f32:
     """Normal numbers with mean 0 and variance 1, conditioned on lying between bounds."""
-    return _drawn("truncated_normal", key, lower, upper, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def exponential(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Exponential numbers with mean 1."""
-    return _drawn("exponential", key, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def laplace(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Laplace numbers with mean 0 and scale 1."""
-    return _drawn("laplace", key, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def gumbel(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Standard Gumbel numbers: the largest of many exponential ones."""
-    return _drawn("gumbel", key, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def logistic(key: Key, shape: Shape = (), dtype: DType = None) -> f32:
     """Logistic numbers with mean 0 and scale 1."""
-    return _drawn("logistic", key, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def gamma(key: Key, a: Any, shape: Shape | None = None, dtype: DType = None) -> f32:
     """Gamma numbers with shape parameter `a` and scale 1."""
-    return _drawn("gamma", key, a, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def loggamma(key: Key, a: Any, shape: Shape | None = None, dtype: DType = None) -> f32:
     """Logarithms of gamma numbers, which do not underflow where `a` is small."""
-    return _drawn("loggamma", key, a, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def beta(key: Key, a: Any, b: Any, shape: Shape | None = None, dtype: DType = None) -> f32:
     """Beta numbers with parameters `a` and `b`."""
-    return _drawn("beta", key, a, b, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def dirichlet(key: Key, alpha: Any, shape: Shape | None = None, dtype: DType = None) -> f32:
     """Dirichlet vectors along the last axis; `shape` is that of the batch before it."""
-    return _drawn("dirichlet", key, alpha, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def poisson(key: Key, lam: Any, shape: Shape | None = None, dtype: DType = None) -> i32:
     """Poisson numbers with mean `lam`."""
-    return _drawn("poisson", key, lam, shape, dtype)
+    ...
 
 
-@public
+@as_in_kernels
 def permutation(key: Key, x: X, axis: Axis = 0, independent: bool = False) -> X:
     """`x` in a random order along an axis, or the numbers below `x` if that is a size.
 
     With `independent` each row along the axis has an order of its own.
     """
-    return _drawn("permutation", key, x, axis, independent)
+    ...
 
 
-@public
+@as_in_kernels
 def choice(
     key: Key, a: X, shape: Shape = (), replace: bool = True, p: Any = None, axis: Axis = 0
 ) -> X:
@@ -203,13 +166,13 @@ def choice(
 
     Without `replace` no part is taken twice.
     """
-    return _drawn("choice", key, a, shape, replace, p, axis)
+    ...
 
 
-@public
+@as_in_kernels
 def categorical(key: Key, logits: Any, axis: Axis = -1, shape: Shape | None = None) -> i32:
     """Indices along an axis, with probabilities proportional to `exp(logits)`.
 
     `shape` is that of the result, its last axes those of `logits` without `axis`.
     """
-    return _drawn("categorical", key, logits, axis, shape)
+    ...

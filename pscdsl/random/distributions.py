@@ -113,8 +113,7 @@ def standard_exponential(key: Value, shape: Shape, dtype: DType) -> Value:
 
 
 @of_key("normal")
-def normal(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
-    """Normal numbers with mean 0 and variance 1."""
+def _normal(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     sizes = shape_of("normal", here.facts, shape)
     if dtype is None or not dtype.is_complex:
         return standard_normal(key, sizes, float_dtype(here, "normal", dtype))
@@ -123,40 +122,35 @@ def normal(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Val
 
 
 @of_key("exponential")
-def exponential(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
-    """Exponential numbers with mean 1."""
+def _exponential(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     kind = float_dtype(here, "exponential", dtype)
     return standard_exponential(key, shape_of("exponential", here.facts, shape), kind)
 
 
 @of_key("laplace")
-def laplace(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
-    """Laplace numbers with mean 0 and scale 1."""
+def _laplace(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     kind = float_dtype(here, "laplace", dtype)
     u = _signed(key, shape_of("laplace", here.facts, shape), wide(kind))
     return cast(e.multiply(e.sign(u), e.log1p(e.negative(e.absolute(u)))), kind)
 
 
 @of_key("gumbel")
-def gumbel(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
-    """Standard Gumbel numbers."""
+def _gumbel(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     kind = float_dtype(here, "gumbel", dtype)
     return standard_gumbel(key, shape_of("gumbel", here.facts, shape), kind)
 
 
 @of_key("logistic")
-def logistic(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
-    """Logistic numbers with mean 0 and scale 1."""
+def _logistic(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     kind = float_dtype(here, "logistic", dtype)
     u = positive(key, shape_of("logistic", here.facts, shape), wide(kind))
     return cast(e.subtract(e.log(u), e.log1p(e.negative(u))), kind)
 
 
 @of_key("truncated_normal")
-def truncated_normal(
-    here: Builder, key: Value, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
+def _truncated_normal(
+    here: Builder, key: Value, lower: Any, upper: Any, shape: Any, dtype: Any
 ) -> Value:
-    """Normal numbers with mean 0 and variance 1 under the condition of lying between bounds."""
     kind = float_dtype(here, "truncated_normal", dtype, (lower, upper))
     bounds = [operand(here, each, kind) for each in (lower, upper)]
     sizes = shape_of("truncated_normal", here.facts, shape, bounds)
@@ -220,11 +214,7 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 
 @of_key("poisson")
-def poisson(here: Builder, key: Value, lam: Any, shape: Any = None, dtype: Any = None) -> Value:
-    """Poisson numbers with mean `lam`; 0 where that is not positive.
-
-    What the dtype does not hold is its largest number.
-    """
+def _poisson(here: Builder, key: Value, lam: Any, shape: Any, dtype: Any) -> Value:
     kind = required("poisson", dtype or drawn_in(here, Kind.INT), "integer")
     given = operand(here, lam, float_dtype(here, "poisson", None, (lam,)))
     sizes = shape_of("poisson", here.facts, shape, (given,))
@@ -367,8 +357,7 @@ def _parameters(
 
 
 @of_key("gamma")
-def gamma(here: Builder, key: Value, a: Any, shape: Any = None, dtype: Any = None) -> Value:
-    """Gamma numbers with shape parameter `a` and scale 1."""
+def _gamma(here: Builder, key: Value, a: Any, shape: Any, dtype: Any) -> Value:
     (parameter,), _, kind = _parameters(here, "gamma", (a,), shape, dtype)
     d, v, boost = _drawn(key, parameter)
     found = e.multiply(e.multiply(d, v), e.exp(boost))
@@ -376,15 +365,13 @@ def gamma(here: Builder, key: Value, a: Any, shape: Any = None, dtype: Any = Non
 
 
 @of_key("loggamma")
-def loggamma(here: Builder, key: Value, a: Any, shape: Any = None, dtype: Any = None) -> Value:
-    """Logarithms of gamma numbers, which do not underflow where `a` is small."""
+def _loggamma(here: Builder, key: Value, a: Any, shape: Any, dtype: Any) -> Value:
     (parameter,), _, kind = _parameters(here, "loggamma", (a,), shape, dtype)
     return cast(log_gamma_numbers(key, parameter), kind)
 
 
 @of_key("beta")
-def beta(here: Builder, key: Value, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Value:
-    """Beta numbers: the part of one gamma number in the sum of two."""
+def _beta(here: Builder, key: Value, a: Any, b: Any, shape: Any, dtype: Any) -> Value:
     (first, second), _, kind = _parameters(here, "beta", (a, b), shape, dtype)
     keys = subkeys(key, 2)
     one, other = (log_gamma_numbers(each, x) for each, x in zip(keys, (first, second), strict=True))
@@ -392,8 +379,7 @@ def beta(here: Builder, key: Value, a: Any, b: Any, shape: Any = None, dtype: An
 
 
 @of_key("dirichlet")
-def dirichlet(here: Builder, key: Value, alpha: Any, shape: Any = None, dtype: Any = None) -> Value:
-    """Dirichlet vectors along the last axis; `shape` is that of the batch before it."""
+def _dirichlet(here: Builder, key: Value, alpha: Any, shape: Any, dtype: Any) -> Value:
     kind = float_dtype(here, "dirichlet", dtype, (alpha,))
     given = operand(here, alpha, kind)
     if not given.ndim:
@@ -438,10 +424,7 @@ def _array(here: Builder, x: Any) -> Value:
 
 
 @of_key("permutation")
-def permutation(
-    here: Builder, key: Value, x: Any, axis: int = 0, independent: bool = False
-) -> Value:
-    """`x` in a random order along an axis, of the numbers below `x` if that is a size."""
+def _permutation(here: Builder, key: Value, x: Any, axis: int, independent: bool) -> Value:
     size = _counted(here, "permutation", x)
     if size is not None:
         return integers_of(order(key, size))
@@ -461,16 +444,9 @@ def _taken(array: Value, indices: Value, axis: int) -> Value:
 
 
 @of_key("choice")
-def choice(
-    here: Builder,
-    key: Value,
-    a: Any,
-    shape: Any = (),
-    replace: bool = True,
-    p: Any = None,
-    axis: int = 0,
+def _choice(
+    here: Builder, key: Value, a: Any, shape: Any, replace: bool, p: Any, axis: int
 ) -> Value:
-    """Parts of `a` along an axis, or numbers below it if that is a size."""
     size, array, along = _counted(here, "choice", a), None, 0
     if size is None:
         array = _array(here, a)
@@ -525,8 +501,7 @@ def _without_replacement(
 
 
 @of_key("categorical")
-def categorical(here: Builder, key: Value, logits: Any, axis: int = -1, shape: Any = None) -> Value:
-    """Places along an axis, with probabilities whose logarithms are `logits` but for a constant."""
+def _categorical(here: Builder, key: Value, logits: Any, axis: int, shape: Any) -> Value:
     given = operand(here, logits, float_dtype(here, "categorical", None, (logits,)))
     along = normalize_axis(axis, given.ndim, "psc.random.categorical")
     batch = (*given.shape[:along], *given.shape[along + 1 :])

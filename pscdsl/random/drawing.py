@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import finfo, from_numpy, to_numpy
+from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.meanings import Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.random import FoldIn, RandomBits, SeedKey, SplitKey
@@ -34,10 +34,12 @@ from pscdsl.typing.python_containers import is_constant, is_sequence
 
 
 def of_key(name: str) -> Callable[[Callable[..., Any]], Meaning]:
-    """Declare a function of this package whose parameters begin with the builder and one key."""
+    """Give a function its meaning, whose parameters begin with the builder and one key."""
     qualified = f"pscdsl.random.{name}"
 
     def declare(body: Callable[..., Any]) -> Meaning:
+        body = completed(qualified, body)
+
         @wraps(body)
         def checked(here: Builder, key: Any, *args: Any, **kwargs: Any) -> Any:
             if not isinstance(key, Value) or key.dtype is not KEY or key.ndim:
@@ -49,7 +51,6 @@ def of_key(name: str) -> Callable[[Callable[..., Any]], Meaning]:
                 program.mark_also(found, program.site("draws"))
             return found
 
-        checked.__signature__ = inspect.signature(body)  # type: ignore[attr-defined]
         return function(qualified)(checked)
 
     return declare
@@ -133,20 +134,17 @@ def fitted(operands: Sequence[Value], shape: Shape) -> list[Value]:
 
 
 @function("pscdsl.random.key")
-def key(here: Builder, seed: Any) -> Value:
-    """A key from an integer of up to 64 bits."""
+def _key(here: Builder, seed: Any) -> Value:
     return SeedKey()(_integer(here, "key", seed))
 
 
 @of_key("split")
-def split(here: Builder, key: Value, num: Any = 2) -> Value:
-    """`num` keys, all different, in place of one."""
+def _split(here: Builder, key: Value, num: Any) -> Value:
     return SplitKey(as_shape(num, "psc.random.split", here.facts))(key)
 
 
 @of_key("fold_in")
-def fold_in(here: Builder, key: Value, data: Any) -> Value:
-    """A key from a key and an integer."""
+def _fold_in(here: Builder, key: Value, data: Any) -> Value:
     return FoldIn()(key, _integer(here, "fold_in", data))
 
 
@@ -181,8 +179,7 @@ UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
 
 
 @of_key("bits")
-def bits(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
-    """Unsigned integers, each with equal probability."""
+def _bits(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     wanted = dtype or U32
     if wanted not in UNSIGNED.values():
         raise Failure(BadArguments(function="psc.random.bits", problem="takes an unsigned dtype"))
@@ -235,15 +232,7 @@ def _may_overflow(low: Value, high: Value) -> bool:
 
 
 @of_key("uniform")
-def uniform(
-    here: Builder,
-    key: Value,
-    shape: Any = (),
-    dtype: Any = None,
-    minval: Any = 0.0,
-    maxval: Any = 1.0,
-) -> Value:
-    """Numbers from `minval` up to, never reaching, `maxval`."""
+def _uniform(here: Builder, key: Value, shape: Any, dtype: Any, minval: Any, maxval: Any) -> Value:
     kind = float_dtype(here, "uniform", dtype, (minval, maxval))
     sizes = shape_of("uniform", here.facts, shape)
     if minval == 0 and maxval == 1 and not isinstance(minval, Value | Weak):
@@ -253,8 +242,7 @@ def uniform(
 
 
 @of_key("bernoulli")
-def bernoulli(here: Builder, key: Value, p: Any = 0.5, shape: Any = None) -> Value:
-    """True with probability `p`: never where it is 0, always where it is 1."""
+def _bernoulli(here: Builder, key: Value, p: Any, shape: Any) -> Value:
     chance = operand(here, p, float_dtype(here, "bernoulli", None, (p,)))
     sizes = shape_of("bernoulli", here.facts, shape, (chance,))
     (fitting,) = fitted([chance], sizes)
@@ -263,8 +251,7 @@ def bernoulli(here: Builder, key: Value, p: Any = 0.5, shape: Any = None) -> Val
 
 
 @of_key("rademacher")
-def rademacher(here: Builder, key: Value, shape: Any = (), dtype: Any = None) -> Value:
-    """1 or -1, each with probability one half."""
+def _rademacher(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     wanted = required("rademacher", dtype or drawn_in(here, Kind.INT), "numeric")
     if wanted.is_unsigned:
         problem = "takes a dtype that holds -1"
@@ -282,10 +269,7 @@ LOW_HALF = 0xFFFFFFFF
 
 
 @of_key("randint")
-def randint(
-    here: Builder, key: Value, shape: Any, minval: Any, maxval: Any, dtype: Any = None
-) -> Value:
-    """Integers from `minval` up to, not including, `maxval`."""
+def _randint(here: Builder, key: Value, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Value:
     wanted = dtype or dtype_of((minval, maxval)) or drawn_in(here, Kind.INT)
     kind = required("randint", wanted, "integer")
     sizes = shape_of("randint", here.facts, shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import pscdsl.special
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import finfo
@@ -37,15 +39,15 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, F64
 from pscdsl.typing.python_containers import is_scalar
 
-# How functions of this package are declared: under SciPy's name too, which means the same.
+# How functions of this package get their meanings: under SciPy's name too, which means the same.
 
 
 def of_special(
-    *names: str, together: str, **others: Any
+    *names: str, together: str = "", traced: str = ""
 ) -> Callable[[Callable[..., Any]], Meaning]:
-    """Declare as `of_numbers` does; the parameters `together` come to one dtype."""
+    """Give a meaning as `of_numbers` does; the parameters `together` come to one dtype."""
     both = [f"{module}.special.{name}" for module in ("pscdsl", "scipy") for name in names]
-    return of_numbers(*both, together=tuple(together.split()), **others)
+    return of_numbers(*both, together=together.split(), traced=traced.split())
 
 
 def floating(name: str, x: Value) -> Value:
@@ -54,7 +56,7 @@ def floating(name: str, x: Value) -> Value:
     return to_inexact(x)
 
 
-# Special functions of elements, as tables of names.
+# Special functions of elements, as a table of names.
 #
 # Integers and bools are computed in the floating-point dtype that `inexact` names.
 
@@ -84,81 +86,57 @@ def _below_zero(function: Callable[..., Any]) -> Callable[..., Any]:
 LARGEST_FACTOR = 1e30
 """Factorials are multiplied by in steps, each of which fits every dtype."""
 
-ONE: dict[str, tuple[str, Callable[[Value], Any]]] = {
-    "erf": ("x", e.erf),
-    "erfc": ("x", s.erfc),
-    "erfcx": ("x", s.erfcx),
-    "erfinv": ("y", _above_zero(s.erfinv, e.equal)),
-    "erfcinv": ("y", _below_zero(s.erfcinv)),
-    "ndtr": ("x", s.ndtr),
-    "log_ndtr": ("x", s.log_ndtr),
-    "ndtri": ("y", s.ndtri),
-    "gamma": ("z", s.gamma_function),
-    "gammaln": ("x", s.gammaln),
-    "digamma psi": ("z", s.digamma),
-    "i0": ("x", s.i0),
-    "i0e": ("x", s.i0e),
-    "i1": ("x", _above_zero(s.i1, e.equal)),
-    "i1e": ("x", _above_zero(s.i1e, e.equal)),
-    "expit": ("x", e.logistic),
-    "log_expit": ("x", _below_zero(s.log_expit)),
-    "logit": ("x", s.logit),
-    "entr": ("x", s.entr),
-}
-"""Names, SciPy's name of the parameter, and what is computed."""
-TWO: dict[str, tuple[str, Callable[[Value, Value], Any]]] = {
-    "betaln": ("a b", s.betaln),
-    "gammainc": ("a x", s.gammainc),
-    "gammaincc": ("a x", s.gammaincc),
-    "xlogy": ("x y", s.xlogy),
-    "xlog1py": ("x y", s.xlog1py),
-    "rel_entr": ("x y", s.rel_entr),
-    "kl_div": ("x y", _above_zero(s.kl_div, e.greater)),
-}
-THREE: dict[str, Callable[[Value, Value, Value], Any]] = {
+OF_ELEMENTS: dict[str, Callable[..., Any]] = {
+    "erf": e.erf,
+    "erfc": s.erfc,
+    "erfcx": s.erfcx,
+    "erfinv": _above_zero(s.erfinv, e.equal),
+    "erfcinv": _below_zero(s.erfcinv),
+    "ndtr": s.ndtr,
+    "log_ndtr": s.log_ndtr,
+    "ndtri": s.ndtri,
+    "gamma": s.gamma_function,
+    "gammaln": s.gammaln,
+    "digamma psi": s.digamma,
+    "i0": s.i0,
+    "i0e": s.i0e,
+    "i1": _above_zero(s.i1, e.equal),
+    "i1e": _above_zero(s.i1e, e.equal),
+    "expit": e.logistic,
+    "log_expit": _below_zero(s.log_expit),
+    "logit": s.logit,
+    "entr": s.entr,
+    "betaln": s.betaln,
+    "gammainc": s.gammainc,
+    "gammaincc": s.gammaincc,
+    "xlogy": s.xlogy,
+    "xlog1py": s.xlog1py,
+    "rel_entr": s.rel_entr,
+    "kl_div": _above_zero(s.kl_div, e.greater),
     "betainc": s.betainc,
     "betaincc": s.betaincc,
 }
+"""Names, and what is computed of the elements of all operands."""
 
 
-def _declare_one(names: str, function: Callable[[Value], Any]) -> None:
+def _give(names: str, function: Callable[..., Any]) -> None:
     first = names.split()[0]
 
-    def body(x: Value, /) -> Any:
-        return function(floating(first, x))
+    def body(*operands: Value) -> Any:
+        return function(*(floating(first, each) for each in operands))
 
-    of_special(*names.split(), together="x")(body)
-
-
-def _declare_two(name: str, function: Callable[[Value, Value], Any]) -> None:
-    def body(x1: Value, x2: Value, /) -> Any:
-        return function(floating(name, x1), floating(name, x2))
-
-    of_special(name, together="x1 x2")(body)
+    operands = inspect.signature(getattr(pscdsl.special, first)).parameters
+    of_special(*names.split(), together=" ".join(operands))(body)
 
 
-def _declare_three(name: str, function: Callable[[Value, Value, Value], Any]) -> None:
-    def body(a: Value, b: Value, x: Value, /) -> Any:
-        return function(*(floating(name, each) for each in (a, b, x)))
-
-    of_special(name, together="a b x")(body)
-
-
-for _names, (_, _one) in ONE.items():
-    _declare_one(_names, _one)
-for _name, (_, _two) in TWO.items():
-    _declare_two(_name, _two)
-for _name, _three in THREE.items():
-    _declare_three(_name, _three)
+for _names, _function in OF_ELEMENTS.items():
+    _give(_names, _function)
 
 
 @of_special("beta", together="a b")
-def beta(a: Value, b: Value, /) -> Any:
-    """The beta function; its sign is that of `gamma(a) * gamma(b) / gamma(a + b)`.
-
-    At a pole in a it is that of `(-1) ** b` where b is whole and 1 - a - b positive, else 1, as in
-    SciPy.
-    """
+def _beta(a: Value, b: Value, /) -> Any:
+    # The sign is that of `gamma(a) * gamma(b) / gamma(a + b)`.  At a pole in a it is that of
+    # `(-1) ** b` where b is whole and 1 - a - b positive, else 1, as in SciPy.
     a, b = floating("beta", a), floating("beta", b)
     shape = broadcast_shapes(a.builder.facts, a.shape, b.shape)
     a, b = broadcast_to(a, shape), broadcast_to(b, shape)
@@ -182,15 +160,13 @@ def _sign_of_gamma(x: Value) -> Value:
 
 
 @of_special("zeta", together="x q")
-def zeta(x: Value, q: Value | None = None) -> Any:
-    """Hurwitz's zeta function, or Riemann's; NaN for x below 1."""
+def _zeta(x: Value, q: Value | None) -> Any:
     x = floating("zeta", x)
     return s.zeta(x, 1.0 if q is None else floating("zeta", q))
 
 
 @of_special("polygamma", together="x")
-def polygamma(n: Any, x: Value) -> Any:
-    """The derivative of `digamma` of an order that is known while checking."""
+def _polygamma(n: Any, x: Value) -> Any:
     order = as_times(n, "pscdsl.special.polygamma")
     if order < 0:
         problem = f"takes an order from 0 on, not {order}"
@@ -223,39 +199,36 @@ def _order(name: str, v: Any) -> float:
     return float(known)
 
 
-def _declare_bessel(names: str, primitive: Callable[[Value, Value], Any], summary: str) -> None:
+def _give_bessel(names: str, primitive: Callable[[Value, Value], Any]) -> None:
     name = names.split()[0]
 
-    def body(v: Any, z: Value) -> Any:
+    def body(v: Any, z: Value, /) -> Any:
         order, x = _order(name, v), floating(name, z)
         return primitive(x.builder.literal(order, x.dtype), x)
 
-    body.__doc__ = summary
     of_special(*names.split(), together="z")(body)
 
 
-_declare_bessel("jv jn", s.jv, "The Bessel function of the first kind, of an integral order.")
-_declare_bessel("iv", s.iv, "The modified Bessel function of the first kind.")
-_declare_bessel("kv", s.kv, "The modified Bessel function of the second kind.")
+_give_bessel("jv jn", s.jv)
+_give_bessel("iv", s.iv)
+_give_bessel("kv", s.kv)
 
 
-def _declare_of_order(name: str, primitive: Callable[[Value, Value], Any], order: float) -> None:
+def _give_of_order(name: str, primitive: Callable[[Value, Value], Any], order: float) -> None:
     def body(x: Value, /) -> Any:
         given = floating(name, x)
         return primitive(given.builder.literal(order, given.dtype), given)
 
-    body.__doc__ = f"The Bessel function of order {order:.0f}."
     of_special(name, together="x")(body)
 
 
 _OF_ORDER = (("j0", s.jv, 0.0), ("j1", s.jv, 1.0), ("k0", s.kv, 0.0), ("k1", s.kv, 1.0))
 for _name, _two, _number in _OF_ORDER:
-    _declare_of_order(_name, _two, _number)
+    _give_of_order(_name, _two, _number)
 
 
-@of_special("factorial", together="", traced=("n",))
-def factorial(here: Builder, n: Any, exact: Any = False, extend: Any = "zero") -> Any:
-    """`gamma(n + 1)` in double precision, 0 of negative numbers; of a known integer the nearest."""
+@of_special("factorial", traced="n")
+def _factorial(here: Builder, n: Any, exact: Any, extend: Any) -> Any:
     name = "pscdsl.special.factorial"
     if extend != "zero" or not isinstance(exact, bool):
         problem = "takes True or False as `exact`, and no `extend` but 'zero' here"
@@ -285,8 +258,7 @@ def factorial(here: Builder, n: Any, exact: Any = False, extend: Any = "zero") -
 
 
 @of_special("comb", together="N k")
-def comb(N: Value, k: Value, *, exact: Any = False, repetition: Any = False) -> Value:
-    """How many ways there are to choose k of N things, 0 where there are none; N and k are real."""
+def _comb(N: Value, k: Value, *, exact: Any, repetition: Any) -> Value:
     name = "pscdsl.special.comb"
     if exact is not False or not isinstance(repetition, bool):
         problem = "takes True or False as `repetition`, and no `exact` but False"
@@ -320,8 +292,7 @@ LARGEST_FACTORIAL = 170
 
 
 @of_special("multigammaln", together="a")
-def multigammaln(a: Value, d: Any) -> Any:
-    """The logarithm of the gamma function of several dimensions, whose number is static."""
+def _multigammaln(a: Value, d: Any) -> Any:
     count = as_times(d, "pscdsl.special.multigammaln")
     if count < 1:
         problem = f"takes a dimension from 1 on, not {count}"
@@ -337,17 +308,9 @@ def multigammaln(a: Value, d: Any) -> Any:
 
 
 @of_special("logsumexp", together="a b")
-def logsumexp(
-    a: Value,
-    axis: Axes = None,
-    b: Value | None = None,
-    keepdims: bool = False,
-    return_sign: bool = False,
-) -> Any:
-    """`log(sum(b * exp(a)))`, of a negative sum NaN, or with its sign the logarithm of its size.
-
-    Terms of -inf, or with weight 0, do not count; neither they nor rows of them spoil derivatives.
-    """
+def _logsumexp(a: Value, axis: Axes, b: Value | None, keepdims: bool, return_sign: bool) -> Any:
+    # Terms of -inf, or with weight 0, do not count; neither they nor rows of them spoil
+    # derivatives.
     name = "logsumexp"
     x = floating(name, a)
     weights = None if b is None else floating(name, b)
@@ -382,8 +345,7 @@ def logsumexp(
 
 
 @of_special("softmax", together="x")
-def softmax(x: Value, axis: Axes = None) -> Value:
-    """`exp(x) / sum(exp(x))`: positive numbers that sum to 1."""
+def _softmax(x: Value, axis: Axes) -> Value:
     wider, axes = _prepared("softmax", x, axis)
     shift = finished(_largest(wider, axes), wider.shape, axes, keepdims=True)
 
@@ -402,8 +364,7 @@ def softmax(x: Value, axis: Axes = None) -> Value:
 
 
 @of_special("log_softmax", together="x")
-def log_softmax(x: Value, axis: Axes = None) -> Value:
-    """`log(softmax(x))`, also where that is 0, or so near 1 that its logarithm would be 0."""
+def _log_softmax(x: Value, axis: Axes) -> Value:
     wider, axes = _prepared("log_softmax", x, axis)
     _, shift, above = _sums(wider, axes)
     # Rows of nothing but -inf do not spoil derivatives.

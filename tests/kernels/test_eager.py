@@ -171,6 +171,11 @@ def avg_pool(x: f32["1 2 5 5"]) -> f32["1 2 4 4"]:
 
 
 @psc.kernel
+def reduce_window(x: f32["1 2 5 5"]) -> f32["1 2 4 3"]:
+    return psc.reduce_window(x, "max", (2, 3))
+
+
+@psc.kernel
 def custom_linear_solve(b: f32["3"]) -> f32["3"]:
     return psc.custom_linear_solve(times_square, b, jacobi, symmetric=True)
 
@@ -245,6 +250,7 @@ ROWS: dict[str, tuple[Any, Callable[[], Any], tuple[Any, ...]]] = {
     ),
     "max_pool": (max_pool, lambda: psc.max_pool(IMAGE, 2, 2), (IMAGE,)),
     "avg_pool": (avg_pool, lambda: psc.avg_pool(IMAGE, 2, 1), (IMAGE,)),
+    "reduce_window": (reduce_window, lambda: psc.reduce_window(IMAGE, "max", (2, 3)), (IMAGE,)),
     "custom_linear_solve": (
         custom_linear_solve,
         lambda: psc.custom_linear_solve(times_square, X[:3], jacobi, symmetric=True),

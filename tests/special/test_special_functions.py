@@ -244,13 +244,24 @@ WITHOUT_LIMITS = ("i0", "i1", "beta", "betaln")
 """Of infinities SciPy gives NaN instead of the limit, and of a pole beside NaN infinity."""
 
 
+def operands_of(name: str) -> int:
+    """How many operands a function has."""
+    return len(inspect.signature(getattr(psc.special, name)).parameters)
+
+
 @pytest.mark.parametrize(
-    "name", [*(names.split()[0] for names in functions.ONE), *functions.TWO, "beta"]
+    "name",
+    [
+        each
+        for names in (*functions.OF_ELEMENTS, "beta")
+        if operands_of(each := names.split()[0]) < 3
+    ],
 )
 def test_zeros_and_poles_are_scipys(name: str) -> None:
     ends = ENDS if name in WITHOUT_LIMITS else np.append(ENDS, [INF, -INF, NAN])
-    one = name not in functions.TWO and name != "beta"
-    operands = (ends,) if one else tuple(v.ravel() for v in np.meshgrid(ends, ends))
+    operands = (
+        (ends,) if operands_of(name) == 1 else tuple(v.ravel() for v in np.meshgrid(ends, ends))
+    )
     wanted = theirs(name, *operands)
     for compiled in (False, True):
         found = ours(name, *operands, compiled=compiled)
@@ -363,10 +374,6 @@ def test_the_public_functions_are_those_of_scipy() -> None:
     for name in psc.special.__all__:
         public: Callable[..., Any] = getattr(psc.special, name)
         assert MEANINGS[f"scipy.special.{name}"] is meaning(f"pscdsl.special.{name}")
-        given = list(inspect.signature(public).parameters.values())
-        parameters = meaning(f"pscdsl.special.{name}").signature.parameters.values()
-        mine = [p for p in parameters if p.name != "here"]
-        assert [p.default for p in given] == [p.default for p in mine], name
         assert hasattr(scipy.special, name)
         assert public.__doc__
     declared = {n.removeprefix("pscdsl.special.") for n in MEANINGS if "pscdsl.special." in n}

@@ -534,15 +534,7 @@ def trace_counter(
     return trace_carry(here, carry, [(ArrayType(counter), sites)], run)
 
 
-def scan(
-    here: Builder,
-    f: Any,
-    init: Any,
-    xs: Any = None,
-    length: Any = None,
-    reverse: bool = False,
-    unroll: int = 1,
-) -> Any:
+def scan(here: Builder, f: Any, init: Any, xs: Any, length: Any, reverse: bool, unroll: int) -> Any:
     """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, the stacked ys."""
     del unroll  # a hint that costs more than it gives on this backend
     function = applicable(f, "psc.scan")
@@ -624,15 +616,13 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
     return sizes[0]
 
 
-def map_(here: Builder, f: Any, *xs: Any) -> Any:
+def map_(here: Builder, f: Any, xs: Any, *more: Any) -> Any:
     """`f(x)` for each x along the leading axis, results stacked."""
     function = applicable(f, "psc.map")
     carry = CombinatorCarry.of(here, "psc.map", (), function)
-    if len(xs) != 1:
-        function, rows = _Spread(function), xs
-    else:
-        rows = xs[0]
-    return _scan(here, function, carry, rows, None, False, "psc.map", "ys")
+    if more:
+        function, xs = _Spread(function), (xs, *more)
+    return _scan(here, function, carry, xs, None, False, "psc.map", "ys")
 
 
 @dataclass(frozen=True)
@@ -693,8 +683,8 @@ def while_loop(
     cond_fun: Any,
     body_fun: Any,
     init_val: Any,
-    max_steps: Any = None,
-    checkpoint_every: Any = None,
+    max_steps: Any,
+    checkpoint_every: Any,
 ) -> Any:
     """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
     if checkpoint_every is not None:
@@ -781,9 +771,7 @@ def _counted_while(
 # `associative_scan` and `map_reduce`: rows combined by an associative function.
 
 
-def associative_scan(
-    here: Builder, fn: Any, elems: Any, reverse: bool = False, axis: Any = 0
-) -> Any:
+def associative_scan(here: Builder, fn: Any, elems: Any, reverse: bool, axis: Any) -> Any:
     """`y[i] = fn(y[i-1], x[i])` along an axis, all rows combined in any grouping."""
     name = "psc.associative_scan"
     function = applicable(fn, name)
@@ -853,7 +841,7 @@ def trace_combination(here: Builder, carry: CombinatorCarry, function: Applicabl
     return trace_carry(here, carry, (), run, pairs=True)
 
 
-def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any = None) -> Any:
+def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any) -> Any:
     """`map_fn` of each row of `xs`, combined with each other, after `init` if that is given."""
     name = "psc.map_reduce"
     function, combination = applicable(map_fn, name), applicable(combine, name)

@@ -435,7 +435,7 @@ def _plain(here: Builder, name: str, tree: Any) -> Flat:
     return Flat(flat.leaves, without_order(flat.type))
 
 
-def map_(here: Builder, f: Any, tree: Any, *rest: Any) -> Any:
+def map_(here: Builder, f: Any, tree: Any, /, *rest: Any) -> Any:
     """A tree of what a function makes of the leaves of trees."""
     name = "psc.tree.map"
     function = applicable(f, name)
@@ -445,12 +445,12 @@ def map_(here: Builder, f: Any, tree: Any, *rest: Any) -> Any:
     return rebuilt(Inside(here, name), tree, iter(mapped))
 
 
-def leaves(here: Builder, tree: Any) -> tuple[Any, ...]:
+def leaves(here: Builder, tree: Any, /) -> tuple[Any, ...]:
     """The arrays of a tree in order."""
     return tuple(_plain(here, "psc.tree.leaves", tree).leaves)
 
 
-def reduce(here: Builder, f: Any, tree: Any, initial: Any) -> Any:
+def reduce(here: Builder, f: Any, tree: Any, initial: Any, /) -> Any:
     """`f(value, leaf)` for each leaf in order."""
     name = "psc.tree.reduce"
     function = applicable(f, name)
@@ -460,7 +460,7 @@ def reduce(here: Builder, f: Any, tree: Any, initial: Any) -> Any:
     return value
 
 
-def size(here: Builder, tree: Any) -> Size:
+def size(here: Builder, tree: Any, /) -> Size:
     """How many elements all arrays have."""
     found: Size = 0
     for _, each in paths(_plain(here, "psc.tree.size", tree).type):
@@ -468,7 +468,7 @@ def size(here: Builder, tree: Any) -> Size:
     return found
 
 
-def zeros_like(here: Builder, tree: Any, dtype: Any = None) -> Any:
+def zeros_like(here: Builder, tree: Any, /, dtype: Any = None) -> Any:
     """Zeros in place of each array."""
     name = "psc.tree.zeros_like"
     zeros: Any = MEANINGS["numpy.zeros_like"]
@@ -476,7 +476,7 @@ def zeros_like(here: Builder, tree: Any, dtype: Any = None) -> Any:
     return rebuilt(Inside(here, name), tree, iter(made))
 
 
-def dot(here: Builder, a: Any, b: Any) -> Value | Weak:
+def dot(here: Builder, a: Any, b: Any, /) -> Value | Weak:
     """The sum of the products of all elements, those of `a` conjugated."""
     name = "psc.tree.dot"
     flat = [_plain(here, name, each) for each in (a, b)]
@@ -490,7 +490,7 @@ def dot(here: Builder, a: Any, b: Any) -> Value | Weak:
     return _summed(here, products)
 
 
-def norm(here: Builder, tree: Any) -> Value | Weak:
+def norm(here: Builder, tree: Any, /) -> Value | Weak:
     """The Euclidean norm of all elements together."""
     name = "psc.tree.norm"
     parts = [_accumulating(here, name, each) for each in _plain(here, name, tree).leaves]
@@ -532,7 +532,7 @@ def _widest(dtypes: Sequence[DType]) -> DType:
     return real.complex if any(each.is_complex for each in dtypes) else real
 
 
-def ravel(here: Builder, tree: Any) -> tuple[Value, StaticFunction]:
+def ravel(here: Builder, tree: Any, /) -> tuple[Value, StaticFunction]:
     """All elements as one vector, and the function that makes a tree of such a vector."""
     name = "psc.tree.ravel"
     flat = _plain(here, name, tree)

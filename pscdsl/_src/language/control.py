@@ -1,28 +1,19 @@
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="empty-body"
 """Combinators and solvers: public names with the compiler's meaning, also outside of kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib import import_module
 from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
-from pscdsl._src.support.tracebacks import public
+from pscdsl._src.language.declarations import declaring, declaring_bodies
 from pscdsl.arrays import Array, c64, i32
 
-# Calls of the language's functions outside of kernels: what their public names come to there.
+as_in_kernels = declaring("pscdsl")
+declared = declaring_bodies("pscdsl")
 
-
-def outside(name: str, *args: Any, **kwargs: Any) -> Any:
-    """The result of a function of `psc`, as a kernel would give it; see `kernels.eager`.
-
-    The public names are below the compiler, which is loaded when the first of them is called.
-    """
-    return import_module("pscdsl._src.kernels.eager").call(name, *args, **kwargs)
-
-
-# The combinators' public names: their meanings are the compiler's, also outside of kernels.
+# The combinators' public names.
 
 
 # What goes around a loop and what comes out of it are two variables: to a type checker
@@ -52,7 +43,7 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[D, Y]: ...
-@public
+@as_in_kernels
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -76,20 +67,22 @@ def scan(
     Returns:
         The last carry, and the results of all rows, stacked along a leading axis.
     """
-    return outside("scan", f, init, xs, length, reverse, unroll)
+    ...
 
 
-@public
-def map(f: Callable[[X], Y], xs: X) -> Y:  # noqa: A001
+@as_in_kernels
+def map(f: Callable[[X, *Ts], Y], xs: X, *more: *Ts) -> Y:  # noqa: A001
     """Apply a function to each row: `f(x)` for x along the leading axis of `xs`.
+
+    With several trees, rows are taken together: `f(x, y)` for x of `xs` and y of `ys`.
 
     Returns:
         The results, stacked along a leading axis.
     """
-    return outside("map", f, xs)
+    ...
 
 
-@public
+@as_in_kernels
 def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, axis: int = 0) -> Y:
     """Combine all prefixes: `y[0] = x[0]` and `y[i] = fn(y[i-1], x[i])`.
 
@@ -104,10 +97,10 @@ def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, a
     Returns:
         A tree like `elems`.
     """
-    return outside("associative_scan", fn, elems, reverse, axis)
+    ...
 
 
-@public
+@as_in_kernels
 def map_reduce(
     map_fn: Callable[[X], Any], combine: Callable[[Any, Any], D], xs: X, init: Any = None
 ) -> D:
@@ -124,20 +117,20 @@ def map_reduce(
     Returns:
         The combined result. Large results of single rows are not all in memory together.
     """
-    return outside("map_reduce", map_fn, combine, xs, init)
+    ...
 
 
-@public
+@as_in_kernels
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val: C) -> D:
     """Loop over integers from `lower` up to `upper - 1` with a carry: `val = body_fun(i, val)`.
 
     Returns:
         The last value; `init_val` if there are no steps.
     """
-    return outside("fori_loop", lower, upper, body_fun, init_val)
+    ...
 
 
-@public
+@as_in_kernels
 def while_loop(
     cond_fun: Callable[[C], Any],
     body_fun: Callable[[C], D],
@@ -160,10 +153,10 @@ def while_loop(
     Returns:
         The first value for which `cond_fun` does not hold, or the value after `max_steps` steps.
     """
-    return outside("while_loop", cond_fun, body_fun, init_val, max_steps, checkpoint_every)
+    ...
 
 
-@public
+@as_in_kernels
 def cond(
     pred: Any,
     true_fun: Callable[[*Ts], Y],
@@ -174,19 +167,19 @@ def cond(
 
     Both functions return the same types. Only one of them runs, except in a batch of predicates.
     """
-    return outside("cond", pred, true_fun, false_fun, *operands)
+    ...
 
 
-@public
+@as_in_kernels
 def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -> Y:
     """Call one of several functions: `branches[index](*operands)`.
 
     All branches return the same types. An index out of range is clamped.
     """
-    return outside("switch", index, branches, *operands)
+    ...
 
 
-@public
+@as_in_kernels
 def update(
     x: C,
     index: Any,
@@ -206,10 +199,10 @@ def update(
     Returns:
         A new array; `x` does not change.
     """
-    return outside("update", x, index, value, combine)
+    ...
 
 
-@public
+@as_in_kernels
 def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
     """Return the part of `x` that begins at computed indices.
 
@@ -218,10 +211,10 @@ def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
         starts: An integer for each axis. They are clamped so that the part lies inside `x`.
         sizes: The size of the part along each axis, known at check time.
     """
-    return outside("dynamic_slice", x, starts, sizes)
+    ...
 
 
-@public
+@as_in_kernels
 def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
     """Return `x` with `update` written at computed indices.
 
@@ -230,22 +223,22 @@ def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
         update: An array with as many axes, no larger than `x`.
         starts: An integer for each axis. They are clamped so that `update` lies inside `x`.
     """
-    return outside("dynamic_update", x, update, starts)
+    ...
 
 
-@public
+@as_in_kernels
 def complex(x: Any, y: Any) -> c64:  # noqa: A001
     """Return complex numbers with the given real and imaginary parts, which have the same dtype."""
-    return outside("complex", x, y)
+    ...
 
 
-@public
-def top_k(x: C, k: int) -> tuple[C, i32]:
-    """Return the k largest elements along the last axis, in descending order, and their indices."""
-    return outside("top_k", x, k)
+@as_in_kernels
+def top_k(x: C, k: int, *, axis: int = -1) -> tuple[C, i32]:
+    """Return the k largest elements along an axis, in descending order, and their indices."""
+    ...
 
 
-@public
+@as_in_kernels
 def triangular_solve(
     a: Array,
     b: C,
@@ -267,12 +260,10 @@ def triangular_solve(
     Returns:
         The solution x.
     """
-    return outside(
-        "triangular_solve", a, b, lower=lower, transpose=transpose, unit_diagonal=unit_diagonal
-    )
+    ...
 
 
-@public
+@as_in_kernels
 def conv(
     x: C,
     kernel: Array,
@@ -295,10 +286,10 @@ def conv(
     Returns:
         An array of shape [batch, outputs, *spatial].
     """
-    return outside("conv", x, kernel, strides, padding, dilation, groups)
+    ...
 
 
-@public
+@as_in_kernels
 def conv_transpose(
     x: C,
     kernel: Array,
@@ -311,11 +302,13 @@ def conv_transpose(
 
     With strides above 1 the result is larger than `x`.
     """
-    return outside("conv_transpose", x, kernel, strides, padding, dilation, groups)
+    ...
 
 
-@public
-def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
+@as_in_kernels
+def max_pool(
+    x: C, window: Any, strides: Any = None, padding: Any = "valid", dilation: Any = 1
+) -> C:
     """Return the largest element of each window.
 
     Args:
@@ -324,23 +317,56 @@ def max_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> 
         strides: A step for all spatial axes, or one for each; by default the size of the window.
         padding: "valid" for none; "same" for as many results as elements, divided by the stride and
             rounded up; or a pair of sizes for each spatial axis.
+        dilation: The distance of the elements of a window, for all spatial axes or for each.
     """
-    return outside("max_pool", x, window, strides, padding)
+    ...
 
 
-@public
-def avg_pool(x: C, window: Any, strides: Any = None, padding: Any = "valid") -> C:
-    """Return the mean of each window over the spatial axes of `x`; see `max_pool`."""
-    return outside("avg_pool", x, window, strides, padding)
+@as_in_kernels
+def avg_pool(
+    x: C,
+    window: Any,
+    strides: Any = None,
+    padding: Any = "valid",
+    dilation: Any = 1,
+    count_padding: bool = False,
+) -> C:
+    """Return the mean of each window over the spatial axes of `x`; see `max_pool`.
+
+    Padding does not count, unless `count_padding` is set.
+    """
+    ...
 
 
-@public
+@as_in_kernels
+def reduce_window(
+    x: C,
+    kind: Literal["sum", "prod", "max", "min"],
+    window: Any,
+    strides: Any = 1,
+    padding: Any = "valid",
+    dilation: Any = 1,
+) -> C:
+    """Combine the elements of each window over the last axes of `x`.
+
+    Args:
+        x: An array.
+        kind: How they are combined: "sum", "prod", "max" or "min".
+        window: The size of a window along each of the last axes, or one size for all axes.
+        strides: A step for all of these axes, or one for each.
+        padding: As in `max_pool`.
+        dilation: The distance of the elements of a window, for all of these axes or for each.
+    """
+    ...
+
+
+@declared
 def reveal_type(value: C) -> C:
     """Report the type of an expression as a note of `pscdsl check`; return the value."""
     return value
 
 
-@public
+@declared
 def scope(name: str) -> AbstractContextManager[None]:
     """Name a part of a kernel, the body of a `with` block. Outside kernels it has no effect."""
     return nullcontext()
@@ -372,7 +398,7 @@ def custom_linear_solve(
     *,
     has_aux: Literal[True],
 ) -> tuple[X, Aux]: ...
-@public
+@as_in_kernels
 def custom_linear_solve(
     matvec: Map[Any],
     b: Any,
@@ -397,7 +423,7 @@ def custom_linear_solve(
         has_aux: Whether `solve` returns `(x, aux)`; then this function does, too. `aux` has no
             derivative.
     """
-    return outside("custom_linear_solve", matvec, b, solve, transpose_solve, symmetric, has_aux)
+    ...
 
 
 @overload
@@ -416,7 +442,7 @@ def custom_root(
     tangent_solve: Callable[[Map[X], X], X],
     has_aux: Literal[True],
 ) -> tuple[X, Aux]: ...
-@public
+@as_in_kernels
 def custom_root(
     f: Map[Any],
     initial_guess: Any,
@@ -437,4 +463,4 @@ def custom_root(
             the root: `lambda g, y: y / g(1.0)` for a number.
         has_aux: Whether `solve` returns `(x, aux)`; then this function does, too.
     """
-    return outside("custom_root", f, initial_guess, solve, tangent_solve, has_aux)
+    ...

@@ -28,6 +28,7 @@ from pscdsl._src.ir.builder import (
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy, meant_by, to_numpy
 from pscdsl._src.ir.program import kind_of
+from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.results import Declared, Result, Results
 from pscdsl._src.primitives.elementwise import Convert
 from pscdsl.typing.codes.element_types import IntegersMakeAnArray, NoSuchDType
@@ -518,9 +519,13 @@ def function(
     several: bool = False,
     widens: bool = False,
 ) -> Callable[[Callable[..., Any]], Meaning]:
-    """Declare a library function under qualified names such as `numpy.mean`."""
+    """Declare a library function under qualified names such as `numpy.mean`.
+
+    A function of `psc` has its signature from `declarations`.
+    """
 
     def declare(body: Callable[..., Any]) -> Meaning:
+        body = completed(names[0], body)
         adapting = together, alone, weak, weak_items, cast, own, keeps
         meaning = Meaning(names[0], body, *adapting, result, lists, several, widens)
         for name in names:

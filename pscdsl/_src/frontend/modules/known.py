@@ -45,6 +45,7 @@ from pscdsl._src.frontend.trees import flatten
 from pscdsl._src.frontend.trees import register as register_trees
 from pscdsl._src.frontend.values import External, KnownModule, Marker, StaticFunction, describe
 from pscdsl._src.ir.builder import Builder
+from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
@@ -159,7 +160,8 @@ def register() -> None:
         "scope": scope,
     }
     for name, body in combinators.items():
-        MEANINGS[f"pscdsl.{name}"] = StaticFunction(f"psc.{name}", body)
+        qualified = f"pscdsl.{name}"
+        MEANINGS[qualified] = StaticFunction(f"psc.{name}", completed(qualified, body))
     MEANINGS["numpy.errstate"] = StaticFunction("numpy.errstate", errstate)
     MEANINGS["numpy.seterr"] = StaticFunction("numpy.seterr", seterr)
     register_trees()
@@ -268,13 +270,13 @@ for _method in ("property", "staticmethod", "classmethod"):
     MEANINGS[f"builtins.{_method}"] = Marker(f"builtins.{_method}")
 
 
-def _made_in(module: str, function: str) -> StaticFunction:
+def _made_in(module: str, name: str) -> StaticFunction:
     """A decorator whose meaning stands in a module that needs this one."""
 
-    def made(here: Any, decorated: Any) -> Any:
-        return getattr(importlib.import_module(module), f"make_{function}")(here, decorated)
+    def made(here: Any, function: Any) -> Any:
+        return getattr(importlib.import_module(module), f"make_{name}")(here, function)
 
-    return StaticFunction(f"pscdsl.{function}", made)
+    return StaticFunction(f"pscdsl.{name}", made)
 
 
 MEANINGS["pscdsl.primitive"] = _made_in("pscdsl._src.extensions.custom", "primitive")

@@ -133,9 +133,9 @@ def custom_linear_solve(
     matvec: Any,
     b: Any,
     solve: Any,
-    transpose_solve: Any = None,
-    symmetric: bool = False,
-    has_aux: bool = False,
+    transpose_solve: Any,
+    symmetric: bool,
+    has_aux: bool,
 ) -> Any:
     """What `solve(matvec, b)` finds, with the derivative of the x for which `matvec(x)` is b."""
     name = "psc.custom_linear_solve"
@@ -170,12 +170,7 @@ def custom_linear_solve(
 
 
 def custom_root(
-    here: Builder,
-    f: Any,
-    initial_guess: Any,
-    solve: Any,
-    tangent_solve: Any,
-    has_aux: bool = False,
+    here: Builder, f: Any, initial_guess: Any, solve: Any, tangent_solve: Any, has_aux: bool
 ) -> Any:
     """What `solve(f, initial_guess)` finds, with the derivative of the x for which `f(x)` is 0."""
     name = "psc.custom_root"
@@ -567,7 +562,7 @@ def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bo
 def make_ruled(kind: Kind) -> Callable[..., Any]:
     """`@psc.custom_jvp` or `@psc.custom_vjp`."""
 
-    def make(here: Any, fun: Any = None, nondiff_argnums: Any = ()) -> Any:
+    def make(here: Any, fun: Any = None, /, nondiff_argnums: Any = ()) -> Any:
         if fun is None:
             return StaticFunction(f"psc.{kind}", partial(make, nondiff_argnums=nondiff_argnums))
         return RuledFunction(kind, applicable(fun, f"psc.{kind}"), nondiff_argnums)
