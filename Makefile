@@ -97,16 +97,16 @@ replay: $(VENV)/.test ## The calls of NumPy's and SciPy's own tests, as kernels:
 	$(bin)/python -m tests.replay --calls $(CALLS) --seed $(SEED) --jobs $(JOBS)
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
-	$(bin)/python -m tests.benchmarks
+	$(bin)/python -m benchmarks
 
 bench-numpy: $(VENV)/.bench ## Plain NumPy programs as kernels, beside NumPy, Numba and jax.jit.
-	$(bin)/python -m tests.benchmarks.plain_numpy
+	$(bin)/python -m benchmarks.plain_numpy
 
 bench-torch: $(VENV)/.bench-torch ## Those benchmarks that are written for PyTorch too, beside torch.compile.
-	PYTHONPATH=$(VENV)/torch $(bin)/python -m tests.benchmarks torch
+	PYTHONPATH=$(VENV)/torch $(bin)/python -m benchmarks torch
 
 bench-check: $(VENV)/.test ## Check projects of 200, 1,000 and 5,000 kernels, beside mypy, pyright, ty and Pyrefly.
-	$(bin)/python -m tests.benchmarks.synthetic
+	$(bin)/python -m benchmarks.synthetic
 
 format: $(VENV)/.test ## Rewrite the sources in the project's format.
 	$(bin)/ruff check --fix
