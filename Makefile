@@ -36,7 +36,8 @@ demo: $(VENV)/.demo ## Check the examples and the standard library, then train a
 docs: $(VENV)/.docs ## Build the documentation site into site/.
 	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs --quiet build --strict
 
-test: lint types unit ## Everything that must pass before a change is merged.
+test: ## Everything that must pass before a change is merged, and how long each part took.
+	+@.ci/timed lint types interop unit
 
 lint: $(VENV)/.test ## Style and formatting.
 	$(bin)/ruff check
@@ -48,7 +49,7 @@ types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
 	$(bin)/pyright --pythonpath $(bin)/python; pyright=$$?; \
 	wait $$mypy && exit $$pyright
 
-unit: $(VENV)/.test interop ## The test suite.
+unit: $(VENV)/.test ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
 
 without-bytecode: $(VENV)/.test ## The tests of what is read from files, where Python writes no bytecode.
