@@ -1,8 +1,8 @@
 """Random programs of arrays and numbers without a dtype, among f64, f32 and `float`.
 
-`python -m tests.fuzz.dtype_programs --programs 10000 --seed 0` prints what became of the programs
-of as many seeds.  A result claims the accuracy of its dtype: it is compared with NumPy's, for which
-all arguments have 64 bits, and the dtype is NumPy's unless a parameter has 32 bits.
+`python -m tests.campaign dtypes --programs 10000` tries the programs of as many seeds.  A result
+claims the accuracy of its dtype: it is compared with NumPy's, for which all arguments have 64 bits,
+and the dtype is NumPy's unless a parameter has 32 bits.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -10,24 +10,23 @@ all arguments have 64 bits, and the dtype is NumPy's unless a parameter has 32 b
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import random
-import sys
 import warnings
-from collections import Counter
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from pscdsl._src.checker.check import deep_stack
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function, evaluate
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.diagnostics import Failure
+from tests.campaign.campaign import Campaign, deep_and_quiet
+from tests.campaign.outcomes import Outcome
 from tests.fuzz import reference
 
 HEAD = """\
@@ -373,34 +372,21 @@ def _difference(signature: str, one: Any, two: Any) -> str:
     return ""
 
 
-def try_seeds(seeds: range, show: int = 0) -> tuple[Counter[str], Counter[str], list[str]]:
-    """What became of programs, why they were refused, and what is wrong."""
-    kinds: Counter[str] = Counter()
-    refusals: Counter[str] = Counter()
-    problems: list[str] = []
-    with deep_stack():
-        for seed in seeds:
-            kind, detail = tried(seed)
-            kinds[f"{kind} {detail}" if kind == "equal" else kind] += 1
-            if kind == "refused":
-                refusals[detail[:7]] += 1
-            elif kind != "equal":
-                problems.append(f"seed {seed}: {kind}: {detail}")
-                if len(problems) <= show:
-                    print(problems[-1], generate(seed)[len(HEAD) :], sep="\n")
-    return kinds, refusals, problems
+def attempt(seed: int, _: Namespace) -> Iterator[Outcome]:
+    """Try the program of a seed."""
+    kind, detail = tried(seed)
+    if kind == "refused":
+        yield Outcome(kind, detail=detail[:6])
+    elif kind == "equal":
+        yield Outcome(f"{kind}, {detail}" if detail else kind)
+    else:
+        yield Outcome(kind, problem=f"{kind}: {detail}", text=generate(seed))
 
 
-def main() -> int:
-    """Try seeds, and print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.dtype_programs")
-    parser.add_argument("--programs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
-    given = parser.parse_args()
-    kinds, refusals, problems = try_seeds(range(given.seed, given.seed + given.programs), show=5)
-    print(dict(kinds), "refused:", dict(refusals))
-    return int(bool(problems))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+CAMPAIGN = Campaign(
+    about="Programs of arrays and numbers without a dtype, beside NumPy.",
+    attempt=attempt,
+    texts=lambda seed, _: [generate(seed)],
+    default=2000,
+    around=deep_and_quiet,
+)

@@ -1,8 +1,8 @@
 """Plain NumPy against NumPy: what is accepted has NumPy's results, and leaves what NumPy leaves.
 
-`python -m tests.fuzz.numpy_differences --programs 10000 --seed 0` prints what became of the
-programs of as many seeds.  The exit code is 1 if one has another result than the same text under
-NumPy, or changes its arguments or the module there, or shows an error of ours.
+`python -m tests.campaign numpy --programs 10000` tries the programs of as many seeds.  One is wrong
+if it has another result than the same text under NumPy, or changes its arguments or the module
+there, or shows an error of ours.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -10,18 +10,17 @@ NumPy, or changes its arguments or the module there, or shows an error of ours.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import copy
 import signal
-import sys
 import time
 import traceback
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.analysis.verify import verify
-from pscdsl._src.checker.check import check_source, deep_stack
+from pscdsl._src.checker.check import check_source
 from pscdsl._src.frontend.modules.kernels import find_kernels
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
@@ -39,6 +38,8 @@ from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType, Type, children
 from pscdsl.typing.diagnostics import Failure
+from tests.campaign.campaign import Campaign, deep_and_quiet
+from tests.campaign.outcomes import Outcome
 from tests.fuzz import container_programs, counted_programs, numpy_programs, numpy_writes, reference
 from tests.fuzz.laws import compiled
 
@@ -47,8 +48,6 @@ SIZES = ((3, 2), (5, 3), (4, 4), (1, 1), (2, 1), (0, 0), (0, 2))
 LARGE = 2.0**40
 """Numbers above are no longer exact sums of integers: a program that has some is not compared."""
 SECONDS = 15.0
-MOST_ALIKE = 8
-"""How many programs that show one error are written to a folder."""
 WHOLE = 20
 """One program of so many is checked as a file too, with its warnings and fixes."""
 
@@ -70,9 +69,9 @@ class Verdict:
     detail: str = ""
 
     @property
-    def cause(self) -> tuple[str, str]:
-        """What verdicts on smaller programs have in common with it."""
-        return self.kind, self.detail.split(":")[0] if self.kind == "internal error" else ""
+    def cause(self) -> str:
+        """What verdicts of the same kind on smaller programs have in common with it."""
+        return self.detail.split(":")[0] if self.kind == "internal error" else ""
 
 
 PROBLEMS = ("different", "internal error", "timeout")
@@ -410,23 +409,6 @@ def bodies(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
 # Many programs.
 
 
-@dataclass
-class NumpyFigures:
-    """What became of the programs of some seeds."""
-
-    counts: Counter[str] = field(default_factory=Counter[str])
-    refusals: Counter[str] = field(default_factory=Counter[str])
-    problems: list[tuple[int, Verdict, str]] = field(default_factory=list[tuple[int, Verdict, str]])
-
-    def add(self, seed: int, verdict: Verdict, text: str) -> None:
-        """Count one."""
-        self.counts[verdict.kind] += 1
-        if verdict.kind == "refused":
-            self.refusals[verdict.detail] += 1
-        if verdict.kind in PROBLEMS:
-            self.problems.append((seed, verdict, text))
-
-
 GRAMMARS: dict[str, Callable[[int, bool], str]] = {
     "arrays": numpy_programs.generate,
     "writes": numpy_writes.generate,
@@ -436,68 +418,45 @@ GRAMMARS: dict[str, Callable[[int, bool], str]] = {
 """The programs of a seed, by what they are about; they may write to what others hold."""
 
 
-def try_seeds(
-    seeds: range,
-    shared: bool = False,
-    xla: int = 0,
-    folder: Path | None = None,
-    grammar: str = "arrays",
-) -> NumpyFigures:
-    """The programs of some seeds; one of `xla` compiled, and problems written to a folder."""
-    generate = GRAMMARS[grammar]
-    figures = NumpyFigures()
-    with deep_stack(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for seed in seeds:
-            text = generate(seed, shared)
-            through_xla = bool(xla) and seed % xla == 0
-            verdict = tried(text, seed, seed % WHOLE == 0, through_xla)
-            figures.add(seed, verdict, text)
-            known = Counter(each.cause for _, each, _ in figures.problems)[verdict.cause]
-            few = verdict.kind == "different" or known <= MOST_ALIKE
-            if verdict.kind in PROBLEMS and folder is not None and few:
-                write(folder, seed, verdict, text, seed % WHOLE == 0, through_xla)
-    return figures
+def attempt(seed: int, given: Namespace) -> Iterator[Outcome]:
+    """Try the program of a seed."""
+    text = GRAMMARS[given.grammar](seed, given.shared)
+    verdict = tried(text, seed, *_ways(seed, given))
+    if verdict.kind in PROBLEMS:
+        why = f"{verdict.kind}: {verdict.detail}"
+        yield Outcome(verdict.kind, given.grammar, verdict.cause, why, text)
+    else:
+        yield Outcome(verdict.kind, given.grammar, verdict.detail)
 
 
-def write(folder: Path, seed: int, verdict: Verdict, text: str, whole: bool, xla: bool) -> None:
-    """Write a program that shows a problem, and a smaller one that does."""
-
-    def fails(smaller: str) -> bool:
-        again = tried(smaller, seed, whole, xla)
-        return again.cause == verdict.cause
-
-    folder.mkdir(parents=True, exist_ok=True)
-    kind = verdict.kind.replace(" ", "_")
-    smaller = text if verdict.kind == "timeout" else minimised(text, fails)
-    head = f"# seed {seed}: {verdict.kind}: {verdict.detail}\n".replace("\n", " ").strip() + "\n"
-    (folder / f"{kind}_{seed}.py").write_text(head + smaller, encoding="utf-8")
-    (folder / f"{kind}_{seed}.whole.txt").write_text(text, encoding="utf-8")
+def _ways(seed: int, given: Namespace) -> tuple[bool, bool]:
+    """Whether the program of a seed is checked as a file, and whether it is compiled."""
+    return seed % WHOLE == 0, bool(given.xla) and seed % given.xla == 0
 
 
-def main() -> int:
-    """Try seeds, and print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.numpy_differences")
-    parser.add_argument("--programs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+def smaller(seed: int, outcome: Outcome, given: Namespace) -> str:
+    """Return a smaller program that shows the same problem."""
+
+    def fails(text: str) -> bool:
+        again = tried(text, seed, *_ways(seed, given))
+        return (again.kind, again.cause) == (outcome.kind, outcome.detail)
+
+    return outcome.text if outcome.kind == "timeout" else minimised(outcome.text, fails)
+
+
+def own_arguments(parser: ArgumentParser) -> None:
+    """Add the grammar and the ways to try its programs."""
     parser.add_argument("--shared", action="store_true", help="write to parameters, too")
     parser.add_argument("--grammar", choices=GRAMMARS, default="arrays", help="what is written")
-    parser.add_argument("--folder", type=Path, help="for the programs that show a problem")
     parser.add_argument("--xla", type=int, default=0, help="compile one program of so many")
-    given = parser.parse_args()
-    start = time.process_time()
-    seeds = range(given.seed, given.seed + given.programs)
-    figures = try_seeds(seeds, given.shared, given.xla, given.folder, given.grammar)
-    for seed, verdict, text in figures.problems[:20]:
-        print(f"seed {seed}: {verdict.kind}: {verdict.detail}\n{text}")
-    spent = time.process_time() - start
-    for name, count in figures.counts.most_common():
-        print(f"{name:24}{count:>10}{count / given.programs:>10.1%}")
-    print("refused first for:", dict(figures.refusals.most_common(15)))
-    rate = given.programs / spent
-    print(f"{len(figures.problems)} problems, {spent:.0f} s of the processor, {rate:.0f} a second")
-    return int(bool(figures.problems))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+CAMPAIGN = Campaign(
+    about="Plain NumPy as kernels, beside NumPy.",
+    attempt=attempt,
+    texts=lambda seed, given: [GRAMMARS[given.grammar](seed, given.shared)],
+    default=2000,
+    arguments=own_arguments,
+    around=deep_and_quiet,
+    smaller=smaller,
+)
