@@ -79,7 +79,7 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20
 	$(campaign) numpy --programs $(PLAIN) --grammar writes $(more)
 	$(campaign) numpy --programs $(PLAIN) --grammar containers $(more)
 	$(campaign) numpy --programs $(PLAIN) --grammar counters $(more)
-	$(campaign) dtypes --programs $(PLAIN) $(more)
+	$(campaign) numpy --programs $(PLAIN) --grammar dtypes $(more)
 	$(campaign) artefacts --programs $(STATIC) $(more)
 	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_static_walks.py tests/frontend/test_numpy_calls.py tests/numpy/test_argument_walks.py
 	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/analysis/test_keys_fuzz.py

@@ -25,7 +25,6 @@ CAMPAIGNS: Final = {
     "programs": "tests.fuzz.campaign",
     "static": "tests.fuzz.static_differences",
     "numpy": "tests.fuzz.numpy_differences",
-    "dtypes": "tests.fuzz.dtype_programs",
     "artefacts": "tests.fuzz.artefacts",
     "identity": "tests.identity.campaign",
     "differential": "tests.differential.campaign",

@@ -1,8 +1,8 @@
 """Random programs of arrays and numbers without a dtype, among f64, f32 and `float`.
 
-`python -m tests.campaign dtypes --programs 10000` tries the programs of as many seeds.  A result
-claims the accuracy of its dtype: it is compared with NumPy's, for which all arguments have 64 bits,
-and the dtype is NumPy's unless a parameter has 32 bits.
+`python -m tests.campaign numpy --grammar dtypes` tries them.  A result claims the accuracy of its
+dtype: it is compared with NumPy's, for which all arguments have 64 bits, and the dtype is NumPy's
+unless a parameter has 32 bits.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -10,24 +10,14 @@ and the dtype is NumPy's unless a parameter has 32 bits.
 
 from __future__ import annotations
 
-import itertools
 import random
-import warnings
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.ir.program import Function, evaluate
+from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import ArrayType
-from pscdsl.typing.diagnostics import Failure
-from tests.campaign.campaign import Campaign, deep_and_quiet
-from tests.campaign.outcomes import Outcome
-from tests.fuzz import reference
 
 HEAD = """\
 import numpy as np
@@ -294,8 +284,9 @@ def generate(seed: int) -> str:
     return Writer(seed).text()
 
 
-def arguments(function: Function, n: int, seed: int) -> dict[str, Any]:
+def arguments(function: Function, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
     """Arguments that both precisions hold, but for numbers of 64 bits."""
+    n = sizes["n"]
     numbers = np.random.default_rng([seed, n])
     made: dict[str, Any] = {}
     for name, type_ in function.parameters:
@@ -313,80 +304,26 @@ def arguments(function: Function, n: int, seed: int) -> dict[str, Any]:
     return made
 
 
-def plainly(text: str, given: dict[str, Any], static: dict[str, Any]) -> list[Any]:
-    """NumPy's results for arguments of 64 bits."""
-    names = reference.loaded(text)
-    wide = {
-        name: each.astype(np.float64) if each.dtype == np.float32 else each.copy()
-        for name, each in given.items()
-    }
-    scalars = {name: each if each.shape else each[()] for name, each in wide.items()}
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [np.asarray(each) for each in names["main"](**scalars, **static)]
+def widened(argument: Any) -> Any:
+    """An argument with 64 bits; a number if it has no axes."""
+    array = np.asarray(argument)
+    wide = array.astype(np.float64) if array.dtype == np.float32 else array
+    return wide if wide.shape else wide[()]
 
 
 TOLERANCES: dict[Any, float] = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 2e-4}
 
 
-def tried(seed: int) -> tuple[str, str]:
-    """What became of the program of a seed: a kind, and what is wrong or why it is refused."""
-    writer = Writer(seed)
-    text = writer.text()
-    module = Project().add(Source("dtypes.py", text), None)
-    definition = dict(find_kernels(module, []))["main"]
-    try:
-        made = [(each, definition.instance(each)) for each in definition.signature.choices() or ()]
-    except Failure as failure:
-        codes = [each.code for each in failure.diagnostics]
-        if "PSC999" in codes:
-            return "internal error", failure.diagnostics[0].message()
-        return "refused", f"{codes[0]} {failure.diagnostics[0].message()}"
-    for (choice, function), n in itertools.product(made, (5, 1)):
-        if not function.facts.admits({"n": n}):
-            continue
-        given = arguments(function, n, seed)
-        with np.errstate(all="ignore"):
-            found: Sequence[Any] = evaluate(function, {"n": n}, list(given.values()))
-        wanted = plainly(text, given, {name: each.value for name, each in choice.statics})
-        if len(found) != len(wanted):
-            return "different", f"{len(found)} results, and Python has {len(wanted)}"
-        for place, (one, two) in enumerate(zip(found, wanted, strict=True)):
-            problem = _difference(writer.signature, np.asarray(one), two)
-            if problem:
-                return "different", f"result {place} of n={n} {problem}"
-    return "equal", "static" if len(made) > 1 else ""
-
-
-def _difference(signature: str, one: Any, two: Any) -> str:
+def difference(found: Any, wanted: Any, given: Iterable[Any]) -> str:
     """What is wrong with a result beside NumPy's, if anything is."""
+    one, two = np.asarray(found), np.asarray(wanted)
     if one.shape != two.shape:
         return f"has shape {one.shape}, not {two.shape}"
     if one.dtype != two.dtype:
-        narrow = signature in ("single", "mixed", "narrow")
+        narrow = any(np.asarray(each).dtype == np.float32 for each in given)
         if not narrow or one.dtype != np.float32:
             return f"has dtype {one.dtype}, not {two.dtype}"
     tolerance = TOLERANCES.get(one.dtype, 0.0)
     if not np.allclose(one, two, rtol=tolerance, atol=tolerance, equal_nan=True):
         return f"is {one.tolist()} in {one.dtype}, not {two.tolist()}"
     return ""
-
-
-def attempt(seed: int, _: Namespace) -> Iterator[Outcome]:
-    """Try the program of a seed."""
-    kind, detail = tried(seed)
-    if kind == "refused":
-        yield Outcome(kind, detail=detail[:6])
-    elif kind == "equal":
-        yield Outcome(f"{kind}, {detail}" if detail else kind)
-    else:
-        yield Outcome(kind, problem=f"{kind}: {detail}", text=generate(seed))
-
-
-CAMPAIGN = Campaign(
-    about="Programs of arrays and numbers without a dtype, beside NumPy.",
-    attempt=attempt,
-    texts=lambda seed, _: [generate(seed)],
-    default=2000,
-    around=deep_and_quiet,
-)

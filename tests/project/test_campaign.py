@@ -46,7 +46,7 @@ TOY = Campaign(
     default=20,
     programs=PARTS,
     chunk=4,
-    patience=5,
+    patience=2,
 )
 COMMAND = (sys.executable, "-m", "tests.project.test_campaign")
 
