@@ -29,9 +29,6 @@ import numpy as np
 
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.checker.check import check_source
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function, evaluate
 from pscdsl._src.transforms.simplify import simplify
@@ -49,6 +46,7 @@ from tests.fuzz import (
     reference,
 )
 from tests.fuzz.laws import compiled
+from tests.support.kernels_of import kernels_of
 
 PATH = "numpy_program.py"
 SIZES = ((3, 2), (5, 3), (4, 4), (1, 1), (2, 1), (0, 0), (0, 2))
@@ -125,8 +123,7 @@ def tried(
 
 def examined(text: str, seed: int, whole: bool, xla: bool, grammar: Grammar) -> Verdict:
     """The verdict on a program; raises what shows a problem."""
-    module = Project().add(Source(PATH, text), None)
-    definition = dict(find_kernels(module, []))["main"]
+    definition = kernels_of(text, PATH)["main"]
     functions: list[tuple[Function, dict[str, Any]]] = []
     codes: tuple[str, ...] = ()
     try:
