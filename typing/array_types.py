@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
@@ -221,17 +221,43 @@ Type: TypeAlias = ArrayType | TupleType | RecordType | MapType | VectorType | No
 NONE: Final = NoneType()
 
 
-def children(tree: Type) -> tuple[tuple[str, Type], ...]:
-    """Return the parts of a tree, each with the text that selects it: `.w`, `[0]`, `['key']`."""
+def type_parts(tree: Type) -> tuple[Type, ...]:
+    """Return the trees that a tree consists of."""
     if isinstance(tree, TupleType | VectorType):
-        return tuple((f"[{index}]", item) for index, item in enumerate(tree.items))
+        return tree.items
     if isinstance(tree, RecordType):
-        return tuple((f".{name}", each) for name, each in tree.fields)
-    if isinstance(tree, DictType):
-        return tuple((key_step(key), each) for key, each in tree.items)
+        return tuple([part for _, part in tree.fields])
+    return tuple([part for _, part in tree.items]) if isinstance(tree, MapType) else ()
+
+
+def with_type_parts(tree: Type, parts: Iterable[Type]) -> Type:
+    """Return a tree of the same kind, with the same keys, of other parts."""
+    if isinstance(tree, TupleType | VectorType):
+        return type(tree)(tuple(parts))
+    if isinstance(tree, RecordType):
+        named = zip(tree.fields, parts, strict=True)
+        return RecordType(tree.record, tuple([(name, part) for (name, _), part in named]))
     if isinstance(tree, MapType):
-        return tuple((f"[{key!r}]", each) for key, each in tree.items)
-    return ()
+        keyed = zip(tree.items, parts, strict=True)
+        items = tuple([(key, part) for (key, _), part in keyed])
+        return DictType(items, tree.order) if isinstance(tree, DictType) else MapType(items)
+    return tree
+
+
+def steps(tree: Type) -> tuple[str, ...]:
+    """Return the text that selects each part of a tree: `.w`, `[0]`, `['key']`."""
+    if isinstance(tree, TupleType | VectorType):
+        return tuple([f"[{index}]" for index in range(len(tree.items))])
+    if isinstance(tree, RecordType):
+        return tuple([f".{name}" for name, _ in tree.fields])
+    if isinstance(tree, DictType):
+        return tuple([key_step(key) for key, _ in tree.items])
+    return tuple([f"[{key!r}]" for key, _ in tree.items]) if isinstance(tree, MapType) else ()
+
+
+def children(tree: Type) -> tuple[tuple[str, Type], ...]:
+    """Return the parts of a tree, each with the text that selects it."""
+    return tuple(zip(steps(tree), type_parts(tree), strict=True))
 
 
 def key_step(key: str) -> str:
@@ -240,41 +266,29 @@ def key_step(key: str) -> str:
 
 
 def in_order_of(tree: Type, like: Type) -> Type:
-    """Return a tree with the dicts in the order of another tree of this structure."""
-    if isinstance(tree, DictType) and isinstance(like, DictType):
-        theirs = dict(like.items)
-        items = tuple([(key, in_order_of(each, theirs[key])) for key, each in tree.items])
-        return replace(tree, items=items, order=like.order)
-    if isinstance(tree, RecordType) and isinstance(like, RecordType):
-        pairs = zip(tree.fields, like.fields, strict=True)
-        return replace(tree, fields=tuple([(n, in_order_of(x, y)) for (n, x), (_, y) in pairs]))
-    if isinstance(tree, MapType) and isinstance(like, MapType):
-        pairs = zip(tree.items, like.items, strict=True)
-        return replace(tree, items=tuple([(k, in_order_of(x, y)) for (k, x), (_, y) in pairs]))
-    if isinstance(tree, TupleType | VectorType) and isinstance(like, TupleType | VectorType):
-        return replace(tree, items=tuple(map(in_order_of, tree.items, like.items)))
-    return tree
+    """Return a tree whose dicts have the order of those of another tree of its structure."""
+    if len(type_parts(tree)) != len(type_parts(like)):
+        return tree
+    pairs = zip(type_parts(tree), type_parts(like), strict=True)
+    made = with_type_parts(tree, [in_order_of(mine, theirs) for mine, theirs in pairs])
+    if isinstance(made, DictType) and isinstance(like, DictType):
+        return DictType(made.items, like.order)
+    return made
 
 
 def without_order(tree: Type) -> Type:
     """Return a tree with dicts in the order of the keys, and tuples in the place of lists."""
-    if isinstance(tree, TupleType):
-        return TupleType(tuple(map(without_order, tree.items)))
-    if isinstance(tree, VectorType):
-        return VectorType(tuple(map(without_order, tree.items)))
-    if isinstance(tree, RecordType):
-        return replace(tree, fields=tuple([(n, without_order(each)) for n, each in tree.fields]))
-    if isinstance(tree, MapType):
-        items = tuple([(key, without_order(each)) for key, each in tree.items])
-        return DictType(items) if isinstance(tree, DictType) else MapType(items)
-    return tree
+    made = with_type_parts(tree, map(without_order, type_parts(tree)))
+    if isinstance(made, DictType):
+        return DictType(made.items)
+    return TupleType(made.items) if isinstance(made, ListType) else made
 
 
 def nodes(tree: Type) -> Iterator[Type]:
     """Yield a tree and everything in it."""
     yield tree
-    for _, each in children(tree):
-        yield from nodes(each)
+    for part in type_parts(tree):
+        yield from nodes(part)
 
 
 def leaves(tree: Type) -> Iterator[ArrayType]:
@@ -282,8 +296,8 @@ def leaves(tree: Type) -> Iterator[ArrayType]:
     if isinstance(tree, ArrayType):
         yield tree
     else:
-        for _, each in children(tree):
-            yield from leaves(each)
+        for part in type_parts(tree):
+            yield from leaves(part)
 
 
 def paths(tree: Type, prefix: str = "") -> Iterator[tuple[str, ArrayType]]:
@@ -296,35 +310,16 @@ def paths(tree: Type, prefix: str = "") -> Iterator[tuple[str, ArrayType]]:
 
 
 def map_leaves(tree: Type, change: Callable[[ArrayType], ArrayType]) -> Type:
-    """Return the tree with other arrays."""
+    """Return a tree of the same structure with other arrays."""
     if isinstance(tree, ArrayType):
         return change(tree)
-    if isinstance(tree, TupleType):
-        return type(tree)(tuple(map_leaves(item, change) for item in tree.items))
-    if isinstance(tree, VectorType):
-        return VectorType(tuple(map_leaves(item, change) for item in tree.items))
-    if isinstance(tree, RecordType):
-        fields = tuple((name, map_leaves(each, change)) for name, each in tree.fields)
-        return RecordType(tree.record, fields)
-    if isinstance(tree, MapType):
-        items = tuple((key, map_leaves(each, change)) for key, each in tree.items)
-        return replace(tree, items=items)
-    return tree
+    return with_type_parts(tree, [map_leaves(part, change) for part in type_parts(tree)])
 
 
 def map_records(tree: Type, change: Callable[[RecordName], RecordName]) -> Type:
-    """Return the tree with other names of records."""
-    if isinstance(tree, TupleType):
-        return type(tree)(tuple(map_records(item, change) for item in tree.items))
-    if isinstance(tree, VectorType):
-        return VectorType(tuple(map_records(item, change) for item in tree.items))
-    if isinstance(tree, RecordType):
-        fields = tuple((name, map_records(each, change)) for name, each in tree.fields)
-        return RecordType(change(tree.record), fields)
-    if isinstance(tree, MapType):
-        items = tuple((key, map_records(each, change)) for key, each in tree.items)
-        return replace(tree, items=items)
-    return tree
+    """Return a tree of the same structure with other names of records."""
+    made = with_type_parts(tree, [map_records(part, change) for part in type_parts(tree)])
+    return RecordType(change(made.record), made.fields) if isinstance(made, RecordType) else made
 
 
 def substitute_tree(tree: Type, env: Mapping[str, Size]) -> Type:

@@ -312,7 +312,7 @@ class Diagnostic(_Facts):
 
     @classmethod
     def explanation(cls) -> str:
-        """Return the text that `pscdsl explain` prints: the title, and the text of the code's file."""
+        """Return the text that `pscdsl explain` prints: the title, then the code's file."""
         text = (EXPLANATIONS / f"{cls.code}.md").read_text(encoding="utf-8")
         _, _, meaning = text.partition("\n\n")  # below the heading
         return f"{cls.title()}.\n\n{meaning.rstrip()}"

@@ -397,38 +397,54 @@ Spec: TypeAlias = (
 )
 
 
+def spec_parts(spec: Spec) -> tuple[Spec, ...]:
+    """Return the specifications that one consists of."""
+    if isinstance(spec, TupleSpec):
+        return spec.items
+    if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
+        return (spec.item,)
+    if isinstance(spec, RecordSpec):
+        return tuple([part for _, part in spec.fields])
+    return tuple([part for _, part in spec.items]) if isinstance(spec, DictSpec) else ()
+
+
+def with_spec_parts(spec: Spec, parts: Sequence[Spec]) -> Spec:
+    """Return a specification of the same kind, with the same keys, of other parts."""
+    if isinstance(spec, TupleSpec):
+        return replace(spec, items=tuple(parts))
+    if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
+        return replace(spec, item=parts[0])
+    if isinstance(spec, RecordSpec):
+        names = [name for name, _ in spec.fields]
+        return replace(spec, fields=tuple(zip(names, parts, strict=True)))
+    if isinstance(spec, DictSpec):
+        return replace(spec, items=tuple(zip(spec.keys(), parts, strict=True)))
+    return spec
+
+
+def _steps(spec: Spec) -> Sequence[str]:
+    """Return the text that selects each part."""
+    if isinstance(spec, TupleSpec):
+        return [f"[{index}]" for index in range(len(spec.items))]
+    if isinstance(spec, RecordSpec):
+        return [f".{name}" for name, _ in spec.fields]
+    if isinstance(spec, DictSpec):
+        return [key_step(key) for key in spec.keys()]
+    return ("",) if isinstance(spec, OptionalSpec) else ("[…]",)
+
+
 def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
     """Yield a specification and everything in it, each with the text that selects it."""
     yield where, spec
-    if isinstance(spec, TupleSpec):
-        for index, item in enumerate(spec.items):
-            yield from walk_paths(item, f"{where}[{index}]")
-    elif isinstance(spec, RepeatedSpec | MapSpec):
-        yield from walk_paths(spec.item, f"{where}[…]")
-    elif isinstance(spec, OptionalSpec):
-        yield from walk_paths(spec.item, where)
-    elif isinstance(spec, RecordSpec):
-        for name_, item in spec.fields:
-            yield from walk_paths(item, f"{where}.{name_}")
-    elif isinstance(spec, DictSpec):
-        for key, item in spec.items:
-            yield from walk_paths(item, where + key_step(key))
+    for step, part in zip(_steps(spec), spec_parts(spec), strict=False):
+        yield from walk_paths(part, where + step)
 
 
 def extent(spec: Spec, known: dict[int, int] | None = None) -> int:
-    """Return the number of a specification's parts, counting shared ones at each occurrence."""
+    """Return how many parts a specification has, shared ones counted wherever they stand."""
     extents: dict[int, int] = {} if known is None else known
     if id(spec) not in extents:
-        parts: list[Spec] = []
-        if isinstance(spec, TupleSpec):
-            parts = list(spec.items)
-        elif isinstance(spec, RecordSpec):
-            parts = [part for _, part in spec.fields]
-        elif isinstance(spec, DictSpec):
-            parts = [part for _, part in spec.items]
-        elif isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
-            parts = [spec.item]
-        extents[id(spec)] = 1 + sum(extent(part, extents) for part in parts)
+        extents[id(spec)] = 1 + sum(extent(part, extents) for part in spec_parts(spec))
     return extents[id(spec)]
 
 
@@ -532,7 +548,7 @@ class Signature:
     """The parameters that are written: their final contents are the last parts of the result."""
 
     def __repr__(self) -> str:
-        return str(self)  # what prompts and notebooks show
+        return str(self)  # for prompts and notebooks
 
     def __str__(self) -> str:
         return self.name + self.types()
@@ -873,7 +889,7 @@ class Instantiation:
                 group = group_name(dim)
                 if group in self.ranks:
                     shape.extend(group_dims(group, self.ranks[group]))
-                elif like is not None:  # a group of the result alone: whatever is there
+                elif like is not None:  # a group only of the result: any axes
                     surplus = max(like.rank - len(spec.dims) + 1, 0)
                     shape.extend(self._fresh() for _ in range(surplus))
             elif isinstance(dim, Anonymous):

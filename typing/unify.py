@@ -662,7 +662,7 @@ def may_be_equal(facts: Assumptions, found: Shape, wanted: Shape) -> Fact | None
         return None
     (claim,) = claims
     named = isinstance(claim.left, Dim) and isinstance(claim.right, Dim)
-    named = named and "(" not in str(claim)  # nobody means that the ends of slices are one size
+    named = named and "(" not in str(claim)  # ends of slices are never meant as one size
     example = facts.counterexample(claim.negated()) if named else None
     if example is None:
         return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import pi
 from typing import Any
 
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import OMITTED, describe, function
+from pscdsl._src.language.results import Result, new_if
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.matrices import EPSILON
@@ -84,7 +86,14 @@ def polyval(p: Value, x: Value) -> Value:
     return scan.bind(*captured, result, p)[0]
 
 
-@of_numbers("numpy.polyfit", together=("x", "y", "w"), numbers=("rcond",))
+def _without_rcond(given: Mapping[str, Any]) -> bool:
+    """Return whether `rcond` is not given back, as it is with `full`."""
+    return given.get("full", False) is False
+
+
+@of_numbers(
+    "numpy.polyfit", together=("x", "y", "w"), numbers=("rcond",), result=new_if(_without_rcond)
+)
 def polyfit(
     x: Value,
     y: Value,
@@ -192,7 +201,13 @@ def roots(p: Value) -> Value:
     return Eig(vectors=False)(where(e.equal(down, 0), top, below))
 
 
-@of_numbers("numpy.polyder", together=("p",))
+def _is_another(given: Mapping[str, Any]) -> bool:
+    """Return whether the result is another polynomial: where `m` is 0, it is the same."""
+    m = given.get("m", 1)
+    return type(m) is int and m > 0
+
+
+@of_numbers("numpy.polyder", together=("p",), result=new_if(_is_another))
 def polyder(p: Value, m: int = 1) -> Value:
     """The m-th derivative of a polynomial; that of integers in i64, of u64 in f64."""
     require("numpy.polyder", p, "numeric")
@@ -209,7 +224,7 @@ def polyder(p: Value, m: int = 1) -> Value:
     return p
 
 
-@of_numbers("numpy.polyint", together=("p",), traced=("k",))
+@of_numbers("numpy.polyint", together=("p",), traced=("k",), result=new_if(_is_another))
 def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
     """The m-th antiderivative of a polynomial, with constants k."""
     require("numpy.polyint", p, "numeric")
@@ -241,7 +256,13 @@ def _check_order(name: str, m: object) -> None:
 # Differences of neighbours.
 
 
-@function("numpy.diff", together=("a", "prepend", "append"))
+def _has_steps(given: Mapping[str, Any]) -> bool:
+    """Return whether differences are taken: where `n` is 0, the array is given back."""
+    n = given.get("n", 1)
+    return type(n) is int and n > 0
+
+
+@function("numpy.diff", together=("a", "prepend", "append"), result=new_if(_has_steps))
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = OMITTED, append: Any = OMITTED) -> Any:
     """Each element's difference to the one before it, `n` times; of bools, whether they differ."""
     require_static(n, "numpy.diff", "n")
@@ -288,6 +309,7 @@ def _once(a: Value, axis: int) -> Value:
     together=("ary", "to_end", "to_begin"),
     cast=("to_end", "to_begin"),
     keeps=("ary",),
+    result=Result.NEW,
 )
 def ediff1d(ary: Value, to_end: Any = None, to_begin: Any = None) -> Value:
     """Differences of neighbours along all elements, maybe with numbers before and after."""
@@ -417,7 +439,7 @@ def _threshold(jump: Value, discont: Any, period: Any, whole: bool) -> Any:
     return -int(-least // 1) if whole else least  # for integers the next one above says the same
 
 
-@function("numpy.gradient", together=("f", "varargs"), own=("varargs",))
+@function("numpy.gradient", together=("f", "varargs"), own=("varargs",), result=Result.NEW)
 def gradient(
     f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1
 ) -> Value | tuple[Value, ...]:

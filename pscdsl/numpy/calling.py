@@ -25,6 +25,7 @@ from pscdsl._src.ir.builder import (
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.program import Literal, Scalar, fit
 from pscdsl._src.language.meanings import (
+    MEANINGS,
     Meaning,
     as_dtype,
     describe,
@@ -32,6 +33,7 @@ from pscdsl._src.language.meanings import (
     may_be_none,
     near_keyword,
 )
+from pscdsl._src.language.results import Declared, Result
 from pscdsl._src.primitives.shaping import Constant
 from pscdsl.numpy.shorthand import cast, joined, listed, reshaped
 from pscdsl.typing.array_types import Shape
@@ -401,6 +403,8 @@ def of_arrays(
     own: Sequence[str] = (),
     keeps: Sequence[str] = (),
     keys: bool = True,
+    result: Declared | None = None,
+    widens: bool = False,
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare as `function` does; a list in the place of an array is stacked to one first.
 
@@ -444,16 +448,19 @@ def of_arrays(
             known = [given(name, x) for name, x in zip(looked()[0], args, strict=False)]
             return body(*known, **{name: given(name, x) for name, x in kwargs.items()})
 
-        adapting = {
-            "weak": weak,
-            "weak_items": weak_items,
-            "cast": cast,
-            "own": own,
-            "keeps": keeps,
-        }
-        meaning = function(*names, together=together, alone=alone, **adapting)(stacked)
-        meaning.stacks = arrays
-        return meaning
+        return function(
+            *names,
+            together=together,
+            alone=alone,
+            weak=weak,
+            weak_items=weak_items,
+            cast=cast,
+            own=own,
+            keeps=keeps,
+            result=result,
+            lists=(*together, *alone),
+            widens=widens,
+        )(stacked)
 
     return declare
 
@@ -465,9 +472,14 @@ def of_numbers(
     traced: Sequence[str] = (),
     numbers: Sequence[str] = (),
     scalars: Sequence[str] = (),
+    result: Declared = Result.NEW,
+    widens: bool = False,
     **adapting: Sequence[str],
 ) -> Callable[[Callable[..., Any]], Meaning]:
-    """Declare as `of_arrays` does; arrays of random keys are refused."""
+    """Declare as `of_arrays` does a function that computes numbers; random keys are refused.
+
+    What is computed is new memory, if no more is said.
+    """
     return of_arrays(
         *names,
         together=together,
@@ -476,6 +488,8 @@ def of_numbers(
         numbers=numbers,
         scalars=scalars,
         keys=False,
+        result=result,
+        widens=widens,
         **adapting,
     )
 
@@ -682,14 +696,6 @@ def _instead(name: str, keyword: str, value: object) -> str:
 
 
 ORDERS = frozenset("C F A K c f a k".split())
-MAKING = frozenset(
-    f"numpy.{name}"
-    for name in (
-        "array asarray asanyarray ascontiguousarray copy eye zeros ones empty full zeros_like "
-        "ones_like empty_like full_like astype"
-    ).split()
-)
-"""Functions whose `order=` is about memory alone."""
 COUNTING = frozenset(("numpy.reshape", "numpy.ravel", "numpy.flatten"))
 """Functions whose `order=` says how elements are counted: "C" is how it is done here."""
 _NO_EFFECT: Final[dict[str, bool | None]] = {"overwrite_input": False, "where": True, "like": None}
@@ -710,13 +716,21 @@ def _is_dropped(name: str, keyword: str, value: object) -> bool:
     if keyword == "order":
         if value is None:
             return name.removeprefix("numpy.") in _FIELDS
-        known = isinstance(value, str)
-        return known and (
-            (name in MAKING and value in ORDERS) or (name in COUNTING and value in ("C", "c"))
-        )
+        if not isinstance(value, str) or keyword not in _of_numpy(name):
+            return False
+        if name in COUNTING:
+            return value in ("C", "c")
+        return value in ORDERS and _makes_arrays(name)
     if keyword not in _NO_EFFECT or value is not _NO_EFFECT[keyword]:
         return False
     return keyword in _of_numpy(name)
+
+
+def _makes_arrays(name: str) -> bool:
+    """Whether a function makes new arrays, of lists at least: their order is about memory alone."""
+    function, a_list = MEANINGS.get(name), list[object]()
+    known = function.result_of((a_list,), {}) if isinstance(function, Meaning) else None
+    return known in (Result.ARRAY, Result.IN_C_ORDER)
 
 
 # NumPy's functions whose results have as many elements as the data say: each is refused.
@@ -742,7 +756,7 @@ for _names, _replacement in (
 ):
 
     def _refused(name: str, instead: str) -> None:
-        @function(f"numpy.{name}")
+        @function(f"numpy.{name}", result=Result.UNKNOWN if name == "trim_zeros" else Result.ARRAY)
         def refuse(*args: Any, **kwargs: Any) -> NoReturn:
             """Refused: the shape of the result depends on the data."""
             raise Failure(DataDependentShape(what=f"the result of `numpy.{name}`", instead=instead))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from pscdsl._src.ir.builder import MOST_AXES, Builder, Value, Weak
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Scalar, kind_of
 from pscdsl._src.language.meanings import OMITTED, describe, function, require_no_integers
+from pscdsl._src.language.results import Result, new_if
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.elementwise import Bitcast
 from pscdsl._src.primitives.matrices import Diagonal
@@ -46,6 +47,7 @@ from pscdsl.numpy.shorthand import (
     cast,
     counting,
     filled,
+    integers_of,
     joined,
     largest,
     least,
@@ -81,43 +83,43 @@ from pscdsl.typing.python_containers import is_sequence, is_slice, is_tuple
 # Arrays filled with one number.  Without a dtype they are open: it is that of what they meet.
 
 
-@function("numpy.zeros")
+@function("numpy.zeros", result=Result.IN_C_ORDER)
 def zeros(here: Builder, shape: Any, dtype: Any = None) -> Value | Weak:
     """Zeros; open as a float without a dtype."""
     return _filled(here, as_shape(shape, "numpy.zeros", here.facts), 0.0, dtype)
 
 
-@function("numpy.ones")
+@function("numpy.ones", result=Result.IN_C_ORDER)
 def ones(here: Builder, shape: Any, dtype: Any = None) -> Value | Weak:
     """Ones; open as a float without a dtype."""
     return _filled(here, as_shape(shape, "numpy.ones", here.facts), 1.0, dtype)
 
 
-@function("numpy.empty")
+@function("numpy.empty", result=Result.IN_C_ORDER)
 def empty(here: Builder, shape: Any, dtype: Any = None) -> Value | Weak:
     """Zeros: there is no memory that could be left as it was."""
     return _filled(here, as_shape(shape, "numpy.empty", here.facts), 0.0, dtype)
 
 
-@function("numpy.full")
+@function("numpy.full", result=Result.IN_C_ORDER)
 def full(here: Builder, shape: Any, fill_value: Any, dtype: Any = None) -> Value | Weak:
     """One number, or an array broadcast; its dtype is that of `fill_value`."""
     return _full(here, as_shape(shape, "numpy.full", here.facts), fill_value, dtype)
 
 
-@function("numpy.zeros_like")
+@function("numpy.zeros_like", result=Result.ARRAY)
 def zeros_like(here: Builder, a: Any, dtype: Any = None, *, shape: Any = None) -> Value | Weak:
     """Zeros in the dtype and shape of another array."""
     return _like(here, "numpy.zeros_like", a, False, dtype, shape)
 
 
-@function("numpy.ones_like")
+@function("numpy.ones_like", result=Result.ARRAY)
 def ones_like(here: Builder, a: Any, dtype: Any = None, *, shape: Any = None) -> Value | Weak:
     """Ones in the dtype and shape of another array."""
     return _like(here, "numpy.ones_like", a, True, dtype, shape)
 
 
-@function("numpy.empty_like")
+@function("numpy.empty_like", result=Result.ARRAY)
 def empty_like(
     here: Builder, prototype: Any, /, dtype: Any = None, *, shape: Any = None
 ) -> Value | Weak:
@@ -125,7 +127,7 @@ def empty_like(
     return _like(here, "numpy.empty_like", prototype, False, dtype, shape)
 
 
-@function("numpy.full_like")
+@function("numpy.full_like", result=Result.ARRAY)
 def full_like(
     here: Builder, a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None
 ) -> Value | Weak:
@@ -183,7 +185,7 @@ def _like(
 # Arrays from numbers and lists of them, and casts.
 
 
-@function("numpy.array")
+@function("numpy.array", result=Result.ARRAY, lists=("object",), several=True)
 def array(
     here: Builder,
     object: Any,  # noqa: A002
@@ -203,7 +205,13 @@ def array(
     return array if missing <= 0 else lifted(here, array, lambda x: _deepened(x, missing))
 
 
-@function("numpy.asarray", "numpy.asanyarray")
+def _as_array(given: Mapping[str, Any]) -> Result:
+    """Return what `np.asarray` gives back: of a list, a new array."""
+    new = is_sequence(given.get("a")) or given.get("copy") is True
+    return Result.ARRAY if new else Result.SAME_ELEMENTS
+
+
+@function("numpy.asarray", "numpy.asanyarray", result=_as_array, lists=("a",), several=True)
 def asarray(here: Builder, a: Any, dtype: Any = None, *, copy: bool | None = None) -> Value | Weak:
     """Like `np.array`."""
     array = made(here, "numpy.asarray", a, dtype)
@@ -218,19 +226,19 @@ def _refuse_copy(name: str, given: object, array: Value | Weak, copy: bool | Non
         raise Failure(BadArguments(function=name, problem=problem))
 
 
-@function("numpy.ascontiguousarray")
+@function("numpy.ascontiguousarray", result=Result.SAME_ELEMENTS)
 def ascontiguousarray(here: Builder, a: Any, dtype: Any = None) -> Value | Weak:
     """Like `np.array`, with at least one axis."""
     return array(here, a, dtype, ndmin=1)  # type: ignore[no-any-return]
 
 
-@function("numpy.copy")
+@function("numpy.copy", result=Result.ARRAY)
 def copy_(here: Builder, a: Any) -> Value | Weak:
     """The array itself: it never changes."""
     return made(here, "numpy.copy", a, None)
 
 
-@function("numpy.astype")
+@function("numpy.astype", result=Result.ARRAY)
 def astype(here: Builder, x: Any, dtype: Any, /, *, copy: bool = True) -> Value:
     """A cast: floats to integers towards zero."""
     if dtype is None:
@@ -345,7 +353,7 @@ LARGEST_DENOMINATOR = 1 << 20
 """Up to here a float counts as the fraction it is, when it meets a symbolic size in `arange`."""
 
 
-@function("numpy.arange")
+@function("numpy.arange", result=Result.IN_C_ORDER)
 def arange(
     here: Builder,
     start_or_stop: Any = OMITTED,
@@ -445,7 +453,7 @@ def _count_of_floats(
     return _count(facts, *(x * scale if isinstance(x, Dim) else int(x * scale) for x in fractions))
 
 
-@function("numpy.linspace")
+@function("numpy.linspace", result=Result.NEW)
 def linspace(
     here: Builder,
     start: Any,
@@ -470,7 +478,7 @@ def linspace(
     return numbers, met(here, (start, stop), None, stepped, Kind.FLOAT)
 
 
-@function("numpy.logspace")
+@function("numpy.logspace", result=Result.NEW)
 def logspace(
     here: Builder,
     start: Any,
@@ -492,7 +500,7 @@ def logspace(
     return _in_wanted(here, (start, stop, base), dtype, build)
 
 
-@function("numpy.geomspace")
+@function("numpy.geomspace", result=Result.NEW)
 def geomspace(
     here: Builder,
     start: Any,
@@ -624,7 +632,7 @@ def _placed(name: str, numbers: Value, axis: int) -> Value:
 # Arrays of indices and coordinates, and indices of places counted through all axes.
 
 
-@function("numpy.meshgrid")
+@function("numpy.meshgrid", result=Result.NEW)
 def meshgrid(
     here: Builder, *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Value | Weak, ...]:
@@ -670,7 +678,7 @@ def ix_(here: Builder, *args: Any) -> tuple[Value | Weak, ...]:
     return meshgrid(here, *vectors, sparse=True, indexing="ij")  # type: ignore[no-any-return]
 
 
-@function("numpy.indices")
+@function("numpy.indices", result=Result.NEW)
 def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     """The indices of an array of this shape, one axis after the other along the first axis."""
     if not is_sequence(dimensions):
@@ -768,13 +776,13 @@ def diag_indices(here: Builder, n: Any, ndim: int = 2) -> tuple[Weak, ...]:
     return tuple([Weak(here, Kind.INT, (size,), at) for _ in range(axes)])
 
 
-@function("numpy.tril_indices")
+@function("numpy.tril_indices", result=Result.NEW)
 def tril_indices(here: Builder, n: Any, k: Any = 0, m: Any = None) -> Any:
     """The places at and below a diagonal; of sizes that are numbers."""
     return _triangle_indices(here, "numpy.tril_indices", np.tril_indices, n, k, m)
 
 
-@function("numpy.triu_indices")
+@function("numpy.triu_indices", result=Result.NEW)
 def triu_indices(here: Builder, n: Any, k: Any = 0, m: Any = None) -> Any:
     """The places at and above a diagonal; of sizes that are numbers."""
     return _triangle_indices(here, "numpy.triu_indices", np.triu_indices, n, k, m)
@@ -794,7 +802,7 @@ def _triangle_indices(
     return tuple([array(here, each.tolist()) for each in places(*given)])
 
 
-@of_arrays("numpy.unravel_index", alone=("indices",), traced=("shape",))
+@of_arrays("numpy.unravel_index", alone=("indices",), traced=("shape",), result=Result.NEW)
 def unravel_index(indices: Value, shape: Any, order: str = "C") -> tuple[Value, ...]:
     """Places among all elements as places on each axis."""
     name = "numpy.unravel_index"
@@ -805,16 +813,20 @@ def unravel_index(indices: Value, shape: Any, order: str = "C") -> tuple[Value, 
         problem = f"takes a shape of fewer elements than {count}"
         raise Failure(BadArguments(function=name, problem=problem))
     _require_within(name, indices, count, 0)
-    indices = _counting(indices)
+    _require_places(name, (indices,), sizes)
+    narrow = indices.dtype is I32
+    indices = _counting((indices,), count)[0]
     places: list[Value] = []
     backwards = _is_backwards(name, order)
     for size in sizes if backwards else reversed(sizes):
         places.append(e.remainder(indices, size))
         indices = e.floor_divide(indices, size)
+    if narrow:
+        places = [integers_of(each) for each in places]
     return tuple(places if backwards else reversed(places))
 
 
-@function("numpy.ravel_multi_index", alone=("multi_index",))
+@function("numpy.ravel_multi_index", alone=("multi_index",), result=Result.NEW)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Value:
     """Places on each axis as places among all elements; `mode` may bring them onto their axes."""
     name = "numpy.ravel_multi_index"
@@ -829,22 +841,22 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     ):
         problem = "takes 'raise', 'wrap' or 'clip' as `mode`, or one for each axis, not {}"
         raise Failure(BadArguments(function=name, problem=problem.format(describe(mode))))
-    count = size_of(sizes)
-    wide = isinstance(count, int) and count - 1 > I32.range[1]
-    wide = wide or any(_counting(each).dtype is I64 for each in places)
     for axis, (place, size) in enumerate(zip(places, sizes, strict=True)):
         require(name, place, "integer")
         if modes[axis] == "raise":
             _require_within(name, place, size, axis)
-        counted = cast(place, I64) if wide else _counting(place)
-        places[axis] = _on_axis(name, counted, size, modes[axis])
-    pairs = list(zip(places, sizes, strict=True))
+    _require_places(name, places, sizes)
+    count = size_of(sizes)
+    narrow = all(each.dtype is I32 for each in places) and not _is_wide(count)
+    counted = _counting(places, count)
+    brought = [_on_axis(name, *each) for each in zip(counted, sizes, modes, strict=True)]
+    pairs = list(zip(brought, sizes, strict=True))
     if _is_backwards(name, order):
         pairs.reverse()
     result = pairs[0][0]
     for place, size in pairs[1:]:
         result = e.add(e.multiply(result, size), place)
-    return result
+    return integers_of(result) if narrow else result
 
 
 def _is_backwards(name: str, order: object) -> bool:
@@ -879,15 +891,29 @@ def _require_within(name: str, places: Value, size: Size, axis: int) -> None:
             raise Failure(IndexOutOfRange.of(facts, end, size, axis))
 
 
-def _counting(places: Value) -> Value:
-    """Places as counts are: those in i32 stay so, others are in i64."""
-    return places if places.dtype is I32 else cast(places, I64)
+def _require_places(name: str, places: Sequence[Value], sizes: Shape) -> None:
+    """Refuse places in a shape that has none."""
+    if 0 in sizes and all(0 not in each.shape for each in places):
+        problem = f"takes no shape without elements: {describe(sizes)}"
+        raise Failure(BadArguments(function=name, problem=problem))
+
+
+def _counting(places: Sequence[Value], count: Size) -> list[Value]:
+    """Places in i64; in i32 if they and the number of elements are."""
+    small = isinstance(count, int) and not _is_wide(count)
+    narrow = small and all(each.dtype is I32 for each in places)
+    return [each if narrow else cast(each, I64) for each in places]
+
+
+def _is_wide(count: Size) -> bool:
+    """Return whether places among so many elements are known to need more than 32 bits."""
+    return isinstance(count, int) and count - 1 > I32.range[1]
 
 
 # Diagonals and triangles, and matrices made of them.
 
 
-@function("numpy.eye")
+@function("numpy.eye", result=Result.IN_C_ORDER)
 def eye(here: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Value | Weak:
     """Ones on a diagonal, zeros elsewhere; open as a float without a dtype."""
     rows = as_count(N, "numpy.eye", here.facts)
@@ -895,13 +921,13 @@ def eye(here: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> 
     return _masked(here, "equal", (rows, columns), as_size(k, "numpy.eye"), dtype)
 
 
-@function("numpy.identity")
+@function("numpy.identity", result=Result.IN_C_ORDER)
 def identity(here: Builder, n: Any, dtype: Any = None) -> Value | Weak:
     """The identity matrix; open as a float without a dtype."""
     return eye(here, n, dtype=dtype)  # type: ignore[no-any-return]
 
 
-@function("numpy.tri")
+@function("numpy.tri", result=Result.NEW)
 def tri(here: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Value | Weak:
     """Ones at and below a diagonal, zeros elsewhere; open as a float without a dtype."""
     rows = as_count(N, "numpy.tri", here.facts)
@@ -909,13 +935,13 @@ def tri(here: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> 
     return _masked(here, "greater_equal", (rows, columns), as_size(k, "numpy.tri"), dtype)
 
 
-@of_arrays("numpy.tril", together=("m",))
+@of_arrays("numpy.tril", together=("m",), result=Result.NEW)
 def tril(m: Value, k: Any = 0) -> Value:
     """The part at and below a diagonal of the last two axes, zeros elsewhere."""
     return _triangle("numpy.tril", m, k, lower=True)
 
 
-@of_arrays("numpy.triu", together=("m",))
+@of_arrays("numpy.triu", together=("m",), result=Result.NEW)
 def triu(m: Value, k: Any = 0) -> Value:
     """The part at and above a diagonal of the last two axes, zeros elsewhere."""
     return _triangle("numpy.triu", m, k, lower=False)
@@ -948,7 +974,12 @@ def _masked(here: Builder, relation: str, shape: Shape, k: Size, dtype: Any) -> 
     return created(here, dtype, Kind.FLOAT, shape, at)
 
 
-@of_arrays("numpy.diag", together=("v",))
+def _is_placed(given: Mapping[str, Any]) -> bool:
+    """Return whether a vector is placed in a matrix: the diagonal of a matrix is a view."""
+    return getattr(given.get("v"), "ndim", None) == 1
+
+
+@of_arrays("numpy.diag", together=("v",), result=new_if(_is_placed))
 def diag(v: Value, k: Any = 0) -> Value:
     """A matrix with a vector on a diagonal, or the diagonal of a matrix."""
     if v.ndim == 2:
@@ -959,7 +990,7 @@ def diag(v: Value, k: Any = 0) -> Value:
     return _on_diagonal("numpy.diag", v, as_size(k, "numpy.diag"))
 
 
-@of_arrays("numpy.diagflat", together=("v",))
+@of_arrays("numpy.diagflat", together=("v",), result=Result.NEW)
 def diagflat(v: Value, k: Any = 0) -> Value:
     """A matrix with the elements of an array on a diagonal."""
     return _on_diagonal("numpy.diagflat", raveled(v), as_size(k, "numpy.diagflat"))
@@ -1009,7 +1040,7 @@ def diagonal(a: Value, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Value
     return _diagonal(name, transposed(a, (*rest, first, second)), as_size(offset, name))
 
 
-@of_arrays("numpy.vander", together=("x",))
+@of_arrays("numpy.vander", together=("x",), result=Result.NEW)
 def vander(x: Value, N: Any = None, increasing: bool = False) -> Value:
     """The powers of each element of a vector, the highest first; integers in i64, u64 in f64."""
     name = "numpy.vander"

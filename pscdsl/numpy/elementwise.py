@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from math import inf, nan
@@ -16,6 +16,7 @@ from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Literal, Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function
+from pscdsl._src.language.results import Result, has_axes, new_if
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import special
 from pscdsl._src.primitives.custom_derivatives import Values, with_own_tangents
@@ -28,6 +29,7 @@ from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BOOL, F16, F64, I8, I16, I32, I64, KEY, U8, U16, U32, U64, Kind
+from pscdsl.typing.python_containers import is_sequence
 
 # Elementwise functions that are one primitive each, as tables of names.
 #
@@ -83,6 +85,7 @@ def _unary(
     primitive: Callable[[Value], Any],
     accepts: str,
     prepare: Callable[[Value], Value] = lambda x: x,
+    result: Result | None = None,
 ) -> Meaning:
     qualified = _qualified(names)
 
@@ -93,7 +96,7 @@ def _unary(
         return primitive(x)
 
     body.__doc__ = summary
-    return of_arrays(*qualified, together=("x",))(body)
+    return of_arrays(*qualified, together=("x",), result=result)(body)
 
 
 def _binary(
@@ -102,6 +105,8 @@ def _binary(
     primitive: Callable[[Value, Value], Any],
     accepts: str,
     prepare: Callable[[Value], Value] = lambda x: x,
+    *,
+    widens: bool = True,
 ) -> Meaning:
     qualified = _qualified(names)
 
@@ -112,7 +117,7 @@ def _binary(
         return primitive(x1, x2)
 
     body.__doc__ = summary
-    return of_arrays(*qualified, together=("x1", "x2"), weak=("x1", "x2"))(body)
+    return of_arrays(*qualified, together=("x1", "x2"), weak=("x1", "x2"), widens=widens)(body)
 
 
 def _unchanged_integers(primitive: e.Elementwise) -> Callable[[Value], Any]:
@@ -191,11 +196,25 @@ for _names, _summary, _primitive in (
     ("arctanh atanh", "The inverse of the hyperbolic tangent.", e.atanh),
 ):
     _unary(_names, _summary, _primitive, "inexact", to_inexact)
-_unary("i0", "The modified Bessel function of order 0.", special.i0, "floating", to_inexact)
+_unary(
+    "i0",
+    "The modified Bessel function of order 0.",
+    special.i0,
+    "floating",
+    to_inexact,
+    result=Result.ARRAY,
+)
 _unary("cbrt", "The real cube root.", e.cbrt, "floating", to_inexact)
 _binary("arctan2 atan2", "The angle of the point (x2, x1).", e.atan2, "floating", to_inexact)
 _binary("copysign", "`x1` with the sign of `x2`.", e.copysign, "floating", to_inexact)
-_binary("nextafter", "The number after `x1` towards `x2`.", e.nextafter, "floating", to_inexact)
+_binary(
+    "nextafter",
+    "The number after `x1` towards `x2`.",
+    e.nextafter,
+    "floating",
+    to_inexact,
+    widens=False,
+)
 _unary("spacing", "The distance to the next number.", _spacing, "floating", to_inexact)
 
 # Arithmetic.  Sums and products of bools are NumPy's: or, and.
@@ -269,7 +288,14 @@ _binary("minimum", "The smaller; NaN if one of them is.", e.minimum, REAL)
 # Rounding to a number of decimals.
 
 
-@of_arrays("numpy.round", "numpy.around", together=("a",))
+def _is_rounded(given: Mapping[str, Any]) -> bool:
+    """Return whether the result is new: older versions of NumPy give integers back."""
+    a = given.get("a")
+    dtype = getattr(a, "dtype", None)
+    return is_sequence(a) or not has_axes(a) or bool(getattr(dtype, "is_inexact", False))
+
+
+@of_arrays("numpy.round", "numpy.around", together=("a",), result=new_if(_is_rounded))
 def round_(a: Value, decimals: Any = 0) -> Value:
     """To a number of decimals, half to even; negative decimals round to tens, hundreds, …."""
     if not isinstance(decimals, int):
@@ -473,7 +499,7 @@ LARGEST_MULTIPLIED = 8
 """Up to this exponent a power of an inexact array is a product: exact, fast, and differentiable."""
 
 
-@of_arrays("numpy.power", "numpy.pow", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.power", "numpy.pow", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def power(x1: Value, x2: Value, /) -> Value:
     """`x1 ** x2`; an integer is not raised to a negative power that is known while checking."""
     require("numpy.power", x1, "numeric")
@@ -571,7 +597,7 @@ def _definition(x: Value) -> tuple[Primitive | None, list[Value]]:
     return None, [x, x]
 
 
-@of_arrays("numpy.divmod", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.divmod", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def divmod_(x1: Value, x2: Value, /) -> tuple[Value, Value]:
     """`(x1 // x2, x1 % x2)`."""
     require("numpy.divmod", x1, "real")
@@ -634,7 +660,7 @@ def _logarithm(x: Value, base: int) -> Value:
     return e.make_complex(*parts)  # type: ignore[no-any-return]
 
 
-@of_arrays("numpy.logaddexp", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.logaddexp", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def logaddexp(x1: Value, x2: Value, /) -> Value:
     """`log(exp(x1) + exp(x2))` without overflow."""
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
@@ -642,7 +668,7 @@ def logaddexp(x1: Value, x2: Value, /) -> Value:
     return log_of_sum(x1, x2)
 
 
-@of_arrays("numpy.logaddexp2", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.logaddexp2", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def logaddexp2(x1: Value, x2: Value, /) -> Value:
     """`log2(2**x1 + 2**x2)` without overflow."""
     scale = math.log(2)
@@ -652,7 +678,7 @@ def logaddexp2(x1: Value, x2: Value, /) -> Value:
     return result
 
 
-@of_arrays("numpy.hypot", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.hypot", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def hypot(x1: Value, x2: Value, /) -> Value:
     """`sqrt(x1**2 + x2**2)` without overflow."""
     x1, x2 = to_inexact(x1), to_inexact(x2)
@@ -671,7 +697,7 @@ def hypot(x1: Value, x2: Value, /) -> Value:
     return where(either, infinity, length)
 
 
-@of_arrays("numpy.heaviside", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.heaviside", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def heaviside(x1: Value, x2: Value, /) -> Value:
     """0 below zero, 1 above, `x2` at zero."""
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
@@ -681,7 +707,7 @@ def heaviside(x1: Value, x2: Value, /) -> Value:
     return where(e.equal(x1, 0), x2, step)
 
 
-@of_arrays("numpy.sinc", together=("x",))
+@of_arrays("numpy.sinc", together=("x",), result=Result.NEW)
 def sinc(x: Value) -> Value:
     """`sin(pi*x) / (pi*x)`, 1 at zero; by its series there, to have derivatives."""
     angle = e.multiply(to_inexact(x), math.pi)
@@ -745,14 +771,14 @@ def bitwise_count(x: Value, /) -> Value:
     return cast(e.count_bits(e.absolute(x)), U8)
 
 
-@of_arrays("numpy.gcd", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.gcd", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def gcd(x1: Value, x2: Value, /) -> Value:
     """The greatest common divisor, by a loop."""
     require("numpy.gcd", x1, "integer")
     return cast(_euclid(*together(_magnitude(x1), _magnitude(x2))), x1.dtype)
 
 
-@of_arrays("numpy.lcm", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.lcm", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def lcm(x1: Value, x2: Value, /) -> Value:
     """The least common multiple."""
     require("numpy.lcm", x1, "integer")

@@ -7,11 +7,12 @@ integers are taken as f32.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, weakened
 from pscdsl._src.language.meanings import describe, function
+from pscdsl._src.language.results import Result, has_axes, new_if
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.fft import MOST_AXES, Fft, FftKind
 from pscdsl._src.primitives.shaping import Iota, Pad
@@ -86,7 +87,15 @@ def _several_axes(function: str, kind: FftKind, axes: tuple[int, ...] | None, su
         return _applied(here, a, build, real=kind == "irfft")
 
     body.__doc__ = summary
-    of_numbers(name, traced=("a",))(body)
+    always = kind in ("rfft", "irfft")  # along the last axis at least
+    result = Result.NEW if always else new_if(_is_transformed)
+    of_numbers(name, traced=("a",), result=result)(body)
+
+
+def _is_transformed(given: Mapping[str, Any]) -> bool:
+    """Return whether there is an axis: along none, an array is its own transform."""
+    chosen = given.get("s"), given.get("axes")
+    return has_axes(given.get("a")) and all(x is None or (is_sequence(x) and x) for x in chosen)
 
 
 _one_axis("fft", "fft", "The discrete Fourier transform along an axis, cut or padded to `n`.")
@@ -272,7 +281,7 @@ def _scaled(x: Value, count: Size, exponent: float) -> Value:
 # The frequencies of a Fourier transform's elements, and the order that has 0 in the middle.
 
 
-@function("numpy.fft.fftfreq")
+@function("numpy.fft.fftfreq", result=Result.NEW)
 def fftfreq(here: Builder, n: Any, d: Any = 1.0) -> Value | Weak:
     """The frequencies of `fft` in cycles per unit of `d`: those from 0, then the negative ones."""
     name = "numpy.fft.fftfreq"
@@ -285,7 +294,7 @@ def fftfreq(here: Builder, n: Any, d: Any = 1.0) -> Value | Weak:
     return _frequencies(here, name, places, count, d)
 
 
-@function("numpy.fft.rfftfreq")
+@function("numpy.fft.rfftfreq", result=Result.NEW)
 def rfftfreq(here: Builder, n: Any, d: Any = 1.0) -> Value | Weak:
     """The frequencies of `rfft`, in cycles per unit of `d`."""
     name = "numpy.fft.rfftfreq"
@@ -323,7 +332,7 @@ def _frequencies(here: Builder, name: str, places: Any, count: Size, d: Any) -> 
     return met(here, (d,), None, build, Kind.FLOAT)
 
 
-@of_arrays("numpy.fft.fftshift", together=("x",))
+@of_arrays("numpy.fft.fftshift", together=("x",), result=Result.NEW)
 def fftshift(x: Value, axes: Any = None) -> Value:
     """The element of frequency 0 moved to the middle, along all axes or some."""
     for axis in _shifted_axes(x, axes, "numpy.fft.fftshift"):
@@ -332,7 +341,7 @@ def fftshift(x: Value, axes: Any = None) -> Value:
     return x
 
 
-@of_arrays("numpy.fft.ifftshift", together=("x",))
+@of_arrays("numpy.fft.ifftshift", together=("x",), result=Result.NEW)
 def ifftshift(x: Value, axes: Any = None) -> Value:
     """The inverse of `fftshift`."""
     for axis in _shifted_axes(x, axes, "numpy.fft.ifftshift"):
@@ -354,19 +363,19 @@ def _turned(x: Value, axis: int, start: Size) -> Value:
 # Windows of signal processing, symmetric as in NumPy; open as floats.
 
 
-@function("numpy.hanning")
+@function("numpy.hanning", result=Result.NEW)
 def hanning(here: Builder, M: Any) -> Weak:
     """The Hann window."""
     return _window(here, "numpy.hanning", M, lambda t: 0.5 + 0.5 * _cosine(t, 1))
 
 
-@function("numpy.hamming")
+@function("numpy.hamming", result=Result.NEW)
 def hamming(here: Builder, M: Any) -> Weak:
     """The Hamming window."""
     return _window(here, "numpy.hamming", M, lambda t: 0.54 + 0.46 * _cosine(t, 1))
 
 
-@function("numpy.blackman")
+@function("numpy.blackman", result=Result.NEW)
 def blackman(here: Builder, M: Any) -> Weak:
     """The Blackman window."""
     return _window(
@@ -377,13 +386,13 @@ def blackman(here: Builder, M: Any) -> Weak:
     )
 
 
-@function("numpy.bartlett")
+@function("numpy.bartlett", result=Result.NEW)
 def bartlett(here: Builder, M: Any) -> Weak:
     """The triangular window that ends at zero."""
     return _window(here, "numpy.bartlett", M, lambda t: 1.0 - e.absolute(t))
 
 
-@function("numpy.kaiser")
+@function("numpy.kaiser", result=Result.NEW)
 def kaiser(here: Builder, M: Any, beta: Any) -> Weak:
     """The Kaiser window, whose shape is a static number."""
     if not isinstance(beta, int | float) or isinstance(beta, bool):

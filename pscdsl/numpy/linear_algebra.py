@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import Meaning, describe, function
+from pscdsl._src.language.results import Result, new_if
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import matrices as m
 from pscdsl._src.primitives.custom_derivatives import Values, with_own_tangents
@@ -369,7 +370,7 @@ def _flat(name: str, a: Value, left: Shape, right: Shape) -> Value:
     return reshaped(a, (rows, columns))
 
 
-@of_numbers("numpy.linalg.tensorsolve", together=("a", "b"))
+@of_numbers("numpy.linalg.tensorsolve", together=("a", "b"), result=Result.ARRAY)
 def tensorsolve(a: Value, b: Value, axes: Any = None) -> Value:
     """The x with `tensordot(a, x, x.ndim) = b`; `axes` of a are moved to its end first."""
     name = "numpy.linalg.tensorsolve"
@@ -670,7 +671,13 @@ def cond(x: Value, p: Order = None) -> Value:
 # Powers and chains of matrices, and the names that `np.linalg` has for other products.
 
 
-@of_numbers("numpy.linalg.matrix_power", together=("a",))
+def _is_power(given: Mapping[str, Any]) -> bool:
+    """Return whether the result is new: the first power is the matrix."""
+    n = given.get("n")
+    return type(n) is int and n != 1
+
+
+@of_numbers("numpy.linalg.matrix_power", together=("a",), result=new_if(_is_power))
 def matrix_power(a: Value, n: Any) -> Value:
     """A square matrix multiplied with itself; its inverse, for a negative power."""
     name = "numpy.linalg.matrix_power"
@@ -694,7 +701,7 @@ def matrix_power(a: Value, n: Any) -> Value:
         a = products.matrix_product(a, a, name)
 
 
-@function("numpy.linalg.multi_dot", together=("arrays",))
+@function("numpy.linalg.multi_dot", together=("arrays",), result=Result.NEW)
 def multi_dot(arrays: Any) -> Value:
     """The product of several matrices, in the cheapest order; the first and last may be vectors."""
     name = "numpy.linalg.multi_dot"
@@ -748,14 +755,14 @@ def _chain(
     return products.matrix_product(left, _chain(name, parts, cuts, cut + 1, last), name)
 
 
-@of_numbers("numpy.linalg.matrix_transpose", together=("x",))
+@of_numbers("numpy.linalg.matrix_transpose", together=("x",), result=Result.ARRANGED)
 def matrix_transpose(x: Value, /) -> Value:
     """The last two axes exchanged."""
     require_axes("numpy.linalg.matrix_transpose", x)
     return m.turned(x)
 
 
-@of_numbers("numpy.linalg.diagonal", together=("x",))
+@of_numbers("numpy.linalg.diagonal", together=("x",), result=Result.UNKNOWN)
 def diagonal(x: Value, /, *, offset: Any = 0) -> Value:
     """A diagonal of matrices in the last two axes."""
     require_axes("numpy.linalg.diagonal", x)
@@ -791,7 +798,7 @@ def matmul(x1: Value, x2: Value, /) -> Value:
     return products.matrix_product(x1, x2)
 
 
-@of_numbers("numpy.linalg.tensordot", together=("x1", "x2"))
+@of_numbers("numpy.linalg.tensordot", together=("x1", "x2"), result=Result.ARRAY)
 def tensordot(x1: Value, x2: Value, /, *, axes: Any = 2) -> Value:
     """Axes of one array against axes of another."""
     return _call(products.tensordot, x1, x2, axes)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pscdsl._src.ir.broadcasting import broadcast_shapes
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import OMITTED, describe, function
+from pscdsl._src.language.results import Result, new_if
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy.calling import as_array, of_arrays
@@ -83,7 +84,7 @@ def isinf(x: Value, /) -> Value:
     return result
 
 
-@of_arrays("numpy.isposinf", alone=("x",))
+@of_arrays("numpy.isposinf", alone=("x",), result=Result.NEW)
 def isposinf(x: Value) -> Value:
     """Whether each element is positive infinity."""
     require("numpy.isposinf", x, REAL)
@@ -91,7 +92,7 @@ def isposinf(x: Value) -> Value:
     return result
 
 
-@of_arrays("numpy.isneginf", alone=("x",))
+@of_arrays("numpy.isneginf", alone=("x",), result=Result.NEW)
 def isneginf(x: Value) -> Value:
     """Whether each element is negative infinity."""
     require("numpy.isneginf", x, REAL)
@@ -99,7 +100,7 @@ def isneginf(x: Value) -> Value:
     return result
 
 
-@of_arrays("numpy.iscomplex", alone=("x",))
+@of_arrays("numpy.iscomplex", alone=("x",), result=Result.NEW)
 def iscomplex(x: Value) -> Value:
     """Whether each element has an imaginary part."""
     if not x.dtype.is_complex:
@@ -108,13 +109,13 @@ def iscomplex(x: Value) -> Value:
     return result
 
 
-@of_arrays("numpy.isreal", alone=("x",))
+@of_arrays("numpy.isreal", alone=("x",), result=Result.NEW)
 def isreal(x: Value) -> Value:
     """Whether each element has no imaginary part."""
     return logical_not(iscomplex(x))  # type: ignore[no-any-return]
 
 
-@of_arrays("numpy.isclose", together=("a", "b"), traced=("rtol", "atol"))
+@of_arrays("numpy.isclose", together=("a", "b"), traced=("rtol", "atol"), result=Result.NEW)
 def isclose(
     a: Value, b: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Value:
@@ -128,7 +129,7 @@ def isclose(
     return result
 
 
-@of_arrays("numpy.allclose", together=("a", "b"), traced=("rtol", "atol"))
+@of_arrays("numpy.allclose", together=("a", "b"), traced=("rtol", "atol"), result=Result.NEW)
 def allclose(
     a: Value, b: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Value:
@@ -136,7 +137,7 @@ def allclose(
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
-@of_arrays("numpy.array_equal", together=("a1", "a2"))
+@of_arrays("numpy.array_equal", together=("a1", "a2"), result=Result.NEW)
 def array_equal(a1: Value, a2: Value, equal_nan: bool = False) -> Value:
     """Whether shapes and elements are the same; for some sizes but not all is an error."""
     here = a1.builder
@@ -148,7 +149,7 @@ def array_equal(a1: Value, a2: Value, equal_nan: bool = False) -> Value:
     return _all(_same(a1, a2, equal_nan))
 
 
-@of_arrays("numpy.array_equiv", together=("a1", "a2"))
+@of_arrays("numpy.array_equiv", together=("a1", "a2"), result=Result.NEW)
 def array_equiv(a1: Value, a2: Value) -> Value:
     """Whether elements are the same after broadcasting; shapes that do not fit are an error."""
     return _all(_same(a1, a2, False))
@@ -178,7 +179,14 @@ def select_elements(predicate: Value, x: Value, y: Value) -> Value:
     return where(*together(predicate, x, y))
 
 
-@of_arrays("numpy.where", together=("x", "y"), alone=("condition",), weak=("x", "y"))
+@of_arrays(
+    "numpy.where",
+    together=("x", "y"),
+    alone=("condition",),
+    weak=("x", "y"),
+    result=Result.ARRAY,
+    widens=True,
+)
 def where_(condition: Value, x: Value | None = None, y: Value | None = None, /) -> Value:
     """Elements of `x` where the condition is other than zero, elsewhere of `y`."""
     if x is None and y is None:
@@ -200,6 +208,7 @@ def where_(condition: Value, x: Value | None = None, y: Value | None = None, /) 
     alone=("condlist",),
     weak=("default",),
     cast=("choicelist",),
+    result=Result.ARRAY,
 )
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Value:
     """From the first array whose condition holds, else the default."""
@@ -228,7 +237,9 @@ MOST_CHOSEN_AXES: Final = 32
 """NumPy takes no arrays of more axes."""
 
 
-@function("numpy.choose", together=("choices",), alone=("a",), weak_items=("choices",))
+@function(
+    "numpy.choose", together=("choices",), alone=("a",), weak_items=("choices",), result=Result.NEW
+)
 def choose(a: Value, choices: Sequence[Value] | Value, *, mode: str = "raise") -> Value:
     """From the array whose number stands in `a`; numbers are clamped, or wrapped around."""
     a = as_array(a, "numpy.choose", "a")
@@ -274,6 +285,8 @@ def items(name: str, arrays: Any) -> list[Value]:
     "numpy.clip",
     together=("a", "a_min", "a_max", "min", "max"),
     weak=("a_min", "a_max", "min", "max"),
+    result=Result.NEW,
+    widens=True,
 )
 def clip(
     a: Value,
@@ -300,13 +313,13 @@ def clip(
     return a if high is None else e.minimum(a, high)
 
 
-@of_arrays("numpy.fmax", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.fmax", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def fmax(x1: Value, x2: Value, /) -> Value:
     """The larger; where one is NaN, the other."""
     return _ignoring_nan("numpy.fmax", e.maximum, x1, x2)
 
 
-@of_arrays("numpy.fmin", together=("x1", "x2"), weak=("x1", "x2"))
+@of_arrays("numpy.fmin", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
 def fmin(x1: Value, x2: Value, /) -> Value:
     """The smaller; where one is NaN, the other."""
     return _ignoring_nan("numpy.fmin", e.minimum, x1, x2)
@@ -321,11 +334,17 @@ def _ignoring_nan(name: str, extremum: e.Elementwise, x1: Value, x2: Value) -> V
     return where(is_nan(x1), x2, where(is_nan(x2), x1, extremum(x1, x2)))
 
 
+def _is_copied(given: Mapping[str, Any]) -> bool:
+    """Return whether the numbers are copied, as they are by default."""
+    return given.get("copy", True) is True
+
+
 @of_arrays(
     "numpy.nan_to_num",
     together=("x", "nan", "posinf", "neginf"),
     weak_items=("nan", "posinf", "neginf"),
     keeps=("x",),
+    result=new_if(_is_copied),
 )
 def nan_to_num(
     x: Value,

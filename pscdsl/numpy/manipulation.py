@@ -12,6 +12,7 @@ from pscdsl._src.ir.broadcasting import broadcast_shapes as joint
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe, function
+from pscdsl._src.language.results import Result
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import DynamicSlice
 from pscdsl.numpy.calling import (
@@ -67,7 +68,7 @@ from pscdsl.typing.python_containers import is_sequence, is_slice, is_tuple
 # The same elements counted by other axes.
 
 
-@of_arrays("numpy.reshape", together=("a",), traced=("shape",))
+@of_arrays("numpy.reshape", together=("a",), traced=("shape",), result=Result.SAME_ELEMENTS)
 def reshape(a: Value, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Value:
     """Another shape with as many elements; one size may be -1 and follows from the others.
 
@@ -148,13 +149,13 @@ def _missing(facts: Assumptions, total: Size, product: Size) -> Fact | None:
     return None
 
 
-@of_arrays("numpy.ravel", together=("a",))
+@of_arrays("numpy.ravel", together=("a",), result=Result.SAME_ELEMENTS)
 def ravel(a: Value, order: Any = "C") -> Value:
     """All elements along one axis, counted by the last axis first; by the first one with `"F"`."""
     return raveled(_with_axes_reversed(a) if counts_backwards("numpy.ravel", a, order) else a)
 
 
-@of_arrays("numpy.expand_dims", together=("a",))
+@of_arrays("numpy.expand_dims", together=("a",), result=Result.SAME_ELEMENTS)
 def expand_dims(a: Value, axis: Any) -> Value:
     """New axes of size 1, at places counted in the result."""
     count = len(as_items(axis))
@@ -163,7 +164,7 @@ def expand_dims(a: Value, axis: Any) -> Value:
     return reshaped(a, tuple([1 if p in places else next(sizes) for p in range(a.ndim + count)]))
 
 
-@of_arrays("numpy.squeeze", together=("a",))
+@of_arrays("numpy.squeeze", together=("a",), result=Result.SAME_ELEMENTS)
 def squeeze(a: Value, axis: Any = None) -> Value:
     """Without axes of size 1; without an argument, those that have size 1 for all sizes."""
     facts = a.builder.facts
@@ -191,19 +192,19 @@ def _at_least(here: Builder, rank: int, arrays: tuple[Any, ...]) -> Any:
     return deep[0] if len(deep) == 1 else deep
 
 
-@function("numpy.atleast_1d")
+@function("numpy.atleast_1d", result=Result.SAME_ELEMENTS)
 def atleast_1d(here: Builder, *arys: Any) -> Any:
     """Scalars with one axis; several arguments give a tuple."""
     return _at_least(here, 1, arys)
 
 
-@function("numpy.atleast_2d")
+@function("numpy.atleast_2d", result=Result.SAME_ELEMENTS)
 def atleast_2d(here: Builder, *arys: Any) -> Any:
     """With axes of size 1 in front, up to two; several arguments give a tuple."""
     return _at_least(here, 2, arys)
 
 
-@function("numpy.atleast_3d")
+@function("numpy.atleast_3d", result=Result.SAME_ELEMENTS)
 def atleast_3d(here: Builder, *arys: Any) -> Any:
     """With axes of size 1 around, up to three; several arguments give a tuple."""
     return _at_least(here, 3, arys)
@@ -237,7 +238,7 @@ def _array(here: Builder, a: Any) -> Value | Weak:
 # Axes in another order, and broadcasting to a shape.
 
 
-@of_arrays("numpy.transpose", together=("a",))
+@of_arrays("numpy.transpose", together=("a",), result=Result.ARRANGED)
 def transpose(a: Value, axes: Any = None) -> Value:
     """Axes in another order, by default the last first."""
     if axes is None:
@@ -250,13 +251,13 @@ def transpose(a: Value, axes: Any = None) -> Value:
     return transposed(a, order)
 
 
-@of_arrays("numpy.permute_dims", together=("a",))
+@of_arrays("numpy.permute_dims", together=("a",), result=Result.ARRANGED)
 def permute_dims(a: Value, axes: Any = None) -> Value:
     """Like `transpose`."""
     return transpose(a, axes)  # type: ignore[no-any-return]
 
 
-@of_arrays("numpy.matrix_transpose", together=("x",))
+@of_arrays("numpy.matrix_transpose", together=("x",), result=Result.ARRANGED)
 def matrix_transpose(x: Value, /) -> Value:
     """The last two axes exchanged."""
     if x.ndim < 2:
@@ -267,7 +268,7 @@ def matrix_transpose(x: Value, /) -> Value:
     return transposed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-@of_arrays("numpy.swapaxes", together=("a",))
+@of_arrays("numpy.swapaxes", together=("a",), result=Result.ARRANGED)
 def swapaxes(a: Value, axis1: int, axis2: int) -> Value:
     """Two axes exchanged."""
     order = list(range(a.ndim))
@@ -276,7 +277,7 @@ def swapaxes(a: Value, axis1: int, axis2: int) -> Value:
     return transposed(a, order)
 
 
-@of_arrays("numpy.moveaxis", together=("a",))
+@of_arrays("numpy.moveaxis", together=("a",), result=Result.ARRANGED)
 def moveaxis(a: Value, source: Any, destination: Any) -> Value:
     """Some axes at other places, the rest in order."""
     sources = normalize_axes(source, a.ndim, "numpy.moveaxis")
@@ -290,7 +291,7 @@ def moveaxis(a: Value, source: Any, destination: Any) -> Value:
     return transposed(a, order)
 
 
-@function("numpy.rollaxis")
+@function("numpy.rollaxis", result=Result.ARRANGED)
 def rollaxis(here: Builder, a: Any, axis: int, start: int = 0) -> Value | Weak:
     """One axis moved to before another."""
     array = _array_given(here, "numpy.rollaxis", a)
@@ -336,20 +337,20 @@ def broadcast_shapes(here: Builder, *args: Any) -> Shape:
 # Elements in another order along axes.
 
 
-@of_arrays("numpy.flip", together=("m",))
+@of_arrays("numpy.flip", together=("m",), result=Result.ARRANGED)
 def flip(m: Value, axis: Any = None) -> Value:
     """Axes in the opposite direction, by default all of them."""
     return reversed_along(m, *normalize_axes(axis, m.ndim, "numpy.flip"))
 
 
-@of_arrays("numpy.fliplr", together=("m",))
+@of_arrays("numpy.fliplr", together=("m",), result=Result.ARRANGED)
 def fliplr(m: Value) -> Value:
     """The second axis in the opposite direction."""
     _require_rank("numpy.fliplr", m, 2)
     return reversed_along(m, 1)
 
 
-@of_arrays("numpy.flipud", together=("m",))
+@of_arrays("numpy.flipud", together=("m",), result=Result.ARRANGED)
 def flipud(m: Value) -> Value:
     """The first axis in the opposite direction."""
     _require_rank("numpy.flipud", m, 1)
@@ -362,7 +363,7 @@ def _require_rank(name: str, m: Value, rank: int) -> None:
         raise Failure(WrongNumberOfAxes(function=name, given=m.type, wanted=wanted))
 
 
-@of_arrays("numpy.rot90", together=("m",))
+@of_arrays("numpy.rot90", together=("m",), result=Result.ARRANGED)
 def rot90(m: Value, k: Any = 1, axes: Any = (0, 1)) -> Value:
     """Turned by 90 degrees `k` times, from the first towards the second of two axes."""
     _require_rank("numpy.rot90", m, 2)
@@ -384,7 +385,7 @@ def rot90(m: Value, k: Any = 1, axes: Any = (0, 1)) -> Value:
             return reversed_along(transposed(m, order), other)
 
 
-@of_arrays("numpy.roll", together=("a",), traced=("shift",))
+@of_arrays("numpy.roll", together=("a",), traced=("shift",), result=Result.ARRAY)
 def roll(a: Value, shift: Any, axis: Any = None) -> Value:
     """Elements moved along axes, those that leave come in at the other end."""
     if axis is None:
@@ -575,7 +576,14 @@ def concatenated(name: str, pieces: Sequence[Value], axis: int) -> Value:
     return joined(pieces, axis)
 
 
-@function("numpy.concatenate", "numpy.concat", together=("arrays",))
+@function(
+    "numpy.concatenate",
+    "numpy.concat",
+    together=("arrays",),
+    result=Result.NEW,
+    widens=True,
+    several=True,
+)
 def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> Value:
     """Arrays one after the other along an axis; along one axis all elements if it is None."""
     pieces = _pieces("numpy.concatenate", arrays)
@@ -587,7 +595,7 @@ def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> V
     return result if dtype is None else cast_in_kind("numpy.concatenate", result, dtype)
 
 
-@function("numpy.stack", together=("arrays",))
+@function("numpy.stack", together=("arrays",), result=Result.NEW, widens=True, several=True)
 def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
     """Arrays of one shape along a new axis."""
     pieces = _pieces("numpy.stack", arrays)
@@ -598,26 +606,33 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Value:
     return result if dtype is None else cast_in_kind("numpy.stack", result, dtype)
 
 
-@function("numpy.vstack", "numpy.row_stack", together=("tup",))
+@function(
+    "numpy.vstack",
+    "numpy.row_stack",
+    together=("tup",),
+    result=Result.NEW,
+    widens=True,
+    several=True,
+)
 def vstack(tup: Any) -> Value:
     """Arrays one below the other; vectors are rows."""
     return concatenated("numpy.vstack", [deepened(x, 2) for x in _pieces("numpy.vstack", tup)], 0)
 
 
-@function("numpy.hstack", together=("tup",))
+@function("numpy.hstack", together=("tup",), result=Result.NEW, widens=True, several=True)
 def hstack(tup: Any) -> Value:
     """Arrays side by side: along the second axis, vectors along the first."""
     pieces = [deepened(x, 1) for x in _pieces("numpy.hstack", tup)]
     return concatenated("numpy.hstack", pieces, 0 if pieces[0].ndim == 1 else 1)
 
 
-@function("numpy.dstack", together=("tup",))
+@function("numpy.dstack", together=("tup",), result=Result.NEW, widens=True, several=True)
 def dstack(tup: Any) -> Value:
     """Arrays behind each other: along the third axis."""
     return concatenated("numpy.dstack", [deepened(x, 3) for x in _pieces("numpy.dstack", tup)], 2)
 
 
-@function("numpy.column_stack", together=("tup",))
+@function("numpy.column_stack", together=("tup",), result=Result.NEW, widens=True, several=True)
 def column_stack(tup: Any) -> Value:
     """Vectors as columns beside each other, and matrices."""
     columns = [
@@ -656,7 +671,7 @@ def _piece(here: Builder, name: str, part: Any) -> Any:
     return lifted(here, part, deep)
 
 
-@function("numpy.block", together=("arrays",))
+@function("numpy.block", together=("arrays",), result=Result.ARRAY)
 def block(arrays: Any) -> Value:
     """Nested lists of arrays: the innermost along the last axis, each further one before it."""
     depth = _depth(arrays)
@@ -689,7 +704,7 @@ def _leaves(item: Any) -> list[Value]:
     return [leaf for each in item for leaf in _leaves(each)] if is_sequence(item) else [item]
 
 
-@of_arrays("numpy.append", together=("arr", "values"))
+@of_arrays("numpy.append", together=("arr", "values"), result=Result.NEW, widens=True)
 def append(arr: Value, values: Value, axis: int | None = None) -> Value:
     """Values after those of an array; all of them along one axis if none is named."""
     if axis is None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.language.meanings import MEANINGS, Meaning, describe, function
+from pscdsl._src.language.results import Result, Results
 from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce
 from pscdsl._src.primitives.scan import Scan
 from pscdsl.numpy import elementwise as e
@@ -164,7 +165,7 @@ def _applied(name: str, func: Any, here: Builder, args: Sequence[Any], kwargs: A
     return as_array(result, name, "the result of the function")
 
 
-@function("numpy.apply_along_axis", together=("arr",))
+@function("numpy.apply_along_axis", together=("arr",), result=Result.ARRAY)
 def apply_along_axis(
     here: Builder, func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Value:
@@ -352,6 +353,32 @@ AS_FUNCTION: Final = frozenset(
     ).split()
 )
 """Methods that are the function of the same name, with the array as its first argument."""
+
+
+_OWN_RESULTS: Final = {
+    "conj": Result.UNKNOWN,  # a real array is its own
+    "conjugate": Result.UNKNOWN,
+    "flatten": Result.NEW,
+    "item": Result.NEW,
+    "tolist": Result.NEW,
+}
+"""What methods give that are not the function of the same name."""
+
+
+def result_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Results:
+    """Return what a call of a method gives back; the first argument is the array."""
+    if name in _OWN_RESULTS:
+        return _OWN_RESULTS[name]
+    function = MEANINGS.get(f"numpy.{name}")
+    return function.result_of(args, kwargs) if isinstance(function, Meaning) else Result.UNKNOWN
+
+
+def makes_new(name: str) -> bool:
+    """Whether every call of a method gives new memory, if it does not pass `copy=`."""
+    own, function = _OWN_RESULTS.get(name), MEANINGS.get(f"numpy.{name}")
+    if own is not None:
+        return own.is_new
+    return name in NAMES and isinstance(function, Meaning) and function.makes_new
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pscdsl._src.ir.broadcasting import broadcast_shapes
 from pscdsl._src.ir.builder import Builder, Value, Weak, promote
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function, require_no_integers
+from pscdsl._src.language.results import Result, new_if
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.elementwise import bitwise_and, conjugate, equal, multiply, subtract
 from pscdsl._src.primitives.indexing import Gather
@@ -321,7 +322,7 @@ def matrix_product(x: Value, y: Value, name: str = "numpy.matmul") -> Value:
     )
 
 
-@of_numbers("numpy.matmul", together=("x1", "x2"))
+@of_numbers("numpy.matmul", together=("x1", "x2"), widens=True)
 def matmul(x1: Value, x2: Value, /) -> Value:
     """The matrix product, `x1 @ x2`; leading axes broadcast."""
     return matrix_product(x1, x2)
@@ -347,7 +348,7 @@ def vecmat(x1: Value, x2: Value, /) -> Value:
     return reshaped(result, (*result.shape[:-2], result.shape[-1]))
 
 
-@of_numbers("numpy.vecdot", together=("x1", "x2"))
+@of_numbers("numpy.vecdot", together=("x1", "x2"), widens=True)
 def vecdot(x1: Value, x2: Value, /, *, axis: int = -1) -> Value:
     """The products of the elements along an axis, the first conjugated, summed; axes broadcast."""
     for x in (x1, x2):
@@ -377,7 +378,7 @@ def _along(name: str, x: Value, y: Value, left: Sequence[int], right: Sequence[i
     return contract((Labelled(x, tuple(x_labels)), Labelled(y, tuple(y_labels))), tuple(output))
 
 
-@of_numbers("numpy.dot", together=("a", "b"))
+@of_numbers("numpy.dot", together=("a", "b"), widens=True)
 def dot(a: Value, b: Value) -> Value:
     """The last axis of a against the last but one of b, without broadcasting; scalars multiply."""
     if not a.ndim or not b.ndim:
@@ -387,7 +388,7 @@ def dot(a: Value, b: Value) -> Value:
     return _along("numpy.dot", a, b, [a.ndim - 1], [max(b.ndim - 2, 0)])
 
 
-@of_numbers("numpy.inner", together=("a", "b"))
+@of_numbers("numpy.inner", together=("a", "b"), widens=True)
 def inner(a: Value, b: Value, /) -> Value:
     """The last axes against each other; scalars multiply."""
     if not a.ndim or not b.ndim:
@@ -395,19 +396,19 @@ def inner(a: Value, b: Value, /) -> Value:
     return _along("numpy.inner", a, b, [a.ndim - 1], [b.ndim - 1])
 
 
-@of_numbers("numpy.vdot", together=("a", "b"))
+@of_numbers("numpy.vdot", together=("a", "b"), widens=True)
 def vdot(a: Value, b: Value, /) -> Value:
     """All elements against each other, in order, those of a conjugated."""
     return _along("numpy.vdot", conjugated(raveled(a)), raveled(b), [0], [0])
 
 
-@of_numbers("numpy.outer", together=("a", "b"))
+@of_numbers("numpy.outer", together=("a", "b"), widens=True)
 def outer(a: Value, b: Value) -> Value:
     """Each element of a times each of b, as a matrix."""
     return _along("numpy.outer", raveled(a), raveled(b), (), ())
 
 
-@of_numbers("numpy.tensordot", together=("a", "b"))
+@of_numbers("numpy.tensordot", together=("a", "b"), result=Result.ARRAY, widens=True)
 def tensordot(a: Value, b: Value, axes: Any = 2) -> Value:
     """Axes of a against axes of b: so many of the last and the first, or the pairs named."""
     name = "numpy.tensordot"
@@ -433,7 +434,7 @@ def _several(axes: object) -> Sequence[object]:
     return (axes,) if items is None else items
 
 
-@of_numbers("numpy.kron", together=("a", "b"))
+@of_numbers("numpy.kron", together=("a", "b"), widens=True)
 def kron(a: Value, b: Value) -> Value:
     """The Kronecker product: each element of a times all of b, in blocks."""
     rank = max(a.ndim, b.ndim)
@@ -459,7 +460,7 @@ def _call(meaning: Meaning, *args: Any) -> Value:
     return result
 
 
-@of_numbers("numpy.cross", together=("a", "b"))
+@of_numbers("numpy.cross", together=("a", "b"), result=Result.ARRAY, widens=True)
 def cross(
     a: Value,
     b: Value,
@@ -504,7 +505,13 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 Symbol: TypeAlias = "str | EllipsisType"
 
 
-@function(NAME)
+def _has_several(given: Mapping[str, Any]) -> bool:
+    """Return whether there are several arrays: the diagonal of one is a view."""
+    operands = given.get("operands", ())
+    return len(operands) > 2 and isinstance(operands[0], str) and "optimize" not in given
+
+
+@function(NAME, result=new_if(_has_several))
 def einsum(here: Builder, *operands: Any, optimize: Any = False) -> Value:
     """Sums of products over axes named by letters; the order of products is always chosen."""
     if operands and isinstance(operands[0], str):

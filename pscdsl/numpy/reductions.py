@@ -10,6 +10,7 @@ import numpy as np
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.program import Scalar
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.language.results import Result
 from pscdsl._src.primitives.elementwise import (
     Elementwise,
     add,
@@ -159,7 +160,9 @@ class _Product(Meaning):
         return super().apply(here, args, kwargs) if known is None else known
 
 
-prod = MEANINGS["numpy.prod"] = _Product("numpy.prod", prod.body, together=("a",))
+prod = MEANINGS["numpy.prod"] = _Product(
+    "numpy.prod", prod.body, together=("a",), lists=("a",), result=Result.NEW
+)
 
 
 def _extremum(

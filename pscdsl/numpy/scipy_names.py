@@ -7,21 +7,26 @@ of the dtypes that SciPy does not change.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.program import Literal
 from pscdsl._src.language.meanings import MEANINGS, Meaning, describe, function
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives import matrices as m
+from pscdsl._src.primitives.custom_derivatives import StopGradient
 from pscdsl._src.primitives.matrices import EPSILON
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.primitives.shaping import Broadcast
 from pscdsl.numpy import linear_algebra
 from pscdsl.numpy.calling import as_operand, of_numbers
-from pscdsl.numpy.shorthand import reshaped, where
+from pscdsl.numpy.shorthand import filled, reshaped, where
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import C64, C128, F32, F64, DType
+from pscdsl.typing.dtypes import BOOL, C64, C128, F32, F64, DType
 from pscdsl.typing.python_containers import is_sequence
 
 PRECISIONS: Final[tuple[DType, ...]] = (F32, F64, C64, C128)
@@ -184,11 +189,15 @@ def cholesky(
 @of_numbers("scipy.linalg.cho_factor", together=("a",))
 def cho_factor(
     a: Value, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True
-) -> tuple[Value, bool]:
-    """The factor of `cholesky`, with the other triangle of the matrix beside it, and `lower`."""
+) -> tuple[Value, Value | bool]:
+    """The factor of `cholesky`, with the other triangle of the matrix beside it, and `lower`.
+
+    Of a stack there are as many `lower` as matrices.
+    """
     factor = cholesky.apply(a.builder, (a, lower, overwrite_a, check_finite), {})
     inside = m.where_row(e.greater_equal if lower else e.less_equal, a)
-    return where(inside, factor, a), bool(lower)
+    stack = a.shape[:-2]
+    return where(inside, factor, a), a.builder.full(lower, stack, BOOL) if stack else lower
 
 
 @function("scipy.linalg.cho_solve")
@@ -206,12 +215,23 @@ def cho_solve(
     if not is_sequence(c_and_lower) or len(c_and_lower) != 2:
         problem = f"takes the pair that `cho_factor` gives, not {describe(c_and_lower)}"
         raise Failure(BadArguments(function=name, problem=problem))
-    lower = _truth(name, "lower", c_and_lower[1])
+    lower = _truth(name, "lower", _same_for_all(c_and_lower[1]))
     between = solve_triangular.apply(here, (c_and_lower[0], b, 0 if lower else "C", lower), {})
     found: Value = solve_triangular.apply(
         here, (c_and_lower[0], between, "C" if lower else 0, lower), {}
     )
     return found
+
+
+def _same_for_all(lower: Any) -> Any:
+    """Return the `lower` of a stack as one, if it is known while checking."""
+    if not isinstance(lower, Value) or lower.dtype is not BOOL:
+        return lower
+    for equation in lower.builder.equations:
+        if lower.atom in equation.outputs and isinstance(equation.primitive, Broadcast):
+            (given,) = equation.inputs
+            return given.value if isinstance(given, Literal) else lower
+    return lower
 
 
 @of_numbers("scipy.linalg.eigvalsh", together=("a", "b"))
@@ -355,11 +375,36 @@ def norm(
     keepdims: Any = False,
     check_finite: Any = True,
 ) -> Value:
-    """The same as `np.linalg.norm`."""
+    """The same as `np.linalg.norm`; of one vector also where squares overflow or vanish."""
     _require_check("scipy.linalg.norm", check_finite)
     _require_precision("scipy.linalg.norm", a)
+    order = linear_algebra.known_order("scipy.linalg.norm", ord)
+    if a.ndim == 1 and axis is None and keepdims is False and order in (None, 2):
+        scale = _scale(a)
+        scaled = [e.divide(part, scale) for part in _parts(a)]
+        whole = e.make_complex(*scaled) if a.dtype.is_complex else scaled[0]
+        result: Value = e.multiply(_given("numpy.linalg.norm", a.builder, whole), scale)
+        return result
     found: Value = _given("numpy.linalg.norm", a.builder, a, ord, axis, keepdims)
     return found
+
+
+_SQUARED: Final = {F32: (2.0**-32, 2.0**48), F64: (2.0**-480, 2.0**480)}
+"""Sizes between which squares, and sums of many, neither vanish nor overflow."""
+
+
+def _scale(a: Value) -> Value:
+    """The size of the largest number if its square is too small or too large, else 1."""
+    sizes = [Reduce("maximum", (0,))(e.absolute(part)) for part in _parts(a)]
+    largest = StopGradient()(sizes[0] if len(sizes) == 1 else e.maximum(*sizes))
+    low, high = _SQUARED[a.dtype.real]
+    small = e.bitwise_and(e.greater(largest, 0.0), e.less(largest, low))
+    large = e.bitwise_and(e.greater(largest, high), e.less(largest, math.inf))
+    return where(e.bitwise_or(small, large), largest, filled(largest, 1.0))
+
+
+def _parts(a: Value) -> tuple[Value, ...]:
+    return (e.real(a), e.imag(a)) if a.dtype.is_complex else (a,)
 
 
 @of_numbers("scipy.linalg.lstsq", together=("a", "b"), numbers=("cond",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe, function
+from pscdsl._src.language.results import Result, new_if
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Gather, Scatter
 from pscdsl._src.primitives.reductions import ArgReduce, Extreme, Reduce
@@ -127,7 +128,7 @@ def sort_complex(a: Value) -> Value:
     return in_order(cast(a, dtype), normalize_axis(-1, a.ndim, "numpy.sort_complex"))
 
 
-@function("numpy.lexsort", alone=("keys",))
+@function("numpy.lexsort", alone=("keys",), result=Result.NEW)
 def lexsort(here: Builder, keys: Value | Sequence[Value], axis: int = -1) -> Value:
     """The i32 places in the order of several keys, the last of which counts most."""
     if not isinstance(keys, Value):
@@ -349,7 +350,7 @@ def digitize(x: Value, bins: Value, right: bool = False) -> Value:
     return integers_of(where(descending, e.subtract(last, found), found))
 
 
-@of_numbers("numpy.isin", together=("element", "test_elements"))
+@of_numbers("numpy.isin", together=("element", "test_elements"), result=Result.ARRAY)
 def isin(
     element: Value,
     test_elements: Value,
@@ -425,7 +426,35 @@ def bincount(
     return counts if weights is not None else integers_of(counts)
 
 
-@of_numbers("numpy.histogram_bin_edges", together=("a",), traced=("bins", "range"))
+def _is_computed(bins: object) -> bool:
+    """Return whether edges are new: an array of them is given back."""
+    return is_sequence(bins) or isinstance(bins, int | Dim | str)
+
+
+def _edges_alone(given: Mapping[str, Any]) -> bool:
+    """Return whether the edges of a histogram are new."""
+    return _is_computed(given.get("bins", 10))
+
+
+def _counts_and_edges(given: Mapping[str, Any]) -> tuple[Result, ...]:
+    """Return what the counts and the edges of a histogram are."""
+    return Result.NEW, Result.NEW if _edges_alone(given) else Result.UNKNOWN
+
+
+def _grid_and_edges(given: Mapping[str, Any]) -> tuple[Result, ...]:
+    """Return what the counts and the edges are: edges that both axes share are one array."""
+    bins = given.get("bins", 10)
+    pair = is_sequence(bins) and len(bins) == 2 and all(map(_is_computed, bins))
+    edges = Result.NEW if pair or isinstance(bins, int | Dim) else Result.UNKNOWN
+    return Result.NEW, edges, edges
+
+
+@of_numbers(
+    "numpy.histogram_bin_edges",
+    together=("a",),
+    traced=("bins", "range"),
+    result=new_if(_edges_alone),
+)
 def histogram_bin_edges(
     here: Builder,
     a: Value,
@@ -436,7 +465,13 @@ def histogram_bin_edges(
     return _edges(here, a, bins, range)
 
 
-@of_numbers("numpy.histogram", together=("a",), alone=("weights",), traced=("bins", "range"))
+@of_numbers(
+    "numpy.histogram",
+    together=("a",),
+    alone=("weights",),
+    traced=("bins", "range"),
+    result=_counts_and_edges,
+)
 def histogram(
     here: Builder,
     a: Value,
@@ -462,7 +497,13 @@ def histogram(
     return counts, edges
 
 
-@of_numbers("numpy.histogram2d", together=("x", "y"), alone=("weights",), traced=("bins", "range"))
+@of_numbers(
+    "numpy.histogram2d",
+    together=("x", "y"),
+    alone=("weights",),
+    traced=("bins", "range"),
+    result=_grid_and_edges,
+)
 def histogram2d(
     here: Builder,
     x: Value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import OMITTED, describe
+from pscdsl._src.language.results import Result, has_axes, new_if
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.custom_derivatives import StopGradient
 from pscdsl._src.primitives.elementwise import (
@@ -424,14 +425,20 @@ def _blended(low: Value, high: Value, share: Value) -> Value:
     return where(e.bitwise_or(e.equal(share, 0), infinite), low, inner)
 
 
-@of_numbers("numpy.median", together=("a",))
+def _of_vectors(given: Mapping[str, Any]) -> bool:
+    """Return whether an array has axes, and the median is along one at least."""
+    axis = given.get("axis")
+    return has_axes(given.get("a")) and not (is_sequence(axis) and not axis)
+
+
+@of_numbers("numpy.median", together=("a",), result=new_if(_of_vectors))
 def median(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The middle element, or the mean of the two in the middle; NaN if one is NaN."""
     half = a.builder.program.current.literal(0.5, F64)
     return _quantiles(a, half, axis, METHODS["linear"], keepdims, "numpy.median", False)
 
 
-@of_numbers("numpy.nanmedian", together=("a",))
+@of_numbers("numpy.nanmedian", together=("a",), result=new_if(_of_vectors))
 def nanmedian(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The median of what is not NaN; NaN if there is nothing else."""
     half = a.builder.program.current.literal(0.5, F64)
@@ -605,7 +612,7 @@ def _squeezed(c: Value, given: Value, name: str) -> Value:
     )
 
 
-@of_numbers("numpy.cov", together=("m", "y"), alone=("fweights", "aweights"))
+@of_numbers("numpy.cov", together=("m", "y"), alone=("fweights", "aweights"), result=Result.ARRAY)
 def cov(
     here: Any,
     m: Value,

@@ -10,6 +10,7 @@ import numpy as np
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak, promote
 from pscdsl._src.language.meanings import OMITTED, describe, function
+from pscdsl._src.language.results import Result
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import Combine, DynamicSlice, DynamicUpdate, Gather, Scatter
 from pscdsl._src.primitives.shaping import Constant, Pad
@@ -88,7 +89,7 @@ from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
 # Elements repeated.
 
 
-@of_arrays("numpy.tile", together=("A",), traced=("reps",))
+@of_arrays("numpy.tile", together=("A",), traced=("reps",), result=Result.ARRAY)
 def tile(A: Value, reps: Any) -> Value:
     """The whole array repeated along its axes, the last counts of `reps` for its last axes."""
     counts = as_shape(reps, "numpy.tile", A.builder.facts)
@@ -102,7 +103,7 @@ def tile(A: Value, reps: Any) -> Value:
     return reshaped(repeated, tuple([c * s for c, s in zip(counts, x.shape, strict=True)]))
 
 
-@of_arrays("numpy.repeat", together=("a",), traced=("repeats",))
+@of_arrays("numpy.repeat", together=("a",), traced=("repeats",), result=Result.NEW)
 def repeat(a: Value, repeats: Any, axis: int | None = None) -> Value:
     """Each element repeated along an axis, or each as often as its own static count says."""
     if axis is None:
@@ -149,7 +150,7 @@ def taken(a: Value, places: Value, axis: int) -> Value:
     return transposed(picked, order)
 
 
-@of_arrays("numpy.resize", together=("a",), traced=("new_shape",))
+@of_arrays("numpy.resize", together=("a",), traced=("new_shape",), result=Result.ARRAY)
 def resize(a: Value, new_shape: Any) -> Value:
     """Another shape: elements are repeated, in order, as often as needed, or left out."""
     facts = a.builder.facts
@@ -168,7 +169,9 @@ def resize(a: Value, new_shape: Any) -> Value:
 Widths: TypeAlias = "Sequence[tuple[Size, Size]]"
 
 
-@of_arrays("numpy.pad", together=("array",), traced=("pad_width", "constant_values"))
+@of_arrays(
+    "numpy.pad", together=("array",), traced=("pad_width", "constant_values"), result=Result.ARRAY
+)
 def pad(
     array: Value,
     pad_width: Any,
@@ -333,7 +336,7 @@ def _by_places(
 # Elements taken, left out and put in along an axis.
 
 
-@of_arrays("numpy.take", together=("a",), alone=("indices",))
+@of_arrays("numpy.take", together=("a",), alone=("indices",), result=Result.NEW)
 def take(a: Value, indices: Value, axis: int | None = None, *, mode: str = "raise") -> Value:
     """The elements at indices along an axis, by default among all; clamped, or wrapped around."""
     if mode not in ("raise", "wrap", "clip"):
@@ -372,7 +375,7 @@ def _checked(indices: Value) -> Value:
     return cast(indices, I64) if indices.dtype is U64 else indices  # as NumPy, from 2**63 on too
 
 
-@of_arrays("numpy.take_along_axis", together=("arr",), alone=("indices",))
+@of_arrays("numpy.take_along_axis", together=("arr",), alone=("indices",), result=Result.NEW)
 def take_along_axis(arr: Value, indices: Value, axis: int | None = -1) -> Value:
     """Elements along an axis, at places of their own for each row; clamped."""
     name, places = "numpy.take_along_axis", _checked(indices)
@@ -413,7 +416,7 @@ def _aligned(arr: Value, places: Value, along: int) -> tuple[Value, Value]:
     return broadcast_to(arr, shape(arr)), broadcast_to(places, shape(places))
 
 
-@of_arrays("numpy.delete", together=("arr",), traced=("obj",))
+@of_arrays("numpy.delete", together=("arr",), traced=("obj",), result=Result.NEW)
 def delete(arr: Value, obj: Any, axis: int | None = None) -> Value:
     """Without the elements at static places along an axis, by default among all."""
     if axis is None:
@@ -473,6 +476,7 @@ def _without(arr: Value, axis: int, gone: Sequence[tuple[Size, Size]]) -> Value:
     traced=("obj",),
     weak_items=("values",),
     keeps=("arr",),
+    result=Result.NEW,
 )
 def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Value:
     """With values put in before a static place along an axis, by default among all elements."""

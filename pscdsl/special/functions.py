@@ -275,6 +275,8 @@ def factorial(here: Builder, n: Any, exact: Any = False, extend: Any = "zero") -
     if x.dtype is BOOL:
         raise Failure(DtypeNotAccepted(function=name, given=x.type, accepts="integers and floats"))
     require(name, x, REAL)
+    if 0 in x.shape:  # SciPy returns what is empty unchanged
+        return x
     if exact:
         raise Failure(BadArguments(function=name, problem="is exact of known integers alone"))
     x = in_dtype(here, x, F64)

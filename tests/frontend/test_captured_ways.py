@@ -18,7 +18,7 @@ CERTAIN = (
     *("W", "W[:]", "W[...]", "W.view()", "W.reshape(3)", "W.ravel()", "W.T", "W.squeeze()"),
     *("np.asarray(W)", "np.atleast_1d(W)", "np.ravel(W)", "np.reshape(W, 3)", "(q := W)"),
     *("globals()['W']", "sys.modules[__name__].W", "vars(sys.modules[__name__])['W']"),
-    "getattr(sys.modules[__name__], 'W')",
+    *("getattr(sys.modules[__name__], 'W')", "np.ascontiguousarray(W)", "np.flip(np.flip(W))"),
 )
 """Expressions that certainly stand for the array."""
 UNCERTAIN = ("Obj()", "lambda", "exec(", "V.", "np.nditer", "nullcontext({x})", "getattr(", "a, _")

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pytest
@@ -150,6 +151,82 @@ def first_power(x: f64["n"]) -> f64["n n"]:
     z = np.linalg.matrix_power(y, 1)
     z += 1
     return y
+
+
+# Stores into the results of functions, which leave the arguments as they are.
+
+NEW: Final = (
+    "np.fft.fft2(m)", "np.fft.ifft2(m, axes=(0, 1))", "np.fft.fftn(m, s=(2, 2), axes=(0, 1))",
+    "np.fft.ifftn(x)", "np.fft.rfft2(m)", "np.polyder(x)", "np.polyder(x, 2)", "np.polyder(x, m=1)",
+    "np.polyint(x)", "np.polyint(x, 2)", "np.roots(x)", "np.histogram(x)[0]", "np.histogram(x)[1]",
+    "np.histogram(x, 3)[1]", "np.histogram(x, bins=e)[0]", "np.histogram(x, [0, 1, 9])[1]",
+    "np.histogram_bin_edges(x)", "np.histogram_bin_edges(x, bins=4)",
+    "np.histogram2d(x, y, 3)[0]", "np.histogram2d(x, y)[1]", "np.histogram2d(x, y, [2, 3])[2]",
+    "np.histogram2d(x, y, [e, e])[0]", "np.diag(x)", "np.diag(x, 1)", "np.nan_to_num(x)",
+    "np.median(m, axis=0)", "np.nanmedian([m, m], (0, 1))", "np.median(m, 1, keepdims=True)",
+    "np.polyfit(x, y, 1)",
+    "np.asarray([x[0], 2.0])", "np.asarray([x, y])", "np.linalg.matrix_power(m, 0)",
+    "np.linalg.matrix_power(m, 2)", "np.diff(x)", "np.diff(m, n=2, axis=0)", "np.round(x, 1)",
+    "np.einsum('ij,j->i', m, x[:3])", "np.apply_along_axis(np.sort, 0, m)", "np.tril_indices(3)[0]",
+    "np.meshgrid(x, y)[1]", "np.gradient(x)", "np.unravel_index(np.arange(3), (2, 2))[0]",
+    "np.ravel_multi_index(np.tril_indices(3), (3, 3))", "np.spacing(x)",
+)  # fmt: skip
+VIEWS: Final = (
+    "np.polyder(x, 0)", "np.polyint(x, m=0)",
+    "np.histogram(x, e)[1]", "np.histogram(x, bins=e)[1]", "np.histogram_bin_edges(x, e)",
+    "np.histogram2d(x, y, [e, e])[1]", "np.histogram2d(x, y, [2, e])[2]", "np.diag(m)",
+    "np.histogram2d(x, y, e)[2]", "np.diff(x, n=0)", "np.linalg.matrix_power(m, 1)",
+    "np.diag_indices(3)[0]", "np.asarray(x)", "np.atleast_2d(x)", "np.broadcast_to(x, (2, 5))",
+    "np.real(x)", "np.real(c)", "np.imag(c)", "np.einsum('ii->i', m)", "np.split(x[:4], 2)[0]",
+    "np.diagonal(m)", "np.ix_(np.arange(3))[0]", "np.broadcast_arrays(x, m[:1, :1])[0]",
+    "np.array(x, copy=False)", "m.astype(np.float64, copy=False)", "np.linalg.diagonal(m)",
+)  # fmt: skip
+STORE: Final = """
+
+def store_{number}(x: f64["5"], y: f64["5"], m: f64["3 3"], e: f64["4"], c: c128["2 2"]):
+    x, y, m, e, c = x.copy(), y.copy(), m.copy(), e.copy(), c.copy()
+    r = {call}
+    r[0] = 1
+    r[-1] *= 0
+    return r, x, y, m, e, c
+"""
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Functions that store into results, by the texts of the calls."""
+    path = tmp_path_factory.mktemp("stores") / "stores_into_results.py"
+    calls = list(enumerate((*NEW, *VIEWS)))
+    head = "import numpy as np\nfrom pscdsl import c128, f64\n"
+    path.write_text(head + "".join(STORE.format(number=i, call=each) for i, each in calls))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {each: getattr(module, f"store_{i}") for i, each in calls}
+
+
+def operands() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    x, y, m = rng.standard_normal(5), rng.standard_normal(5), rng.standard_normal((3, 3))
+    return x, y, m, np.array([-2.0, 0.0, 1.0, 3.0]), rng.standard_normal((2, 2)) + 1j
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", NEW)
+def test_stores_into_new_results_are_numpys(call: str, stores: dict[str, Any]) -> None:
+    wanted, found = stores[call](*operands()), psc.kernel(stores[call])(*operands())
+    for one, other in zip(wanted, found, strict=True):
+        np.testing.assert_allclose(np.asarray(other), one, rtol=1e-9, atol=1e-9)
+    for one, given in zip(wanted[1:], operands(), strict=True):
+        np.testing.assert_array_equal(one, given)
+
+
+@pytest.mark.parametrize("call", VIEWS)
+def test_stores_into_what_may_be_a_view_are_refused(call: str, stores: dict[str, Any]) -> None:
+    with pytest.raises(psc.CheckError, match=r"PSC205|PSC210"):
+        psc.kernel(stores[call])(*operands())
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,12 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f64, i32
+from pscdsl._src.frontend.interpreter.arrangements import inputs_of_ufunc
+from pscdsl._src.frontend.interpreter.masks import is_elementwise
+from pscdsl.typing.diagnostics import Failure
+from tests.support.numpy_differential import meaning
+from tests.support.numpy_harness import run
+from tests.support.sample_calls import functions, real
 
 pytestmark = pytest.mark.quick_code
 
@@ -155,3 +162,23 @@ def of_calls(x: f64["n"], t: f64) -> f64["n"]:
 def test_what_is_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(psc.CheckError, match="PSC101"):
         psc.kernel(function)(np.ones(5), 2.0)
+
+
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 5e-324, 1.7e308, -0.5])
+OPERANDS = SPECIAL, SPECIAL[::-1], np.array([0, np.inf] * 5, np.float32), np.arange(10) * 1j, 2, -1
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [each for each in functions() if is_elementwise(each)])
+def test_functions_of_elements_raise_nothing(name: str) -> None:
+    function: Any = real(name)
+    given = [(x, y)[: inputs_of_ufunc(name) or 2] for x, y in product(OPERANDS, OPERANDS)]
+    given = [(x == x, *args) if name == "numpy.where" else args for args in given for x in args[:1]]
+    for args in given:
+        arrays = [x for x in args if isinstance(x, np.ndarray)]
+        if arrays:
+            try:
+                function(*args)
+            except TypeError:  # a dtype that kernels do not take either
+                with pytest.raises((Failure, TypeError)):
+                    run(lambda *xs: meaning(name).of_mixed(None, xs, {}), *args)

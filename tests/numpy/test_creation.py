@@ -385,6 +385,16 @@ def test_places() -> None:
     assert rejected(BadArguments, "numpy.ravel_multi_index", (-1, 0), (2, 2))
 
 
+def test_places_in_a_shape_without_elements() -> None:
+    none, some = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    wanted = np.ravel_multi_index((none, none), (0, 2))
+    same(wanted, run("numpy.ravel_multi_index", (none, none), (0, 2)))
+    assert rejected(BadArguments, "numpy.ravel_multi_index", (some, some), (2, 0))
+    for each in run("numpy.unravel_index", none, (5, 0)):
+        same(none, each)
+    assert rejected(BadArguments, "numpy.unravel_index", some, (5, 0))
+
+
 def static(x: Any) -> Any:
     """An array as a static value, and what is none as it is."""
     return Static(x) if isinstance(x, np.ndarray) else x

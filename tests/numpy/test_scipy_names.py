@@ -19,7 +19,7 @@ import scipy.linalg as sl
 from scipy import fft
 
 import pscdsl as psc
-from pscdsl import c128, f64
+from pscdsl import bool_, c128, f64
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing.diagnostics import Failure
@@ -262,6 +262,49 @@ def test_vectors_of_several_results_are_those_of_scipy() -> None:
             found, wanted = run("scipy.linalg.svd", x, full), sl.svd(x, full)
             for one, other in zip(found, wanted, strict=True):
                 agree(np.abs(one), np.abs(other), 1e-8)
+
+
+def of_stacks(
+    a: f64["b c n n"], b: f64["n k"]
+) -> tuple[bool_["b c"], bool_["b c"], f64["b c n k"], f64["b c n k"]]:
+    upper, lower = sl.cho_factor(a), sl.cho_factor(a, lower=True)
+    return upper[1], lower[1], sl.cho_solve(upper, b), sl.cho_solve(lower, b)
+
+
+def test_factors_of_stacks_have_as_many_lower_as_matrices() -> None:
+    kernel: Any = psc.kernel(of_stacks)
+    stack, b = np.stack([STACK, 2 * STACK]), normal(4, 2)
+    for found, wanted in zip(kernel(stack, b), of_stacks(stack, b), strict=True):
+        agree(np.asarray(found), wanted, 1e-9)
+    with pytest.raises(Failure):  # not known to be the same for all
+        run("scipy.linalg.cho_solve", (STACK, np.array([True, False])), normal(4, 2))
+
+
+@pytest.mark.parametrize("of", [np.float32, np.float64, np.complex64, np.complex128])
+def test_norms_of_vectors_whose_squares_are_no_numbers(of: Any) -> None:
+    limits = np.finfo(of)
+    for size in (limits.max / 8, limits.max**0.6, 1.0, limits.tiny**0.6, limits.tiny * 8):
+        x = (np.array([3, -4, 1]) * size).astype(of)
+        x = x + 1j * x[::-1] if limits.dtype != np.dtype(of) else x
+        wanted = sl.norm(x)
+        for order in (None, 2):
+            found = np.asarray(run("scipy.linalg.norm", x, order))
+            assert found.dtype == limits.dtype
+            np.testing.assert_allclose(found, wanted, rtol=8 * limits.eps)
+    for special in (np.inf, np.nan, 0.0):
+        x = np.array([special, 1e-30 * special], of)
+        same = run("scipy.linalg.norm", x, check_finite=False)
+        np.testing.assert_array_equal(same, sl.norm(x, check_finite=False))
+
+
+def norm(x: f64["n"]) -> f64:
+    return sl.norm(x)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_derivatives_of_norms_of_vectors(size: float) -> None:
+    gradient: Any = psc.grad(psc.kernel(norm))
+    np.testing.assert_allclose(gradient(np.array([3.0, 4.0]) * size), [0.6, 0.8], rtol=1e-14)
 
 
 def overwriting(a: f64["n n"], b: f64["n"]) -> f64["n"]:

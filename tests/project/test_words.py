@@ -32,9 +32,8 @@ SOURCES = [
 ]
 BASELINE = {
     "told": 2,
-    "kept": 6,
-    "by itself": 1,
-    "at once": 33,
+    "kept": 5,
+    "at once": 8,
 }
 """How often docstrings have each word: lower a number when you have removed some."""
 
@@ -103,6 +102,27 @@ def test_docstrings_begin_with_what_they_describe() -> None:
                 text = ast.get_docstring(node) or "."
                 name = getattr(node, "name", "")
                 assert text.split()[0] not in OPENERS, f"{path}: {name}: {text}"
+
+
+RIDDLES = frozenset(("What", "Whether", "Which", "Where", "How"))
+"""A function's docstring begins with a verb, a class's with a noun: not with a question."""
+PLAIN = (
+    *(f"pscdsl/_src/{room}" for room in "analysis artefacts caching cli discover".split()),
+    *(f"pscdsl/_src/{room}" for room in "extensions interop interpreters ir plugins".split()),
+    *(f"pscdsl/_src/{room}" for room in "primitives support targets transforms xla".split()),
+    "stdlib",
+)
+"""The folders in which no docstring begins so; add one when it is done."""
+
+
+@pytest.mark.parametrize("folder", PLAIN)
+def test_docstrings_ask_no_questions(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node) or "."
+                name = getattr(node, "name", "")
+                assert text.split()[0] not in RIDDLES, f"{path}: {name}: {text}"
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -21,7 +21,7 @@ from tests.support.numpy_harness import run, run_compiled
 X = np.array([1e-300, 1e-8, 0.02, 0.7, 1.99, 2.0, 2.01, 5.5, 11.0, 24.9, 25.1, 70.0, 650.0])
 ORDERS = {
     "jv": (0, 1, 2, 7, 30, 80, -3),
-    "iv": (0, 1, 4, 0.5, 2.25, 7.3, 35.5, -2, -0.4, -2.5),
+    "iv": (0, 1, 4, 0.5, 2.25, 7.3, 35.5, 80, -50, -2, -0.4, -2.5),
     "kv": (0, 1, 4, 0.5, 1.5, 1e-9, 2.25, -3.5, 7.3, 60),
 }
 OF_MPMATH = {"jv": mp.besselj, "iv": mp.besseli, "kv": mp.besselk}
@@ -43,7 +43,8 @@ def test_values(name: str, dtype: Any) -> None:
             found = getattr(bessel, name).meaning(np.full_like(x, order), x).astype(float)
         normal = (scale > limits.tiny) & (scale < limits.max)
         units = abs(found[normal] - wanted[normal]) / scale[normal] / float(limits.eps)
-        assert units.max() < 24 + 2 * abs(order), (order, x[normal][units.argmax()])
+        most = 24 if dtype is np.float64 and name != "kv" else 24 + 2 * abs(order)
+        assert units.max() < most, (order, x[normal][units.argmax()])
         large = wanted > limits.max
         assert (found[large] == np.inf).all()
 
@@ -115,6 +116,10 @@ def test_factorials() -> None:
         assert np.asarray(found).dtype == np.float64
         narrow = np.asarray(n).dtype == np.float32  # of which SciPy computes in f32
         np.testing.assert_allclose(found, wanted, rtol=1e-6 if narrow else 2e-14)
+    for n in (np.zeros((1, 0), np.int64), np.zeros(0, np.float32)):  # SciPy returns them
+        for exact in (False, n.dtype.kind == "i"):
+            found, wanted = special.factorial(n, exact), scipy.special.factorial(n, exact)
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
     for n in (0, 5, 30, -3):
         assert special.factorial(n, exact=True) == scipy.special.factorial(n, exact=True)
 

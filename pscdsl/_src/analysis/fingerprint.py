@@ -92,7 +92,7 @@ class _Writer:
             found = own.get(id(primitive)) or own_functions(again=True).get(id(primitive))
             if found is not None:
                 return found
-        elif isinstance(primitive, Ruled):  # the rules are not what is translated
+        elif isinstance(primitive, Ruled):  # the rules are not translated
             return f"{cls.__name__}({self.value((primitive.captured, primitive.body))})"
         elif cls.__module__.startswith(OWN_PRIMITIVES) and is_dataclass(primitive):
             parts = [

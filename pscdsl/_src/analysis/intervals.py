@@ -106,7 +106,7 @@ class Loops:
                 start[position] = during
             self.run(body, inside, [*captured, *start, *rows])
             accumulated = self._accumulate(at, primitive, inside, init)
-            if primitive.counted:  # which of the steps is the last one, nobody knows
+            if primitive.counted:  # the last step is unknown
                 accumulated = {
                     k: (during.unreached(), order.join([during, after], dtypes[k]).unreached())
                     for k, (during, after) in accumulated.items()
@@ -120,7 +120,7 @@ class Loops:
 
         fixed = {position: during for position, (during, _) in bounded.items()}
         carry, results = self.settled(inside, body, init, fixed, dtypes, step)
-        ended = unreached(carry)  # what was reached need not be so in the last step
+        ended = unreached(carry)  # the last step may not reach these bounds
         final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
         stacks = [_stack_range(result, at) for result in results[count:]]
         if primitive.counted:  # the rows of steps that are not taken are zero

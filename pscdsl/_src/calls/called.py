@@ -158,7 +158,7 @@ class Called(Generic[P, R]):
         return self._passing.matched(types)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run on the device; see `xla.waiting` for when this returns."""
+        """Run on the device; the result may be computed after this returns."""
         try:
             result: R = self.dispatcher.entry(*args, **kwargs)
         except Exception as error:

@@ -124,7 +124,7 @@ class Process(Protocol):
     """The part of a `Popen` that ends it."""
 
     def kill(self) -> None:
-        """End it at once."""
+        """End it immediately."""
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, and return the exit code; negative for a signal."""
@@ -138,7 +138,7 @@ class Fork:
     pid: int
 
     def kill(self) -> None:
-        """End it at once."""
+        """End it immediately."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 

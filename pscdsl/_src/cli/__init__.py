@@ -102,7 +102,7 @@ def command() -> NoReturn:
         gc.disable()
     code = main()
     if checks and threading.active_count() == 1:
-        if sys.gettrace() is None and sys.getprofile() is None:  # nobody waits for an ordinary end
+        if sys.gettrace() is None and sys.getprofile() is None:  # no debugger needs an ordinary end
             atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(OSError, ValueError):

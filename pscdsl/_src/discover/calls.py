@@ -819,7 +819,7 @@ class _Walk:
             return self.instance(function, args, keywords)
         if not isinstance(function, _Pure) or spread:
             return UNKNOWN
-        if function.function in _MOVING:  # a list may hold what is not known
+        if function.function in _MOVING:  # a list may hold unknown values
             return self.tried(function.function, *args, **keywords)
         if isinstance(getattr(function.function, "__self__", None), list | dict):
             self.calls.changed()

@@ -26,17 +26,20 @@ from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
     MAX_RANK,
     ArraySpec,
+    DictSpec,
     DimSpec,
     DTypeClass,
     NoneSpec,
-    OptionalSpec,
     Parameter,
+    RecordSpec,
     RepeatedSpec,
     Signature,
     Spec,
     StaticSpec,
     TupleSpec,
     arrays_of,
+    spec_parts,
+    with_spec_parts,
 )
 
 # Candidates: a type for each parameter of a function, and facts about the sizes in them.
@@ -69,11 +72,9 @@ def map_arrays(spec: Spec, change: Callable[[ArraySpec], ArraySpec]) -> Spec:
     """Return a type with its arrays replaced; declared records stay as they are."""
     if isinstance(spec, ArraySpec):
         return change(spec)
-    if isinstance(spec, TupleSpec):
-        return TupleSpec(tuple(map_arrays(item, change) for item in spec.items))
-    if isinstance(spec, RepeatedSpec | OptionalSpec):
-        return replace(spec, item=map_arrays(spec.item, change))
-    return spec
+    if isinstance(spec, RecordSpec | DictSpec):
+        return spec
+    return with_spec_parts(spec, [map_arrays(part, change) for part in spec_parts(spec)])
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def fix(files: Files, verdicts: Mapping[str, Sequence[Verdict]]) -> Fixed:
             elif all(_no_worse(before[path], after[path]) for path in after):
                 written = tuple([path for path, of in chosen.items() for _ in of])
                 return Fixed(contents, written, tuple(left))
-            else:  # what was a kernel before is none beside these
+            else:  # an earlier kernel is none together with these
                 chosen = {path: [] for path in chosen}
     return Fixed({}, (), tuple(left))
 

@@ -108,7 +108,7 @@ def usages(
         if isinstance(each, ast.Constant) and type(each.value) is int
     )
     found = {name: Usage(name=name, numbers=numbers) for name in names}
-    for inner in ast.walk(node):  # the names that it is unpacked into say what its items are
+    for inner in ast.walk(node):  # the names of unpacked items are evidence
         if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Name):
             target, whole = inner.targets[0], found.get(inner.value.id)
             items = target.elts if isinstance(target, ast.Tuple) else []

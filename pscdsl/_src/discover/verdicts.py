@@ -272,7 +272,7 @@ def _allow_absent(seen: _Seen, accepted: Candidate) -> Candidate | None:
 def _also(seen: _Seen, found: Candidate, final: Candidate) -> Iterator[Candidate]:
     """Other signatures that fit: another rank of one array."""
     if any(has_group(spec) for _, spec in final.specs):
-        return  # the group stands for the ranks
+        return  # the group covers the ranks
     for each in other_ranks(seen.trials, found, seen.options, seen.blame, seen.branches):
         narrow = opened(seen.trials, each)
         if seen.trials.accepts(narrow):

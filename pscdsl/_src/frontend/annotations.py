@@ -51,7 +51,9 @@ from pscdsl.typing.signatures import (
     extent,
     given,
     parse_shape,
+    spec_parts,
     walk_paths,
+    with_spec_parts,
 )
 from pscdsl.typing.static_values import Either, Instance, Items, OneOf, StaticForm
 
@@ -620,17 +622,13 @@ def named_trees(spec: Spec, parameter: str) -> Spec:
 
 def replaced(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
     """A specification with something else in place of what holds no parts."""
-    if isinstance(spec, TupleSpec):
-        return replace(spec, items=tuple([replaced(item, change) for item in spec.items]))
-    if isinstance(spec, DictSpec):
-        items = tuple([(key, replaced(each, change)) for key, each in spec.items])
-        return replace(spec, items=items, types=tuple([replaced(s, change) for s in spec.types]))
-    if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
-        return replace(spec, item=replaced(spec.item, change))
-    if isinstance(spec, RecordSpec):
-        fields = tuple((n, replaced(s, change)) for n, s in spec.fields)
-        return replace(spec, fields=fields, types=tuple(replaced(s, change) for s in spec.types))
-    return change(spec)
+    parts = spec_parts(spec)
+    if not parts and not isinstance(spec, TupleSpec | RecordSpec | DictSpec):
+        return change(spec)
+    made = with_spec_parts(spec, [replaced(part, change) for part in parts])
+    if isinstance(made, RecordSpec | DictSpec):
+        return replace(made, types=tuple([replaced(each, change) for each in made.types]))
+    return made
 
 
 def _bad(node: ast.expr, frame: Frame, reason: str, rewrite: str) -> Failure:

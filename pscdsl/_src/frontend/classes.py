@@ -403,7 +403,7 @@ def _private(node: ast.AST) -> Iterator[ast.AST]:
             yield inner
 
 
-# Class statements as record classes: what `class_rules` admits, made into values.
+# Class statements as record classes: what `class_text` admits, made into values.
 
 
 def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:

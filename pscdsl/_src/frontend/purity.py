@@ -28,6 +28,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     require_narrow,
     require_short,
+    tree_parts,
 )
 from pscdsl._src.ir.builder import Builder, Weak
 from pscdsl._src.language.elements import frozen, is_frozen
@@ -768,16 +769,9 @@ def iterator_in(value: Any) -> Once | None:
 
 def parts(value: Any) -> Iterator[Any]:
     """What a value holds."""
-    if is_dict(value):
-        yield from value.values()
-    elif is_sequence(value) or is_tuple(value):
-        yield from value
-    elif isinstance(value, RecordValue):
-        yield from value.fields.values()
-    elif isinstance(value, MapValue):
-        yield from value.items.values()
-    elif isinstance(value, VectorValue):
-        yield from value.items
+    found = tree_parts(value)
+    if found is not None:
+        yield from found
     elif isinstance(value, Partial):
         yield from (*value.args, *value.kwargs.values())
     elif isinstance(value, EnumMember):

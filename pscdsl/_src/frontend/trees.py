@@ -23,6 +23,8 @@ from pscdsl._src.frontend.values import (
     describe,
     is_poisoned,
     is_traced,
+    tree_parts,
+    with_tree_parts,
 )
 from pscdsl._src.ir.broadcasting import squeeze
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
@@ -56,7 +58,7 @@ from pscdsl.typing.codes.language import NotCallable
 from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType, accepts_weak
-from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.python_containers import is_dict
 from pscdsl.typing.unify import array_difference, structure_differences
 
 # Trees taken apart and put together again with other leaves, in kernels and outside of them.
@@ -205,63 +207,21 @@ def condition(here: Builder, value: Undecided) -> Value:
 
 
 def flatten(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
-    """The arrays of a tree, and its type; numbers count as weak arrays."""
-    if is_poisoned(value):
-        raise Poisoned
-    leaves: list[Value | Weak] = []
-    return leaves, _flatten(here, value, what, leaves)
+    """Return the arrays of a tree, and its type; numbers count as weak arrays."""
+    found = _flat(here, what, value)
+    arrays = [leaf(here, each) for each in found.leaves]
+    return [each for each in arrays if each is not None], found.type
 
 
 def flatten_plainly(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
-    """The same for functions that see the keys of dicts in order, and tuples for lists."""
+    """Flatten for functions that see the keys of dicts in order, and tuples for lists."""
     leaves, tree = flatten(here, value, what)
     return leaves, without_order(tree)
-
-
-def _flatten(here: Builder, value: Any, what: str, leaves: list[Value | Weak]) -> Type:
-    found = leaf(here, value)
-    if found is not None:
-        leaves.append(found)
-        return found.type
-    if value is None:
-        return NONE
-    if is_sequence(value):
-        items = tuple([_flatten(here, each, what, leaves) for each in value])
-        return ListType(items) if isinstance(value, list) else TupleType(items)
-    if isinstance(value, RecordValue):
-        return _flatten_record(here, value, what, leaves)
-    if isinstance(value, MapValue):
-        entries = sorted(value.items.items())
-        return MapType(tuple((k, _flatten(here, v, what, leaves)) for k, v in entries))
-    if isinstance(value, VectorValue):
-        return VectorType(tuple(_flatten(here, item, what, leaves) for item in value.items))
-    if is_dict(value) and all(isinstance(key, str) for key in value):
-        pairs = sorted(value.items())
-        types = tuple([(k, _flatten(here, v, what, leaves)) for k, v in pairs])
-        return DictType(types, tuple(value))
-    if isinstance(value, str):
-        return StaticType(value)
-    if isinstance(value, External):
-        raise Failure(external_value(value))
-    raise Failure(NotATree(what=what, found=_no_tree(value)))
 
 
 def _no_tree(value: Any) -> str:
     """A value that is no tree, for messages."""
     return "a dict with other keys than strings" if is_dict(value) else describe(value)
-
-
-def _flatten_record(
-    here: Builder, value: RecordValue, what: str, leaves: list[Value | Weak]
-) -> RecordType:
-    from pscdsl._src.frontend.annotations import static_fields  # an annotation may call these
-
-    static = static_fields(value.cls)
-    fields: list[tuple[str, Type]] = []
-    for name, item in value.fields.items():
-        stays = name in static and isinstance(item, Hashable) and not is_traced(item)
-        fields.append((name, StaticType(item) if stays else _flatten(here, item, what, leaves)))
-    return RecordType(value.name, tuple(fields))
 
 
 def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | None = None) -> Any:
@@ -375,64 +335,65 @@ def bool_scalar(here: Builder, value: Any, construct: str) -> Value:
 
 
 class Inside:
-    """How trees of the values of a kernel are taken apart."""
+    """How trees of the values of a kernel are taken apart; `what` names one in messages."""
 
-    def __init__(self, here: Builder, name: str) -> None:
+    def __init__(self, here: Builder, what: str) -> None:
         self.here = here
-        self.name = name
+        self.what = what
 
     def array(self, value: Any) -> ArrayType:
-        """The type of an array or number of the program."""
+        """Return the type of an array or number of the program."""
         found = leaf(self.here, value)
         if found is not None:
             return found.type
         if isinstance(value, External):
             raise Failure(external_value(value))
-        raise Failure(NotATree(what=f"a tree of `{self.name}`", found=_no_tree(value)))
+        raise Failure(NotATree(what=self.what, found=_no_tree(value)))
 
     def node(self, value: Any) -> Node | None:
-        """What a tuple, list, record, map or vector holds."""
+        """Return what a tuple, list, record, map or vector holds; None for an array."""
         if value is None:
             return Node((), lambda _: NONE, lambda _: None)
-        if is_sequence(value):
-            return Node(value, TupleType, list if isinstance(value, list) else tuple)
-        if isinstance(value, RecordValue):
-            return self._record(value)
-        if isinstance(value, MapValue):
-            keys = sorted(value.items)
-            return Node(
-                [value.items[key] for key in keys],
-                lambda types: MapType(tuple(zip(keys, types, strict=True))),
-                lambda items: MapValue(dict(zip(keys, items, strict=True))),
-            )
-        if is_dict(value) and all(isinstance(key, str) for key in value):
-            keys = sorted(value)
-            return Node(
-                [value[key] for key in keys],
-                lambda types: DictType(tuple(zip(keys, types, strict=True))),
-                lambda items: dict_of(value, keys, items),
-            )
-        if isinstance(value, VectorValue):
-            return Node(value.items, VectorType, lambda items: VectorValue(tuple(items)))
         if isinstance(value, str):
             return Node((), lambda _: StaticType(value), lambda _: value)
-        return None
+        if isinstance(value, RecordValue):
+            return _record(value)
+        if is_dict(value):
+            return _dict(value) if all(isinstance(key, str) for key in value) else None
+        parts = tree_parts(value)
+        if parts is None:
+            return None
 
-    def _record(self, value: RecordValue) -> Node:
-        # An annotation may call these.
-        from pscdsl._src.frontend.annotations import static_fields
+        def type_of(types: tuple[Type, ...]) -> Type:
+            if isinstance(value, MapValue):
+                return MapType(tuple(zip(sorted(value.items), types, strict=True)))
+            if isinstance(value, VectorValue):
+                return VectorType(types)
+            return ListType(types) if isinstance(value, list) else TupleType(types)
 
-        cls, fields = value.cls, value.fields
-        static = {
-            name
-            for name in static_fields(cls)
-            if isinstance(fields[name], Hashable) and not is_traced(fields[name])
-        }
+        return Node(parts, type_of, lambda items: with_tree_parts(value, items))
 
-        def made(items: list[Any]) -> RecordValue:
-            return RecordValue(cls, dict(zip(fields, items, strict=True)))
 
-        return record_node(cls, fields, static, made)
+def _record(value: RecordValue) -> Node:
+    # An annotation may call these.
+    from pscdsl._src.frontend.annotations import static_fields
+
+    fields = value.fields
+    static = {
+        name
+        for name in static_fields(value.cls)
+        if name in fields and isinstance(fields[name], Hashable) and not is_traced(fields[name])
+    }
+    return record_node(value.cls, fields, static, lambda items: with_tree_parts(value, items))
+
+
+def _dict(value: dict[str, Any]) -> Node:
+    keys = sorted(value)
+    return Node(
+        [value[key] for key in keys],
+        lambda types: DictType(tuple(zip(keys, types, strict=True)), tuple(value)),
+        lambda items: dict_of(value, keys, items),
+    )
 
 
 def dict_of(like: Mapping[Any, Any], keys: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
@@ -461,17 +422,24 @@ def record_node(
     return Node([v for n, v in fields.items() if n not in static], type_of, filled)
 
 
-def _flat(here: Builder, name: str, tree: Any) -> Flat:
+def _flat(here: Builder, what: str, tree: Any) -> Flat:
+    """Return the leaves as they are: numbers of Python's stay such."""
     if is_poisoned(tree):
         raise Poisoned
-    return flattened(Inside(here, name), tree)
+    return flattened(Inside(here, what), tree)
+
+
+def _plain(here: Builder, name: str, tree: Any) -> Flat:
+    """Return the leaves of a tree that a function of `psc.tree` takes."""
+    flat = _flat(here, f"a tree of `{name}`", tree)
+    return Flat(flat.leaves, without_order(flat.type))
 
 
 def map_(here: Builder, f: Any, tree: Any, *rest: Any) -> Any:
     """A tree of what a function makes of the leaves of trees."""
     name = "psc.tree.map"
     function = applicable(f, name)
-    flat = [_flat(here, name, each) for each in (tree, *rest)]
+    flat = [_plain(here, name, each) for each in (tree, *rest)]
     rows = together(name, flat, absent=True)
     mapped = [function.apply(here, row, {}) for row in rows]
     return rebuilt(Inside(here, name), tree, iter(mapped))
@@ -479,7 +447,7 @@ def map_(here: Builder, f: Any, tree: Any, *rest: Any) -> Any:
 
 def leaves(here: Builder, tree: Any) -> tuple[Any, ...]:
     """The arrays of a tree in order."""
-    return tuple(_flat(here, "psc.tree.leaves", tree).leaves)
+    return tuple(_plain(here, "psc.tree.leaves", tree).leaves)
 
 
 def reduce(here: Builder, f: Any, tree: Any, initial: Any) -> Any:
@@ -487,7 +455,7 @@ def reduce(here: Builder, f: Any, tree: Any, initial: Any) -> Any:
     name = "psc.tree.reduce"
     function = applicable(f, name)
     value = initial
-    for each in _flat(here, name, tree).leaves:
+    for each in _plain(here, name, tree).leaves:
         value = function.apply(here, (value, each), {})
     return value
 
@@ -495,7 +463,7 @@ def reduce(here: Builder, f: Any, tree: Any, initial: Any) -> Any:
 def size(here: Builder, tree: Any) -> Size:
     """How many elements all arrays have."""
     found: Size = 0
-    for _, each in paths(_flat(here, "psc.tree.size", tree).type):
+    for _, each in paths(_plain(here, "psc.tree.size", tree).type):
         found = found + size_of(each.shape)
     return found
 
@@ -504,14 +472,14 @@ def zeros_like(here: Builder, tree: Any, dtype: Any = None) -> Any:
     """Zeros in place of each array."""
     name = "psc.tree.zeros_like"
     zeros: Any = MEANINGS["numpy.zeros_like"]
-    made = [zeros.apply(here, (each, dtype), {}) for each in _flat(here, name, tree).leaves]
+    made = [zeros.apply(here, (each, dtype), {}) for each in _plain(here, name, tree).leaves]
     return rebuilt(Inside(here, name), tree, iter(made))
 
 
 def dot(here: Builder, a: Any, b: Any) -> Value | Weak:
     """The sum of the products of all elements, those of `a` conjugated."""
     name = "psc.tree.dot"
-    flat = [_flat(here, name, each) for each in (a, b)]
+    flat = [_plain(here, name, each) for each in (a, b)]
     pairs = together(name, flat)
     same_shapes(name, here.facts, flat[0].type, flat[1].type)
     vdot: Any = MEANINGS["numpy.vdot"]
@@ -525,7 +493,7 @@ def dot(here: Builder, a: Any, b: Any) -> Value | Weak:
 def norm(here: Builder, tree: Any) -> Value | Weak:
     """The Euclidean norm of all elements together."""
     name = "psc.tree.norm"
-    parts = [_accumulating(here, name, each) for each in _flat(here, name, tree).leaves]
+    parts = [_accumulating(here, name, each) for each in _plain(here, name, tree).leaves]
     strong = [each.default() if isinstance(each, Weak) else each for each in parts]
     sums = [squares(each, tuple(range(each.ndim)), False) for each in strong]
     total = _summed(here, sums)
@@ -567,7 +535,7 @@ def _widest(dtypes: Sequence[DType]) -> DType:
 def ravel(here: Builder, tree: Any) -> tuple[Value, StaticFunction]:
     """All elements as one vector, and the function that makes a tree of such a vector."""
     name = "psc.tree.ravel"
-    flat = _flat(here, name, tree)
+    flat = _plain(here, name, tree)
     found = [each for each in (leaf(here, x) for x in flat.leaves) if each is not None]
     dtype = _one_dtype(found)
     arrays = [at(each, dtype) for each in found]

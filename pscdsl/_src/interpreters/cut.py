@@ -60,7 +60,7 @@ def without_cheap(
         if chain is None:
             continue
         wanted.discard(var)
-        for equation in chain:  # from the last to the first: what it uses stands before it
+        for equation in chain:  # from the last to the first: operands come before
             (output,) = equation.outputs
             if output in wanted or (output is not var and output in free):
                 continue
@@ -103,7 +103,7 @@ def _chain(
         if equation in chain:
             continue
         chain.append(equation)
-        if equation.primitive.name != "broadcast":  # what it repeats takes less room
+        if equation.primitive.name != "broadcast":  # its operand takes less room
             due.extend(equation.inputs)
     return chain
 

@@ -406,7 +406,7 @@ def _inherit(
 ) -> None:
     """Record that results have the dtype of operands, with the sites at which it was chosen."""
     if primitive.__class__ is Builder.basis.convert:
-        return  # a cast says itself what it gives
+        return  # a cast decides its dtype itself
     blocks = primitive.blocks()
     if blocks:
         pairs = [
@@ -539,7 +539,7 @@ class Weak(Operators):
         self.shape = shape
         self._at = at
         self._scalar = scalar  # a Python scalar or a size: exact in every dtype
-        self._whole = whole  # what integers are computed in on their way to another kind
+        self._whole = whole  # the dtype of integers before conversion
         self._open = builder.program.defaults[kind] if dtype is None else dtype
         self._built: dict[DType, Value] = {}
 

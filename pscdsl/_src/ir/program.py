@@ -145,7 +145,7 @@ class Function:
     callees."""
 
     def __repr__(self) -> str:
-        return str(self)  # what prompts and notebooks show
+        return str(self)  # for prompts and notebooks
 
     def __str__(self) -> str:
         return Function.shown(self)

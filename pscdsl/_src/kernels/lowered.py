@@ -152,7 +152,7 @@ class Compiled:
         return self.lowered.compile, ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on the device; see `xla.waiting` for when this returns."""
+        """Run on the device; the result may be computed after this returns."""
         try:
             return self._watching(self.dispatcher.entry)(*args, **kwargs)
         except Exception as error:

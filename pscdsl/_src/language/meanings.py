@@ -28,6 +28,7 @@ from pscdsl._src.ir.builder import (
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy, meant_by, to_numpy
 from pscdsl._src.ir.program import kind_of
+from pscdsl._src.language.results import Declared, Result, Results
 from pscdsl._src.primitives.elementwise import Convert
 from pscdsl.typing.codes.element_types import IntegersMakeAnArray, NoSuchDType
 from pscdsl.typing.codes.language import BadArguments
@@ -198,12 +199,21 @@ class Meaning:
                integers alone
     own        parameters that NumPy computes with before they meet others: bools stay bools there
     keeps      parameters whose dtype the result has: what they meet is of no higher kind
+    result     whether the result is new memory: a `Result`, or what gives it for a call.  NumPy's
+               ufuncs make new memory, and so does what is not NumPy's; anything else that says
+               nothing may give back what it is given
+    lists      parameters where a list of numbers or arrays stands for the array that it makes
+    several    whether it takes several arrays in one list, of which each may be such a list
+    widens     whether operands of several dtypes meet in NumPy's `result_type`, and the result has
+               that dtype and is computed in it
     """
 
     signature: inspect.Signature
     wants_builder: bool
     operands: list[str]
     _only_positional: list[str]
+    _rest: str
+    """The name of `*args`, empty if there are none."""
     _positional: list[str]
     _by_keyword: frozenset[str]
     _required: frozenset[str]
@@ -224,6 +234,10 @@ class Meaning:
         cast: Sequence[str] = (),
         own: Sequence[str] = (),
         keeps: Sequence[str] = (),
+        result: Declared | None = None,
+        lists: Sequence[str] = (),
+        several: bool = False,
+        widens: bool = False,
     ) -> None:
         self.name = name
         self.body = body
@@ -235,8 +249,10 @@ class Meaning:
         self.own = frozenset(own)
         self.keeps = frozenset(keeps)
         self._of_a_kind = self.own | self.keeps
-        self.stacks: frozenset[str] = frozenset()
-        """Parameters in whose place a list is stacked to one array."""
+        self._result = result
+        self.widens = widens
+        self.lists = frozenset(lists)
+        self.several = several
         self.__doc__ = body.__doc__
 
     def __getattr__(self, name: str) -> Any:
@@ -257,6 +273,7 @@ class Meaning:
         parameters = self.signature.parameters.values()
         self._only_positional = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
         self._positional = [p.name for p in parameters if p.kind in (0, 1)]
+        self._rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
         self._by_keyword = frozenset(p.name for p in parameters if p.kind in (1, 3))
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._simple = all(p.kind in (0, 1, 3) for p in parameters)
@@ -288,13 +305,42 @@ class Meaning:
         behind = self._positional[self._positional.index(parameter) + 1 :]
         return len(self._required.intersection(behind))
 
+    @property
+    def result(self) -> Declared:
+        """What the function gives back: a `Result`, or what gives it for a call."""
+        if self._result is None:
+            new = not self.name.startswith("numpy.") or is_ufunc(self.name)
+            self._result = Result.NEW if new else Result.UNKNOWN
+        return self._result
+
+    def result_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Results:
+        """Return what a call gives back; `copy=` and `order=` are looked at as keywords."""
+        result = self.result
+        if not isinstance(result, Result):
+            places = self._positional[1:] if self.wants_builder else self._positional
+            given = {**dict(zip(places, args, strict=False)), **kwargs}
+            if self._rest:
+                given[self._rest] = args[len(places) :]
+            return result(given)
+        if kwargs and result.is_new:
+            if kwargs.get("copy", True) is not True:
+                return Result.UNKNOWN
+            if result.in_c_order and "order" in kwargs:
+                return Result.ARRAY
+        return result
+
+    @property
+    def makes_new(self) -> bool:
+        """Whether every call gives new memory, if it does not pass `copy=`."""
+        return isinstance(self.result, Result) and self.result.is_new
+
     def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to the arguments of a call in a kernel."""
         return self._applied(here, args, kwargs, widening=False)
 
     def of_mixed(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to what a kernel says, whose dtypes meet as NumPy promotes them, if it is exact."""
-        if self.name in WIDENING:
+        if self.widens:
             return self._applied(here, args, kwargs, widening=True)
         return self.apply(here, args, kwargs)
 
@@ -450,17 +496,12 @@ def may_be_none(parameter: inspect.Parameter) -> bool:
     return parameter.default is None or parameter.default is OMITTED
 
 
-WIDENING: Final = frozenset(
-    f"numpy.{name}"
-    for name in (
-        "add subtract multiply divide floor_divide remainder fmod power divmod arctan2 copysign "
-        "bitwise_and bitwise_or bitwise_xor left_shift right_shift equal not_equal less less_equal "
-        "greater greater_equal maximum minimum fmax fmin hypot logaddexp logaddexp2 heaviside gcd "
-        "lcm where clip concatenate stack vstack hstack dstack "
-        "column_stack append matmul vecdot dot vdot inner outer tensordot kron cross"
-    ).split()
-)
-"""Functions whose result has the dtype of NumPy's `result_type` of the operands, computed in it."""
+def is_ufunc(name: str) -> bool:
+    """Whether NumPy's function of a qualified name is a ufunc, or a method of one."""
+    found: Any = np
+    for part in name.split(".")[1:]:
+        found = getattr(found, part, None)
+    return isinstance(found, np.ufunc) or isinstance(getattr(found, "__self__", None), np.ufunc)
 
 
 def function(
@@ -472,11 +513,16 @@ def function(
     cast: Sequence[str] = (),
     own: Sequence[str] = (),
     keeps: Sequence[str] = (),
+    result: Declared | None = None,
+    lists: Sequence[str] = (),
+    several: bool = False,
+    widens: bool = False,
 ) -> Callable[[Callable[..., Any]], Meaning]:
     """Declare a library function under qualified names such as `numpy.mean`."""
 
     def declare(body: Callable[..., Any]) -> Meaning:
-        meaning = Meaning(names[0], body, together, alone, weak, weak_items, cast, own, keeps)
+        adapting = together, alone, weak, weak_items, cast, own, keeps
+        meaning = Meaning(names[0], body, *adapting, result, lists, several, widens)
         for name in names:
             assert name not in MEANINGS, f"{name} has a meaning already"
             MEANINGS[name] = meaning

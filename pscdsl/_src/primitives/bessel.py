@@ -37,6 +37,9 @@ def _is_order(m: Arithmetic, v: Number) -> Number:
 def _first_term(m: Arithmetic, order: Number, size: Number) -> Number:
     """`(x / 2)^v / gamma(v + 1)`."""
     half = size / 2
+    if m.bits == 64:  # gamma of the highest order is finite, and so is the root of the power
+        part = m.power(half, order / 2)
+        return part / gamma(m, order + 1) * part
     few = order < 20
     near = m.power(half, m.where(few, order, 0.0)) / gamma(m, m.where(few, order, 0.0) + 1)
     large = m.where(few, 20.0, order)

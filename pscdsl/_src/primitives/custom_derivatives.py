@@ -61,7 +61,7 @@ class Rule:
         self._block: Block | None = None
 
     def __repr__(self) -> str:
-        return "…"  # not made for being shown, and the same in every process
+        return "…"  # not for display, and equal in every process
 
     @property
     def block(self) -> Block:

@@ -425,7 +425,7 @@ def _continued_fraction(m: Arithmetic, a: Number, x: Number, wanted: Number) -> 
         below = (x - a) + (2 * n + 1)
         d = 1 / (above * d + below)
         c = below + above / c
-        goes = goes_on(state)  # what has converged stays: factors are 1 but for rounding
+        goes = goes_on(state)  # converged elements stay: factors are 1 except for rounding
         factor = m.where(goes, c * d, last_factor)
         return c, d, m.where(goes, total * factor, total), factor, n + 1
 
@@ -543,7 +543,7 @@ def _beta_parts(m: Arithmetic, a: Number, b: Number, x: Number) -> tuple[Number,
         m, *(m.where(inside, v, c) for v, c in ((a, 1.0), (b, 1.0), (x, 0.5)))
     )
     defined = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
-    at_zero = (a == 0) | (b == inf)  # all of the distribution stands at 0, or at 1
+    at_zero = (a == 0) | (b == inf)  # the whole distribution is at 0, or at 1
     at_one = (b == 0) | (a == inf)
     edge = m.where((at_zero & (x > 0)) | (x == 1), 1.0, 0.0)
     edge = m.where(at_one & (x < 1), 0.0, edge)
@@ -632,7 +632,7 @@ def _beta_fraction(m: Arithmetic, a: Number, b: Number, x: Number, wanted: Numbe
         c, d = advanced(c, d, n * (b - n) / (last - 1) * (x / last))
         even = c * d
         c, d = advanced(c, d, -(a + n) / (last + 1) * ((a + b + n) / last) * x)
-        goes = goes_on(state)  # what has converged stays: factors are 1 but for rounding
+        goes = goes_on(state)  # converged elements stay: factors are 1 except for rounding
         factor = m.where(goes, c * d, last_factor)
         return c, d, m.where(goes, total * even * factor, total), factor, n + 1
 

@@ -507,7 +507,7 @@ def _invert(s: Value, cutoff: Value) -> Value:
     above = e.greater(s, bound)
     one = s.builder.literal(1, s.dtype)
     inverse = Select()(above, e.divide(one, Select()(above, s, one)), m.zero(s))
-    return Select()(e.not_equal(s, s), s, inverse)  # what has failed is NaN
+    return Select()(e.not_equal(s, s), s, inverse)  # failures are NaN
 
 
 def _outside(turned: Value, a: Value, p: Value) -> Value:

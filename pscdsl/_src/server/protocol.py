@@ -27,7 +27,7 @@ from pscdsl._src.server.explanations import Explanations, kind_of, page
 from pscdsl._src.server.workspace import Checked, Workspace
 from pscdsl.typing.diagnostics import Span
 
-DELAY = 0.05
+DELAY = 0.02
 """Seconds without an edit after which a check starts."""
 _IDLE = 2.0
 """Seconds without a check after which the garbage of programs is collected."""

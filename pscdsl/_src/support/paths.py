@@ -17,7 +17,7 @@ from types import TracebackType
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _BINARY = getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe that nobody writes to would wait for ever
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe without a writer would block forever
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | _NO_LINK
 _STEP = _FOLDER | (getattr(os, "O_PATH", 0) or os.O_RDONLY)
 """The mode to open a folder on the way to another: it need not be readable."""

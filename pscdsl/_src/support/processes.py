@@ -142,7 +142,7 @@ def _once(make: Callable[[], Made], made: list[Made]) -> Callable[[], Made]:
 
 def keep_for_ever(thing: Any) -> None:
     """Never free an object, not even when Python ends."""
-    import ctypes  # what is never called needs none
+    import ctypes  # imported only when needed
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
@@ -154,7 +154,7 @@ def _in_child() -> None:
     STATE.can_run = False
     for made in _ours:
         for each in made:
-            keep_for_ever(each)  # what belongs to the parent's client may wait for its threads
+            keep_for_ever(each)  # objects of the parent's client may wait for its threads
         made.clear()
     for thing in list(_told):
         thing.ask_first()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Apart(Control):
-    """A block that XLA compiles by itself, computed of its parameters."""
+    """A block that XLA compiles separately, as a function of its parameters."""
 
     body: Block
 

@@ -268,7 +268,7 @@ def without_slices(
     number = ArrayType(I64)
     for axis, start in enumerate(starts):
         first, size = cut.start[axis], x.type.shape[axis]
-        if size == part.sizes[axis]:  # there it stands, wherever it is said to begin
+        if size == part.sizes[axis]:  # it can only be there, for any start
             places.append(add(SizeValue(first, I64), (), number))
             continue
         if first == 0 and size == whole.type.shape[axis]:
@@ -355,7 +355,7 @@ def _evaluated(
     try:
         with np.errstate(all="ignore"):
             results = primitive.evaluate(_HERE, *operands)
-    except Exception:  # whatever it is, it is to happen when the program runs
+    except Exception:  # any error is to occur when the program runs
         return None
     for result, var in zip(results, outputs, strict=True):
         if result.shape != var.type.shape or result.dtype != to_numpy(var.type.dtype):

@@ -347,7 +347,7 @@ class _Narrower:
         scope.equations.append(equation)
 
     def slice(self, cut: Slice, equation: Equation, scope: _Scope) -> None:
-        """Take a part of a row that is known by itself."""
+        """Take a part of a row that is known separately."""
         (x,) = equation.inputs
         end = end_of(cut, x.type)
         if end is None or (x, end) not in scope.rows:

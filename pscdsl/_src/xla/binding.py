@@ -331,7 +331,7 @@ def _brought(value: Any, known: frozenset[np.dtype[Any]], here: Placement) -> An
         return value
     dtype = value.dtype.newbyteorder("=")
     if dtype not in NUMPY:
-        return value  # it is for others to say what is wrong
+        return value  # later checks report the error
     if issubclass(kind, np.ndarray):
         value = np.asarray(value, dtype)
         if dtype == _TRUTH:
@@ -381,6 +381,6 @@ def without_foreign(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
     try:
         known = [host_view(leaf) if is_foreign(leaf) else leaf for leaf in leaves]
     except (BufferError, RuntimeError, TypeError):
-        return None  # the boundary will say what is wrong
+        return None  # the boundary reports the error
     args, kwargs = structure.unflatten(known)
     return tuple(args), kwargs

@@ -164,7 +164,7 @@ def verified(
         raise Unreadable(str(problem)) from None
     except Unreadable:
         raise
-    except Exception as problem:  # whatever jaxlib makes of what it has read
+    except Exception as problem:  # any error of jaxlib's
         reason = f"{type(problem).__name__}: {problem}"
         raise Unreadable(f"its module is not what kernels are ({reason})") from None
     return read

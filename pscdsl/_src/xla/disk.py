@@ -197,7 +197,7 @@ def load(
         executable.entry = key
         _offer_again(store, executable)
         return executable
-    except Exception as error:  # whatever jaxlib makes of code that it cannot use
+    except Exception as error:  # any error of jaxlib's
         log.info("compiled code cannot be loaded, and is removed: %s", error)
         store.remove(key)
         return None

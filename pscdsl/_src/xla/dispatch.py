@@ -136,7 +136,7 @@ def _is_read(leaf: Any, aval: Aval) -> bool:
 
 def _transfer(leaf: Any, _: Any, target: HostValue) -> Any:
     if type(leaf) is np.ndarray and leaf.dtype is target.dtype:  # C++ has compared the shape
-        here = target.placement  # what `copied` does, without its frame
+        here = target.placement  # as `copied` does, without its frame
         return here.batched_put(
             target.aval, here.sharding, [leaf], here.device_list, *COPYING, enable_x64=True
         )
@@ -203,7 +203,7 @@ def fast_path_works(device: Device = CPU) -> bool:
         return True
     try:
         works = trial(device)
-    except Exception:  # whatever it is, calls take the way through Python
+    except Exception:  # for any error, calls run in Python
         return False
     if works and store is not None:
         store.put(key, _WORKS)

@@ -145,7 +145,7 @@ def _is_number(value: Any) -> bool:
     if name == "stablehlo.broadcast_in_dim":
         return not made.operands[0].type.shape
     if name != "stablehlo.constant" or c.facts(value.type).dtype.is_complex:
-        return False  # what a complex constant holds, jaxlib does not say
+        return False  # jaxlib does not show complex constants
     return bool(made.attributes["value"].is_splat)
 
 
@@ -300,7 +300,7 @@ _DECIDING: Final = frozenset(
 
 def keep(module: Any) -> None:
     """Write the sums that XLA may take for their first operand in a way that it does not."""
-    known: set[Any] = set()  # what may fold to constants
+    known: set[Any] = set()  # values that may fold to constants
     found: list[tuple[Any, bool, bool]] = []
 
     def visit(operation: Any) -> Any:
@@ -358,7 +358,7 @@ def _may_be_zero(constant: Any, sign: float) -> bool:
         return True
     elements = made.attributes["value"]
     if not elements.is_splat:
-        return bool(made.result != constant)  # a part of it may be the same everywhere
+        return bool(made.result != constant)  # a part of it may be one number
     value = elements.get_splat_value().value
     return bool(value == 0) and math.copysign(1, value) == sign
 

@@ -9,12 +9,16 @@ import ast
 import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pscdsl._src.frontend.modules.files import Found
 from pscdsl._src.frontend.modules.known import known_module
 from pscdsl._src.frontend.text.bindings import ScopeNode, parameters, uses
-from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
+from pscdsl._src.frontend.text.source import FunctionNode, Source
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.language.results import Result
+from pscdsl.numpy import methods
 from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
@@ -28,14 +32,6 @@ EACH: Final = object()
 """The index of any item, where a loop goes through all."""
 VIEWS: Final = frozenset("T mT flat".split())
 """Attributes of an array that show it."""
-_VIEW_METHODS: Final = frozenset("reshape ravel transpose swapaxes squeeze view".split())
-_VIEW_FUNCTIONS: Final = frozenset(
-    f"numpy.{name}"
-    for name in (
-        "asarray asanyarray atleast_1d atleast_2d atleast_3d reshape ravel transpose swapaxes "
-        "moveaxis squeeze expand_dims"
-    ).split()
-)
 _IMPORTERS: Final = ("importlib.import_module", "builtins.__import__")
 Place: TypeAlias = str | ScopeNode
 Binding: TypeAlias = ast.AST
@@ -76,6 +72,20 @@ class Ref:
         return replace(self, steps=(*self.steps, Step(kind, key)))
 
 
+@lru_cache(maxsize=1024)
+def _shows(name: str) -> bool:
+    """Whether a function of NumPy's gives a view of its first argument, or all of it as a copy."""
+    function = MEANINGS.get(name) if name.startswith("numpy.") else None
+    if not isinstance(function, Meaning):
+        return False
+    return function.result_of((), {}) in (Result.ARRANGED, Result.SAME_ELEMENTS)
+
+
+def _is_view_method(name: str) -> bool:
+    """Whether a method gives a view of its array, or all of it as a copy."""
+    return name == "view" or (name in methods.NAMES and _shows(f"numpy.{name}"))
+
+
 class Sources:
     """The files of a check, and what their names stand for."""
 
@@ -109,7 +119,7 @@ class Sources:
         if found is not None:
             self.asked.setdefault(asker, set()).add(found)
         own = name if known is None else known.name
-        return Ref(LIBRARY, own, module=None if found is None else _text(found))
+        return Ref(LIBRARY, own, module=None if found is None else self._text(found))
 
     def attribute(self, ref: Ref, name: str, *, stored: bool = False) -> tuple[Ref, ...]:
         """`ref.name`; if it is `stored`, the variable alone, and not what it is bound to."""
@@ -129,7 +139,12 @@ class Sources:
         inner = None if found is None else self.files.inside(found, name)
         if found is not None and inner is not None:
             self.asked.setdefault(found, set()).add(inner)
-        return () if inner is None else (Ref(LIBRARY, f"{ref.name}.{name}", module=_text(inner)),)
+        if inner is None:
+            return ()
+        return (Ref(LIBRARY, f"{ref.name}.{name}", module=self._text(inner)),)
+
+    def _text(self, found: Found) -> ModuleText:
+        return ModuleText(None if found.file is None else self.files.place(found.file), found)
 
     def consulted(self, place: str) -> tuple[str, ...]:
         """Return the files that say what the names in a file stand for, directly or not."""
@@ -141,14 +156,10 @@ class Sources:
             more: set[str | Found] = {*self.asked.get(asker, ())}
             if isinstance(asker, Found) and asker.file is not None:
                 files.add(asker.file)
-                more.add(shown_path(asker.file))
+                more.add(self.files.place(asker.file))
             waiting.extend(more - seen)
             seen |= more
         return tuple(sorted(files))
-
-
-def _text(found: Found) -> ModuleText:
-    return ModuleText(None if found.file is None else shown_path(found.file), found)
 
 
 class Names:
@@ -327,7 +338,7 @@ class Names:
 
     def _called(self, node: ast.Call) -> tuple[Ref, ...]:
         function, arguments = node.func, node.args
-        if isinstance(function, ast.Attribute) and function.attr in _VIEW_METHODS:
+        if isinstance(function, ast.Attribute) and _is_view_method(function.attr):
             found = self._then(self.refs(function.value), "view", function.attr)
             if found:
                 return found
@@ -335,7 +346,7 @@ class Names:
         text = constant(arguments[0]) if arguments else None
         if name in _IMPORTERS and isinstance(text, str) and not text.startswith("."):
             return (self.sources.module(self.place, text),)
-        if name in _VIEW_FUNCTIONS and arguments and not node.keywords:
+        if _shows(name) and arguments and not node.keywords:
             known = name.removeprefix("numpy.")
             if len(arguments) == 1 or not known.startswith("as"):
                 return self._then(self.refs(arguments[0]), "view", known)

@@ -26,7 +26,7 @@ from pscdsl._src.frontend.captures.resolution import (
     constant,
 )
 from pscdsl._src.frontend.purity import DICT_METHODS, LIST_METHODS, SET_METHODS, kind_of, parts
-from pscdsl._src.frontend.text.source import FunctionNode, FunctionStatement, Source, shown_path
+from pscdsl._src.frontend.text.source import FunctionNode, FunctionStatement, Source
 from pscdsl._src.frontend.values import RecordValue
 from pscdsl._src.language.writes import named
 from pscdsl.numpy.methods import IN_PLACE
@@ -154,7 +154,7 @@ def _after(value: Any, step: Step) -> list[Any]:
 def _part_of_array(value: Any, step: Step) -> list[Any]:
     """The view of an array that a step gives; nothing if it is a copy or a scalar."""
     if step.kind == "view":
-        if step.key in ("reshape", "ravel", "view", "flat"):
+        if step.key in ("reshape", "ravel", "ascontiguousarray", "view", "flat"):
             return [value.reshape(-1)] if value.flags.c_contiguous else []
         return [value.T]
     if step.kind != "item" or step.key is UNKNOWN:
@@ -209,7 +209,7 @@ class Writes:
 
     def digests(self, path: str) -> list[tuple[str, str]]:
         """Return the names of what a file writes, and a digest of the writes of each."""
-        place = shown_path(path)
+        place = self._files.place(path)
         if place not in self._digests:
             self._digests[place] = [
                 (name, _digest(each for each in found if isinstance(each.place, str)))
@@ -219,11 +219,11 @@ class Writes:
 
     def consulted(self, path: str) -> tuple[str, ...] | None:
         """Return the files that say what the names in a file stand for; None if it was not read."""
-        place = shown_path(path)
+        place = self._files.place(path)
         return self.sources.consulted(place) if place in self._indices else None
 
     def _indices_of(self, paths: Iterable[str]) -> Iterator[_Index]:
-        places = dict.fromkeys((*self._added, *map(shown_path, paths)))
+        places = dict.fromkeys((*self._added, *map(self._files.place, paths)))
         yield from map(self._index, places)
 
     def _index(self, place: str) -> _Index:

@@ -3,7 +3,7 @@
 To make a kind fixable, write a function from a `Place` to the fixes it may have, the likeliest
 first, and enter it in `BUILDERS`.  A finding whose help names an `assert` needs nothing: adding
 it is its fix.  Fixes are proposals: `pscdsl check --fix` makes one only if the check of the changed
-text bears it out (see `applying`), so a builder need not repeat what the checker knows.
+text bears it out (see `checker.fixing`), so a builder need not repeat what the checker knows.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from pscdsl._src.frontend.interpreter.new_memory import NEW_FUNCTIONS, NEW_METHODS
 from pscdsl._src.frontend.text.bindings import is_lost
 from pscdsl._src.frontend.text.source import FunctionNode, Source, targets
+from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl.numpy import methods
 from pscdsl.typing.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 
 # Edits of text: places as offsets, line ends as the text has them, nothing else changed.
@@ -401,8 +402,9 @@ def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
         return False
     module, _, name = ast.unparse(function).partition(".")
     if module in MODULES:
-        return f"numpy.{name}" in NEW_FUNCTIONS or name == "update"
-    return function.attr in NEW_METHODS and (given is None or given is function)
+        meaning = MEANINGS.get(f"numpy.{name}")
+        return name == "update" or (isinstance(meaning, Meaning) and meaning.makes_new)
+    return methods.makes_new(function.attr) and (given is None or given is function)
 
 
 def _kept(tree: Tree, node: ast.AST, name: str) -> bool:

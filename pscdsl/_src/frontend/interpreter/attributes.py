@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from pscdsl._src.frontend import purity
+from pscdsl._src.frontend.interpreter.arrangements import arrangement
 from pscdsl._src.frontend.interpreter.containers import Method
 from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
-from pscdsl._src.frontend.interpreter.new_memory import arrangement
 from pscdsl._src.frontend.interpreter.places import (
     Bound,
     Located,
@@ -29,13 +29,14 @@ from pscdsl._src.frontend.interpreter.stores import STORING_METHODS
 from pscdsl._src.frontend.modules.files import LIBRARY_NAME
 from pscdsl._src.frontend.modules.known import known_attribute
 from pscdsl._src.frontend.purity import by_python, is_closed, is_set, require_closed
+from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     EnumMember,
     External,
+    Given,
     KnownModule,
     MapValue,
     Marker,
-    Number,
     Once,
     RecordValue,
     StaticFunction,
@@ -56,12 +57,6 @@ from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType, is_dtype_name
 from pscdsl.typing.python_containers import is_constant, is_dict
-
-CONSTANT_PROPERTIES = ("T", "shape", "ndim", "dtype", "size", "real", "imag")
-CONSTANT_METHODS = tuple(
-    "reshape astype sum mean max min prod std var transpose ravel flatten copy cumsum round dot "
-    "argmax argmin argsort tolist item any all squeeze repeat swapaxes clip".split()
-)
 
 
 def _library_module(frame: Frame, name: str) -> Any:
@@ -147,7 +142,7 @@ def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -
         step = arrangement(function, owner.ndim, (), {})
         if step is not None:
             return owner.view(step, found)
-    return shared(found, owner.cells(), f"`.{name}`", scalars=False)
+    return shared(found, owner.cells(), f"`.{name}`")
 
 
 def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
@@ -168,19 +163,20 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
 
 def _of_constant(value: Any, name: str) -> Any:
     """An attribute of a NumPy array at module level: NumPy's own."""
-    if name in CONSTANT_PROPERTIES:
-        return getattr(value, name)
-    if name in CONSTANT_METHODS:
+    found = getattr(value, name, None) if name in methods.NAMES else None
+    if callable(found):
 
         def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
             if not all(is_closed(x) or isinstance(x, DType) for x in (*args, *kwargs.values())):
                 raise Failure(NotStatic(what=f"an argument of `{name}`"))
             plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
             named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
-            return getattr(value, name)(*plain, **named)
+            return found(*plain, **named)
 
         return StaticFunction(name, apply)
-    raise Failure(NoSuchAttribute(owner="a NumPy array", attribute=name))
+    if found is None:
+        raise Failure(NoSuchAttribute(owner="a NumPy array", attribute=name))
+    return found
 
 
 def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
@@ -291,7 +287,8 @@ def _method(value: Any, name: str) -> Method:
         found = by_python(name, getattr(value, name), given, kwargs)
         return found
 
-    return Method(name, apply, consumes=name == "join", owner=value)
+    hands_on = Given.FOLLOWED if name in _FOLLOWED else Given.HELD
+    return Method(name, apply, name == "join", hands_on, name == "copy", owner=value)
 
 
 def _get(value: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
@@ -314,6 +311,7 @@ RULES: dict[tuple[type, str], Callable[..., Any]] = {
     **{(dict, name): _view(name) for name in ("items", "keys", "values")},
 }
 """Methods that have a meaning where not everything is closed."""
+_FOLLOWED: Final = frozenset(name for _, name in RULES)
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset(
         "format join split startswith endswith lower upper strip replace count find index "

@@ -47,9 +47,10 @@ from pscdsl._src.frontend.interpreter.state import (
     live_frames,
 )
 from pscdsl._src.frontend.purity import is_set, parts
+from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
-from pscdsl._src.frontend.values import POISON, Number, Undecided, is_poisoned, is_traced
+from pscdsl._src.frontend.values import POISON, Undecided, is_poisoned, is_traced
 from pscdsl._src.ir.builder import (
     Builder,
     Program,

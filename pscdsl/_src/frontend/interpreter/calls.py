@@ -12,6 +12,7 @@ import numpy as np
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter import masks, special_methods
+from pscdsl._src.frontend.interpreter.arrangements import arrangement, inputs_of_ufunc
 from pscdsl._src.frontend.interpreter.container_methods import Changing
 from pscdsl._src.frontend.interpreter.containers import (
     adopt,
@@ -23,18 +24,6 @@ from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod as Method
 from pscdsl._src.frontend.interpreter.functions import Closure, elements
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, is_lazy
-from pscdsl._src.frontend.interpreter.new_memory import (
-    ARRANGING,
-    NEW_METHODS,
-    OF_THE_SAME,
-    SCALAR_METHODS,
-    arrangement,
-    call_makes_new,
-    gives_scalars,
-    inputs_of_ufunc,
-    lies_in_c_order,
-    makes_new,
-)
 from pscdsl._src.frontend.interpreter.places import (
     Bound,
     Frozen,
@@ -63,6 +52,7 @@ from pscdsl._src.frontend.interpreter.stores import (
 from pscdsl._src.frontend.interpreter.whole_rows import elements_meant
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.purity import is_closed
+from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
@@ -71,9 +61,9 @@ from pscdsl._src.frontend.values import (
     Applicable,
     Builtin,
     External,
+    Given,
     MapValue,
     Marker,
-    Number,
     Once,
     Poison,
     Poisoned,
@@ -87,6 +77,7 @@ from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
+from pscdsl._src.language.results import Result, Results
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl.numpy import methods
 from pscdsl.numpy.calling import in_loop, refuse_missing, values_only
@@ -239,18 +230,25 @@ def _unshared(
     """
     if not isinstance(function, Meaning | Bound) or not isinstance(result, Located):
         return result
-    name = function.name if isinstance(function, Meaning) else f"numpy.{function.name}"
-    if not name.startswith("numpy."):
+    if isinstance(function, Meaning) and not function.name.startswith("numpy."):
         return result
     place, began, before = origin
     given = function.owner if isinstance(function, Bound) else values[0] if values else None
-    if name in OF_THE_SAME and isinstance(given, Ref) and not given.steps:
+    if isinstance(given, Ref) and not given.steps:
         cell = given.cell
         if cell.maker is place and cell.serial > began and cell.frozen is None:
-            result = own(frame.session, result.load(), scalars=False)
+            if _keeps_elements(function, given):
+                result = own(frame.session, result.load(), scalars=False)
     if isinstance(result, Ref) and not result.steps and result.cell.serial > before:
         result.cell.maker = node
     return result
+
+
+def _keeps_elements(function: Meaning | Bound, given: Ref) -> bool:
+    """Whether the result has the elements of an array, each once."""
+    if isinstance(function, Bound):
+        return methods.result_of(function.name, [given], {}) is Result.SAME_ELEMENTS
+    return function.result_of([given], {}) is Result.SAME_ELEMENTS
 
 
 def _is_store(function: External, values: Sequence[Any]) -> bool:
@@ -289,23 +287,6 @@ def _unpacked(value: Any) -> dict[str, Any]:
 def described(function: Any) -> str:
     """A function's name for messages."""
     return str(getattr(function, "name", describe(function)))
-
-
-FOLLOWED: Final = frozenset(
-    (
-        *(f"builtins.{name}" for name in "tuple list dict zip enumerate reversed".split()),
-        *"copy count get index items keys values".split(),
-    )
-)
-"""Python's own functions, and methods of its containers, that hand on what they are given."""
-READING: Final = frozenset(
-    f"builtins.{name}"
-    for name in (
-        "abs all any bool complex divmod float frozenset int isinstance len max min pow range "
-        "round set sorted sum"
-    ).split()
-)
-"""Python's own functions that read what they are given, and return what nobody else holds."""
 
 
 def applied(
@@ -357,14 +338,14 @@ def applied(
             if special_methods.has(args[0], method):
                 return rule(frame, node, args[0])
         args = special_methods.with_items(frame, node, function.name, args)
-    if isinstance(function, Builtin) and function.name in FOLLOWED:
+    if isinstance(function, Builtin) and function.given is Given.FOLLOWED:
         return _followed(frame, node, here, function, args, kwargs)
     if isinstance(function, Builtin) and function.name == "builtins.sorted" and args:
         # The function that is the key may hold the items, not the list.
         freeze(session, tuple(parts_of(args[0])), Frozen("`sorted` is given", frame.span(node)))
-    if isinstance(function, Builtin) and _reads(function.name, args, kwargs):
+    if isinstance(function, Builtin) and _reads(function, args, kwargs):
         result = invoke(frame, here, function, load(args), load(kwargs))
-        if function.name in NEW_CONTAINERS:
+        if function.makes_container:
             return _new_container(frame, node, result)
         result = own(session, result)
         if is_container(result) and container_of(session, result) is None:
@@ -391,11 +372,12 @@ OF_RECORDS: Final = {
 """Functions of Python's that call a method of a record."""
 
 
-def _reads(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def _reads(function: Builtin, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether a function of Python's reads what it is given, and hands none of it on."""
-    if name == "builtins.sum" and (len(args) != 1 or kwargs):
+    if function.name == "builtins.sum" and (len(args) != 1 or kwargs):
         return False  # of no items it returns what it starts with
-    return name in READING and ("key" not in kwargs or name == "builtins.sorted")
+    reads = function.given is Given.READ
+    return reads and ("key" not in kwargs or function.name == "builtins.sorted")
 
 
 def _followed(
@@ -414,7 +396,7 @@ def _followed(
     elif isinstance(result, Iterated):
         beside = [each for each in args if is_container(each)]
         freeze(session, beside, Frozen("is gone through beside an array", frame.span(node)))
-    elif function.name in NEW_CONTAINERS:
+    elif function.makes_container:
         return _new_container(frame, node, result)
     return result
 
@@ -423,12 +405,6 @@ def _new_container(frame: Frame, node: ast.Call, made: Any) -> Any:
     """A list, a dict or a set that a function made of items which others may hold."""
     others = Frozen("comes from what is not followed", frame.span(node))
     return adopt(frame.session, own(frame.session, made, others))
-
-
-NEW_CONTAINERS: Final = frozenset(
-    ("builtins.dict", "builtins.list", "builtins.set", "builtins.sorted", "copy")
-)
-"""Functions and methods of Python's that make a new list, dict or set."""
 
 
 AT_ONCE: Final = "it is done when the items are gone through: write a loop"
@@ -448,19 +424,30 @@ def _library(
     if any(map(_holds_long, (*args, *kwargs.values()))):
         function, args, kwargs = _of_long_lists(function, args, kwargs)
     target, args, kwargs = _target(function, args, kwargs)
-    result = invoke(frame, here, function, load(args), load(kwargs))
+    values, named = load(args), load(kwargs)
+    result = invoke(frame, here, function, values, named)
     if target is not None:
         return write_result(here, function.name, target, result)
-    name, session = function.name, frame.session
-    if not name.startswith("numpy."):
-        return own(session, result)
-    if makes_new(function) and kwargs.get("copy", True) is True:
-        return own(
-            session, result, scalars=gives_scalars(function), c_order=_in_c_order(function, kwargs)
-        )
-    if call_makes_new(name, load(args), load(kwargs)):
-        return own(session, result)
-    return _viewing(frame, name, args, kwargs, result, scalars=gives_scalars(function))
+    known = function.result_of(values, named)
+    return _placed(frame, function.name, known, args, kwargs, result)
+
+
+def _placed(
+    frame: Frame,
+    name: str,
+    known: Results,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result: Any,
+) -> Any:
+    """A result with a cell for each array in it, where it is new; else what may be a view."""
+    if not isinstance(known, Result):
+        parts = zip(known, result, strict=True)
+        return tuple([_placed(frame, name, part, args, kwargs, each) for part, each in parts])
+    if known.is_new:
+        scalars, in_c_order = known.scalars, known.in_c_order
+        return own(frame.session, result, scalars=scalars, c_order=in_c_order)
+    return _viewing(frame, name, known, args, kwargs, result)
 
 
 def _holds_long(argument: Any) -> bool:
@@ -480,8 +467,7 @@ def _of_long_lists(
         function = array if isinstance(args[0], Long) else function
     if function.name in _JOINING and len(args) == 1 and not kwargs and isinstance(args[0], Long):
         args = [[_joined_rows(function.name, args[0].array())]]
-    several = function.name in _OF_SEVERAL_ARRAYS
-    names = {"object", "a"} if function.name in _MAKING_ARRAYS else function.stacks
+    names, several = function.lists, function.several
     places = {function.place(name) for name in names}
 
     def array_of(given: Any, name_or_place: object) -> Any:
@@ -514,16 +500,6 @@ def _joined_rows(name: str, rows: Value | Weak) -> Any:
 
 _JOINING: Final = frozenset(f"numpy.{name}" for name in ("concatenate", "vstack", "hstack"))
 """Functions that join the arrays in a list along one axis."""
-_MAKING_ARRAYS: Final = frozenset(("numpy.array", "numpy.asarray"))
-"""Functions that make an array of whatever they are given, lists too."""
-_OF_SEVERAL_ARRAYS: Final = _MAKING_ARRAYS | {
-    f"numpy.{name}" for name in "concatenate stack hstack vstack dstack column_stack".split()
-}
-"""Functions that take several arrays, of which each may be a list."""
-
-
-def _in_c_order(function: Meaning, kwargs: Mapping[str, Any]) -> bool:
-    return lies_in_c_order(function) and "order" not in kwargs
 
 
 def _target(
@@ -554,41 +530,40 @@ def _method(
     target = kwargs.get("out")
     if target is not None:
         kwargs = {key: each for key, each in kwargs.items() if key != "out"}
-    bound = methods.attribute(owner.load(), name)
-    result = invoke(frame, here, bound, load(args), load(kwargs))
+    whole, values, named = owner.load(), load(args), load(kwargs)
+    result = invoke(frame, here, methods.attribute(whole, name), values, named)
     if is_number(result):
         return result
     if isinstance(target, Located):
         return write_result(here, f"numpy.{name}", target, result)
     if target is not None:
         raise Failure(Mutation(what=f"`out=` of `{name}`", rewrite="use the result"))
-    scalars = name in SCALAR_METHODS
-    if name in NEW_METHODS and kwargs.get("copy", True) is True:
+    known = methods.result_of(name, [whole, *values], named)
+    if isinstance(known, Result) and known.is_new:
         if not owner.ndim and any(cell.frozen for cell in owner.cells()):
             return result  # of an array or of a scalar
-        return own(frame.session, result, scalars=scalars)
-    if name in ("reshape", "transpose") and len(args) > 1:
+    elif name in ("reshape", "transpose") and len(args) > 1:
         args = [tuple(args)]
-    return _viewing(frame, f"numpy.{name}", [owner, *args], kwargs, result, scalars=scalars)
+    return _placed(frame, f"numpy.{name}", known, [owner, *args], kwargs, result)
 
 
 def _viewing(
     frame: Frame,
     name: str,
+    known: Result,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     result: Any,
-    scalars: bool,
 ) -> Any:
     """What may show the arguments of a call: a view that is followed, or a value for a while."""
     owner = args[0] if args else None
     if isinstance(owner, Ref) and is_traced(result):
         step: Step | None = None
-        if name in ARRANGING:
+        if known is Result.ARRANGED:
             step = arrangement(name, owner.ndim, load(args[1:]), load(kwargs))
         elif name in ("numpy.reshape", "numpy.ravel") and not owner.steps and not kwargs:
-            known = owner.cell.in_c_order and len(args) == (2 if name == "numpy.reshape" else 1)
-            step = Reshaped(result.shape) if known else None
+            plain = owner.cell.in_c_order and len(args) == (2 if name == "numpy.reshape" else 1)
+            step = Reshaped(result.shape) if plain else None
         if step is not None:
             return owner.view(step, result)
     cells = [
@@ -597,7 +572,7 @@ def _viewing(
         for ref in located_in(each)
         for cell in ref.cells()
     ]
-    return shared(result, cells, f"`{purity.written(name)}`", scalars)
+    return shared(result, cells, f"`{purity.written(name)}`")
 
 
 def invoke(
@@ -644,7 +619,8 @@ def invoke(
             refuse_missing(meaning, name, kwargs)
         args, kwargs = _plain_all(here, args, kwargs)
         result = function.apply(here, args, kwargs)
-        if function.name in SCALAR_METHODS or not is_traced(result):
+        known = methods.result_of(function.name, [function.value, *args], kwargs)
+        if not is_traced(result) or (isinstance(known, Result) and known.scalars):
             return result
         is_array = function.name == "reshape" or may_be_array(function.value)
         return note_array(result) if is_array else result
@@ -987,7 +963,13 @@ def _beside(node: ast.expr, text: str) -> str:
     return text if simple else f"({text})"
 
 
-_REDUCTIONS = frozenset("all amax amin any max mean median min norm prod ptp std sum var".split())
+def _reduction(name: str) -> Meaning | None:
+    """The function of NumPy's of this name that can keep the axes that it reduces."""
+    for qualified in (f"numpy.{name}", f"numpy.linalg.{name}"):
+        found = MEANINGS.get(qualified)
+        if isinstance(found, Meaning) and {"axis", "keepdims"} <= found.signature.parameters.keys():
+            return found
+    return None
 
 
 def _with_axis_kept(node: ast.expr, text: str, shape: Shape) -> tuple[str, int]:
@@ -995,15 +977,17 @@ def _with_axis_kept(node: ast.expr, text: str, shape: Shape) -> tuple[str, int]:
     if not isinstance(node, ast.Call) or not text.endswith(")"):
         return "", -1
     function = node.func
-    name = function.attr if isinstance(function, ast.Attribute) else ""
+    reduction = _reduction(function.attr) if isinstance(function, ast.Attribute) else None
+    if reduction is None:
+        return "", -1
     given = {keyword.arg: keyword.value for keyword in node.keywords}
-    last = node.args[-1] if node.args and name != "norm" else None  # which takes `ord` there
+    last = node.args[-1] if node.args and reduction.place("axis") == 1 else None
     axis = given.get("axis", last)
     try:
         number = None if axis is None else ast.literal_eval(axis)
     except (ValueError, SyntaxError):
         return "", -1
-    if name not in _REDUCTIONS or "keepdims" in given or type(number) is not int:
+    if "keepdims" in given or type(number) is not int:
         return "", -1
     return f"{text[:-1].rstrip().rstrip(',')}, keepdims=True)", number % (len(shape) + 1)
 

@@ -20,6 +20,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.purity import Sets, by_python, external_value, is_closed
+from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     PYTHON_DTYPES,
     EnumMember,
@@ -27,7 +28,6 @@ from pscdsl._src.frontend.values import (
     KnownModule,
     MapValue,
     Marker,
-    Number,
     RecordValue,
     StaticFunction,
     Undecided,

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from pscdsl._src.frontend.interpreter.new_memory import inputs_of_ufunc
+from pscdsl._src.frontend.interpreter.arrangements import inputs_of_ufunc
 from pscdsl._src.frontend.interpreter.places import (
     WHOLE,
     Array,

@@ -40,33 +40,35 @@ from pscdsl._src.frontend.purity import (
     refused,
     require_bounded,
 )
+from pscdsl._src.frontend.size_numbers import (
+    Bounds,
+    Find,
+    Number,
+    bounds_of,
+    found,
+    invert,
+    is_whole,
+    negate,
+    quotient,
+)
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     Alias,
-    Bounds,
     EnumMember,
     External,
-    Find,
     MapValue,
     Marker,
-    Number,
     Once,
     Poison,
     RecordValue,
     StaticFunction,
     Undecided,
     VectorValue,
-    bounds_of,
     describe,
-    found,
-    invert,
     is_number,
     is_traced,
-    is_whole,
-    negate,
-    quotient,
 )
 from pscdsl._src.ir.builder import PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import Meaning

@@ -622,13 +622,10 @@ def _holds_values(value: Any) -> bool:
     return any(is_traced(part) or _holds_values(part) for part in parts_of(value))
 
 
-def shared(value: Any, cells: Sequence[Cell], why: str, scalars: bool) -> Any:
-    """A result of which it is not known whose arrays it shows, for as long as those stay.
-
-    What has no axes is a scalar, unless `scalars` denies that this is known.
-    """
+def shared(value: Any, cells: Sequence[Cell], why: str) -> Any:
+    """A result of which it is not known whose arrays it shows, for as long as those stay."""
     if is_traced(value):
-        return value if scalars and not value.ndim else Shared(value, cells, why)
+        return Shared(value, cells, why)
     if type(value) in (tuple, list):
-        return type(value)(shared(each, cells, why, scalars) for each in value)
+        return type(value)(shared(each, cells, why) for each in value)
     return value

@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.frontend.interpreter import counters, operators, python_numbers
 from pscdsl._src.frontend.interpreter.calls import invoke
@@ -43,31 +43,34 @@ from pscdsl._src.frontend.purity import (
     refused,
     require_closed,
 )
+from pscdsl._src.frontend.size_numbers import (
+    DOMAINS,
+    Bounds,
+    Find,
+    Number,
+    Quotient,
+    absolute,
+    applied,
+    bounds_of,
+    is_inside,
+)
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
-    DOMAINS,
     PLACEHOLDER,
     Applicable,
-    Bounds,
     Builtin,
     External,
-    Find,
+    Given,
     MapValue,
-    Number,
     Once,
     Partial,
     Poisoned,
-    Quotient,
     RecordValue,
     StaticFunction,
     Undecided,
     UnorderedView,
     VectorValue,
-    absolute,
-    applied,
-    bounds_of,
     describe,
-    is_inside,
     is_placeholder,
     is_poisoned,
     is_traced,
@@ -114,6 +117,12 @@ class Entry:
     consumes: bool = False
     """Whether it goes through its arguments at once: a generator may be among them."""
     sets: Sets = Sets.DECIDE
+    given: Given = Given.HELD
+    makes_container: bool = False
+
+
+_reading: Final = functools.partial(Entry, given=Given.READ)
+_following: Final = functools.partial(Entry, given=Given.FOLLOWED)
 
 
 def _body(name: str, entry: Entry) -> Rule:
@@ -959,40 +968,44 @@ def _by_name(parameter: str, rule: Rule) -> Rule:
 
 
 FUNCTIONS: dict[str, Entry] = {
-    "builtins.len": Entry(_len, sets=Sets.UNORDERED),
-    "builtins.range": Entry(_range, range),
-    "builtins.enumerate": Entry(_enumerate, consumes=True),
-    "builtins.zip": Entry(_zip, consumes=True),
-    "builtins.reversed": Entry(_reversed),
+    "builtins.len": _reading(_len, sets=Sets.UNORDERED),
+    "builtins.range": _reading(_range, range),
+    "builtins.enumerate": _following(_enumerate, consumes=True),
+    "builtins.zip": _following(_zip, consumes=True),
+    "builtins.reversed": _following(_reversed),
     "builtins.map": Entry(_by_name("strict", _map), consumes=True),
     "builtins.filter": Entry(_filter, consumes=True),
-    "builtins.sum": Entry(_sum, sum, consumes=True, sets=Sets.SUMMED),
-    "builtins.min": Entry(_extremum("min", min), min, consumes=True, sets=Sets.SORTED),
-    "builtins.max": Entry(_extremum("max", max), max, consumes=True, sets=Sets.SORTED),
-    "builtins.sorted": Entry(_sorted, sorted, consumes=True, sets=Sets.SORTED),
-    "builtins.all": Entry(_truths("all", all), all, consumes=True, sets=Sets.UNORDERED),
-    "builtins.any": Entry(_truths("any", any), any, consumes=True, sets=Sets.UNORDERED),
-    "builtins.abs": Entry(_abs, abs),
-    "builtins.round": Entry(_round, _rounded),
-    "builtins.int": Entry(_int, int),
-    "builtins.float": Entry(_float, float),
-    "builtins.bool": Entry(_bool, bool, sets=Sets.UNORDERED),
-    "builtins.complex": Entry(_complex, complex),
-    "builtins.tuple": Entry(_tuple, tuple, consumes=True),
-    "builtins.list": Entry(_list, list, consumes=True),
-    "builtins.dict": Entry(_dict, dict, consumes=True),
-    "builtins.set": Entry(_set(set), set, consumes=True, sets=Sets.UNORDERED),
-    "builtins.frozenset": Entry(_set(frozenset), frozenset, consumes=True, sets=Sets.UNORDERED),
+    "builtins.sum": _reading(_sum, sum, consumes=True, sets=Sets.SUMMED),
+    "builtins.min": _reading(_extremum("min", min), min, consumes=True, sets=Sets.SORTED),
+    "builtins.max": _reading(_extremum("max", max), max, consumes=True, sets=Sets.SORTED),
+    "builtins.sorted": _reading(
+        _sorted, sorted, consumes=True, sets=Sets.SORTED, makes_container=True
+    ),
+    "builtins.all": _reading(_truths("all", all), all, consumes=True, sets=Sets.UNORDERED),
+    "builtins.any": _reading(_truths("any", any), any, consumes=True, sets=Sets.UNORDERED),
+    "builtins.abs": _reading(_abs, abs),
+    "builtins.round": _reading(_round, _rounded),
+    "builtins.int": _reading(_int, int),
+    "builtins.float": _reading(_float, float),
+    "builtins.bool": _reading(_bool, bool, sets=Sets.UNORDERED),
+    "builtins.complex": _reading(_complex, complex),
+    "builtins.tuple": _following(_tuple, tuple, consumes=True),
+    "builtins.list": _following(_list, list, consumes=True, makes_container=True),
+    "builtins.dict": _following(_dict, dict, consumes=True, makes_container=True),
+    "builtins.set": _reading(
+        _set(set), set, consumes=True, sets=Sets.UNORDERED, makes_container=True
+    ),
+    "builtins.frozenset": _reading(_set(frozenset), frozenset, consumes=True, sets=Sets.UNORDERED),
     "builtins.str": Entry(_text("str"), str),
     "builtins.repr": Entry(_text("repr"), repr),
     "builtins.format": Entry(_format),
     "builtins.slice": Entry(_slice),
-    "builtins.isinstance": Entry(isinstance_),
+    "builtins.isinstance": _reading(isinstance_),
     "builtins.callable": Entry(_callable),
     "builtins.getattr": Entry(_getattr),
     "builtins.type": Entry(_type),
-    "builtins.pow": Entry(_pow),
-    "builtins.divmod": Entry(_divmod, divmod),
+    "builtins.pow": _reading(_pow),
+    "builtins.divmod": _reading(_divmod, divmod),
     "functools.partial": Entry(_partial),
     "functools.reduce": Entry(_by_name("initial", _reduce), consumes=True),
     "functools.wraps": Entry(_wraps),
@@ -1038,4 +1051,5 @@ def register() -> None:
     if hasattr(functools, "Placeholder"):
         MEANINGS[PLACEHOLDER.name] = PLACEHOLDER
     for name, entry in FUNCTIONS.items():
-        MEANINGS[name] = Builtin(name, _body(name.removeprefix("builtins."), entry), entry.consumes)
+        body = _body(name.removeprefix("builtins."), entry)
+        MEANINGS[name] = Builtin(name, body, entry.consumes, entry.given, entry.makes_container)

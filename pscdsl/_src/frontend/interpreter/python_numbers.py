@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pscdsl._src.frontend.purity import refused
-from pscdsl._src.frontend.values import Number
+from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.ir.builder import PythonNumber, Value, Weak, promote
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.primitives import elementwise

@@ -18,9 +18,9 @@ from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure, elements
 from pscdsl._src.frontend.interpreter.places import Frozen, Located, own
 from pscdsl._src.frontend.interpreter.python_numbers import computed, is_number
+from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     Marker,
-    Number,
     Poisoned,
     RecordValue,
     describe,

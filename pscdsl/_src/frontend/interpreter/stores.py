@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pscdsl._src.frontend.interpreter import masks
-from pscdsl._src.frontend.interpreter.new_memory import inputs_of_ufunc
+from pscdsl._src.frontend.interpreter.arrangements import inputs_of_ufunc
 from pscdsl._src.frontend.interpreter.places import (
     WHOLE,
     Array,

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.branches import Outcome, Return
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.places import Bound, Located
@@ -25,15 +26,8 @@ CAUGHT: Final = frozenset(
     for name in "ZeroDivision Value Type Index Key Overflow Attribute Assertion".split()
 ) | {"numpy.linalg.LinAlgError"}
 """What may be caught: NumPy raises none of these for elements, however it is set up."""
-FUNCTIONS: Final = frozenset(
-    f"numpy.{name}"
-    for name in (
-        "abs absolute add arctan arctan2 atan atan2 ceil cos cosh divide exp exp2 expm1 fabs floor "
-        "hypot log log10 log1p log2 maximum mean minimum multiply negative positive power pow rint "
-        "sign sin sinh sqrt square subtract sum tan tanh true_divide trunc where"
-    ).split()
-)
-"""Functions that raise nothing, given arrays in floating point and numbers that fit."""
+SUMS: Final = frozenset(("numpy.sum", "numpy.mean"))
+"""Functions that raise nothing, given arrays in floating point, beside those of elements."""
 METHODS: Final = frozenset(("sum", "mean", "copy"))
 ATTRIBUTES: Final = frozenset(("T", "real", "imag", "shape", "ndim", "size"))
 LARGE: Final = 2**63
@@ -169,7 +163,9 @@ def _is_safe(frame: Frame, node: ast.expr) -> bool:
             if isinstance(value, Bound):
                 assert isinstance(function, ast.Attribute)
                 return not args and value.name in METHODS and _are_operands(frame, [function.value])
-            if not isinstance(value, Meaning) or value.name not in FUNCTIONS:
+            if not isinstance(value, Meaning):
+                return False
+            if value.name not in SUMS and not masks.is_elementwise(value.name):
                 return False
             truths = args[:1] if value.name == "numpy.where" else []
             rest = args[len(truths) :]

@@ -184,7 +184,6 @@ class FileText:
     def __init__(self, files: Files, path: str) -> None:
         self.files = files
         self.path = path
-        self._place = ""
         self._module = ""
 
     @property
@@ -200,9 +199,7 @@ class FileText:
     @property
     def place(self) -> str:
         """The path by which findings name it."""
-        if not self._place:
-            self._place = shown_path(self.path)
-        return self._place
+        return self.files.place(self.path)
 
     @property
     def module(self) -> str:
@@ -262,6 +259,7 @@ class Files:
         self._imports: dict[str, tuple[str, ...]] = {}
         self._words_of: dict[str, frozenset[str]] = {}
         self._texts: dict[str, str] = {}
+        self._places: dict[str, str] = {}
 
     def knows(self, path: str) -> bool:
         """Whether a file is among those that are given, or was read."""
@@ -276,6 +274,7 @@ class Files:
         other.given = self.given  # whose roots are known
         other.finder = self.finder
         other._data = {**self._data, **contents}
+        other._places = self._places
         for path in reread:
             other._data.pop(path, None)
         stale = {*contents, *reread}
@@ -302,12 +301,19 @@ class Files:
                 found[word] = sorted((*found.get(word, ()), path), key=order.__getitem__)
         return found
 
+    def place(self, path: str) -> str:
+        """Return the path by which findings name a file."""
+        found = self._places.get(path)
+        if found is None:
+            found = self._places[path] = shown_path(path)
+        return found
+
     def data(self, path: str) -> bytes:
         """The content of a file; a Failure if it cannot be read."""
         found = self._data.get(path)
         if found is None:
             try:
-                found = read_bytes(path, shown_path(path))
+                found = read_bytes(path, self.place(path))
             except Failure as failure:
                 found = failure
             self._data[path] = found
@@ -331,7 +337,7 @@ class Files:
         found = self._sources.get(path)
         if found is None:
             try:
-                found = from_bytes(shown_path(path), self.data(path))
+                found = from_bytes(self.place(path), self.data(path))
             except Failure as failure:
                 found = failure
             self._sources[path] = found

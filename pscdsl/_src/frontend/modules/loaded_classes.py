@@ -179,7 +179,7 @@ def is_own(function: Any) -> bool:
     return isinstance(function, types.FunctionType) and not is_generated(function)
 
 
-# The loaded classes that have a meaning: what `class_rules` asks of a text, asked of the class.
+# The loaded classes that have a meaning: a class is asked what `classes.class_text` asks of a text.
 #
 # Whatever made a class (decorators, a metaclass, writes to its attributes), what it holds is there
 # to be looked at.  So a class is read only if it holds nothing that is not modelled exactly; and
@@ -351,7 +351,7 @@ def _require_enumeration(loaded: LoadedClass) -> None:
 # A class statement in a cell, at a prompt or in `-c` leaves no trace of where it stood; and a name
 # may stand for several classes, one after the other.  So the real class is read: its fields with
 # their types as they were evaluated, its methods, each with the text of its own code, its values.
-# `loaded_class_rules` refuses what is not modelled exactly.  Where a text is found that has such a
+# What is not modelled exactly is refused.  Where a text is found that has such a
 # statement, findings point into it, and it must say all that there is to the class.
 
 

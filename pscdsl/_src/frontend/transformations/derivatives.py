@@ -14,12 +14,11 @@ from pscdsl._src.frontend.transformations.traced import (
     asked_for,
     made_of,
     name_of,
-    parts_of,
     trace,
     transformed,
 )
 from pscdsl._src.frontend.trees import applicable, at, flatten, unflatten
-from pscdsl._src.frontend.values import Applicable, StaticFunction, describe, is_traced
+from pscdsl._src.frontend.values import Applicable, StaticFunction, describe, is_traced, tree_parts
 from pscdsl._src.interpreters.replay import (
     Mask,
     batch,
@@ -51,6 +50,7 @@ from pscdsl.typing.array_types import (
     map_leaves,
     paths,
     size_of,
+    type_parts,
 )
 from pscdsl.typing.codes.control import BadBody
 from pscdsl.typing.codes.derivatives import NoForwardMode, NotAScalar, TangentMismatch
@@ -62,16 +62,15 @@ from pscdsl.typing.signatures import (
     Anonymous,
     ArraySpec,
     DictSpec,
-    MapSpec,
     NoneSpec,
-    OptionalSpec,
     RecordSpec,
-    RepeatedSpec,
     Signature,
     Spec,
     StaticSpec,
     TreeSpec,
     TupleSpec,
+    spec_parts,
+    with_spec_parts,
 )
 from pscdsl.typing.unify import array_difference, structure_differences
 
@@ -405,19 +404,15 @@ def changed(spec: Spec, change: Callable[[ArraySpec], Spec | None]) -> Spec | No
         if any(isinstance(dim, Anonymous) for dim in spec.dims):
             return None  # each `_` is a size of its own
         return change(spec)
-    if isinstance(spec, TupleSpec):
-        items = _all(changed(each, change) for each in spec.items)
-        return None if items is None else replace(spec, items=items)
-    if isinstance(spec, RecordSpec):
-        items = _all(changed(each, change) for _, each in spec.fields)
-        return None if items is None else _record(spec, items)
-    if isinstance(spec, DictSpec):
-        items = _all(changed(each, change) for _, each in spec.items)
-        return None if items is None else _dict(spec.name, spec.keys(), items)
-    if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
-        item = changed(spec.item, change)
-        return None if item is None else replace(spec, item=item)
-    return None if isinstance(spec, StaticSpec | TreeSpec) else spec
+    if isinstance(spec, StaticSpec | TreeSpec):
+        return None
+    items = _all(changed(part, change) for part in spec_parts(spec))
+    if items is None:
+        return None
+    made = with_spec_parts(spec, items)
+    if isinstance(made, RecordSpec):
+        return RecordSpec(made.record, made.fields, spelled=True)
+    return DictSpec(made.name, made.items, spelled=True) if isinstance(made, DictSpec) else made
 
 
 def _all(specs: Iterable[Spec | None]) -> tuple[Spec, ...] | None:
@@ -426,31 +421,24 @@ def _all(specs: Iterable[Spec | None]) -> tuple[Spec, ...] | None:
     return known if len(known) == len(found) else None
 
 
-def _record(like: RecordSpec | RecordType, items: Sequence[Spec]) -> RecordSpec:
-    """A record with other fields than its class declares."""
-    fields = tuple([(name, item) for (name, _), item in zip(like.fields, items, strict=True)])
-    return RecordSpec(like.record, fields, spelled=True)
-
-
-def _dict(name: str, keys: Sequence[str], items: Sequence[Spec]) -> DictSpec:
-    """A dict with other items than its class declares."""
-    return DictSpec(name, tuple(zip(keys, items, strict=True)), spelled=True)
-
-
 def spec_of_type(tree: Type | None) -> Spec | None:
-    """The specification that fits one type only; None if there is none."""
+    """Return the specification that fits one type only; None if there is none."""
     if isinstance(tree, ArrayType):
         return ArraySpec(tree.dtype, tree.shape)
+    if isinstance(tree, NoneType):
+        return NoneSpec()
+    items = None if tree is None else _all(map(spec_of_type, type_parts(tree)))
+    if items is None:
+        return None
     if isinstance(tree, TupleType):
-        items = _all(map(spec_of_type, tree.items))
-        return None if items is None else TupleSpec(items, listed=isinstance(tree, ListType))
+        return TupleSpec(items, listed=isinstance(tree, ListType))
     if isinstance(tree, RecordType):
-        items = _all(spec_of_type(each) for _, each in tree.fields)
-        return None if items is None else _record(tree, items)
+        names = [name for name, _ in tree.fields]
+        return RecordSpec(tree.record, tuple(zip(names, items, strict=True)), spelled=True)
     if isinstance(tree, DictType):
-        items = _all(spec_of_type(each) for _, each in tree.items)
-        return None if items is None else _dict("", [key for key, _ in tree.items], items)
-    return NoneSpec() if isinstance(tree, NoneType) else None
+        keys = [key for key, _ in tree.items]
+        return DictSpec("", tuple(zip(keys, items, strict=True)), spelled=True)
+    return None
 
 
 # `grad` and `value_and_grad`.
@@ -652,7 +640,7 @@ def _run_checkpoint(
 
 def _has_arrays(value: Any) -> bool:
     """Whether an argument varies; numbers, functions and the like are as they are."""
-    parts = parts_of(value)
+    parts = tree_parts(value)
     return is_traced(value) if parts is None else any(map(_has_arrays, parts))
 
 

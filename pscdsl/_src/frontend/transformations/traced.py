@@ -16,12 +16,10 @@ from pscdsl._src.frontend.interpreter.state import Trial
 from pscdsl._src.frontend.trees import Attempt, applicable, flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import (
     Applicable,
-    MapValue,
     Poison,
     Poisoned,
-    RecordValue,
-    VectorValue,
     describe,
+    tree_parts,
 )
 from pscdsl._src.interpreters.replay import batch, has_tangent, repeated
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
@@ -29,7 +27,7 @@ from pscdsl._src.ir.program import Block, Equation, Origin, Var
 from pscdsl._src.primitives.scan import Rows
 from pscdsl._src.primitives.shaping import Reshape, Transpose
 from pscdsl._src.transforms.simplify import tidied
-from pscdsl.typing.array_types import ArrayType, DictType, Type, children, leaves, paths
+from pscdsl.typing.array_types import ArrayType, DictType, Type, leaves, paths, type_parts
 from pscdsl.typing.codes.control import AxisMismatch, BadBody, BatchSizesDiffer
 from pscdsl.typing.codes.derivatives import BadArgnums, NoTangent
 from pscdsl.typing.codes.limits import NotSupported
@@ -52,23 +50,14 @@ from pscdsl.typing.signatures import (
     TreeSpec,
     TupleSpec,
     Variadic,
+    spec_parts,
+    with_spec_parts,
 )
 
 # Functions elaborated into closed blocks, which transformations work on.
 
 
 # The parts of a container of static values, whichever kind of container it is.
-
-
-def parts_of(value: Any) -> list[Any] | None:
-    """The items in the order of the tree's leaves; None if it is no container."""
-    if is_sequence(value):
-        return list(value)
-    if isinstance(value, RecordValue):
-        return list(value.fields.values())
-    if isinstance(value, MapValue):
-        return [value.items[key] for key in sorted(value.items)]
-    return list(value.items) if isinstance(value, VectorValue) else None
 
 
 # What derivatives and batches were made of, for warnings and for how often keys are used.
@@ -441,18 +430,15 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
     if isinstance(tree, ArrayType):
         given = f"{name} is {describe(axes)} for {tree}"
         raise Failure(AxisMismatch(given=given, why="the axis of an array is an integer, or None"))
-    own = children(tree)
-    if isinstance(tree, DictType):  # whose items have no places
-        parts = _by_keys(axes, [key for key, _ in tree.items])
-    else:
-        parts = parts_of(axes)
-    if parts is None or len(parts) != len(own):
-        why = f"it goes with {tree}, which has {len(own)} parts"
+    inner = type_parts(tree)
+    keys = [key for key, _ in tree.items] if isinstance(tree, DictType) else None
+    own = _axes_of_parts(axes, keys)
+    if own is None or len(own) != len(inner):
+        why = f"it goes with {tree}, which has {len(inner)} parts"
         raise Failure(AxisMismatch(given=f"{name} is {describe(axes)}", why=why))
-    found: list[int | None] = []
-    for part, (_, inner) in zip(parts, own, strict=True):
-        found.extend(axes_of(name, part, inner))
-    return found
+    return [
+        axis for each, part in zip(own, inner, strict=True) for axis in axes_of(name, each, part)
+    ]
 
 
 # The signature of a function over a batch: an axis more in each parameter that is mapped.
@@ -502,45 +488,26 @@ def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:
             what = f"a batch along the axes {describe(axes)} of {where}, which is any tree"
             raise Failure(NotSupported(what=what, instead="let the batch be the first axis"))
         return replace(spec, batch=(size, *spec.batch))
-    if isinstance(spec, OptionalSpec):
-        return OptionalSpec(_batched(spec.item, axes, size, where))
-    if isinstance(spec, RepeatedSpec | MapSpec):
-        if not isinstance(axes, int):
-            what = f"different axes for the items of {where}, which may be any number"
-            raise Failure(NotSupported(what=what, instead="give one axis for all of them"))
-        return replace(spec, item=_batched(spec.item, axes, size, where))
-    if not isinstance(spec, TupleSpec | RecordSpec | DictSpec):
-        return spec
-    if isinstance(spec, TupleSpec):
-        items = list(spec.items)
-    else:
-        items = [each for _, each in (spec.items if isinstance(spec, DictSpec) else spec.fields)]
-    own = [axes] * len(items) if isinstance(axes, int) else _axes_of(spec, axes)
+    if isinstance(spec, RepeatedSpec | MapSpec) and not isinstance(axes, int):
+        what = f"different axes for the items of {where}, which may be any number"
+        raise Failure(NotSupported(what=what, instead="give one axis for all of them"))
+    items = spec_parts(spec)
+    own: Sequence[Any] | None = [axes] * len(items)
+    if not isinstance(axes, int) and isinstance(spec, TupleSpec | RecordSpec | DictSpec):
+        own = _axes_of_parts(axes, spec.keys() if isinstance(spec, DictSpec) else None)
     if own is None or len(own) != len(items):
         given = f"in_axes of {where} is {describe(axes)}"
         raise Failure(AxisMismatch(given=given, why=f"{where} is {spec}"))
     pairs = zip(items, own, strict=True)
-    new = tuple(_batched(each, axis, size, where) for each, axis in pairs)
-    if isinstance(spec, TupleSpec):
-        return replace(spec, items=new)
-    if isinstance(spec, DictSpec):
-        return replace(spec, items=tuple(zip(spec.keys(), new, strict=True)), spelled=True)
-    names = [each for each, _ in spec.fields]
-    return replace(spec, fields=tuple(zip(names, new, strict=True)), spelled=True)
+    made = with_spec_parts(spec, [_batched(item, axis, size, where) for item, axis in pairs])
+    return replace(made, spelled=True) if isinstance(made, RecordSpec | DictSpec) else made
 
 
-def _axes_of(spec: TupleSpec | RecordSpec | DictSpec, axes: Any) -> Sequence[Any] | None:
-    """The axes of the parts of a tree; None if they are given for another one."""
-    if not isinstance(spec, DictSpec):
-        return parts_of(axes)
-    return _by_keys(axes, spec.keys())
-
-
-def _by_keys(axes: Any, keys: Sequence[str]) -> list[Any] | None:
-    """The axes of the items of a dict; None if they are given for other keys."""
-    if not is_dict(axes) or axes.keys() != {*keys}:
-        return None
-    return [axes[key] for key in keys]
+def _axes_of_parts(axes: Any, keys: Sequence[str] | None) -> Sequence[Any] | None:
+    """Return the axes of the parts of a tree, of a dict by its keys; None if they do not fit."""
+    if not is_dict(axes):
+        return tree_parts(axes) if keys is None else None
+    return [axes[key] for key in keys] if keys is not None and axes.keys() == {*keys} else None
 
 
 def _inserted(spec: ArraySpec, axis: Any, size: Dim, where: str) -> tuple[Any, ...]:

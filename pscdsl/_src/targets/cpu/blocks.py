@@ -249,7 +249,7 @@ class _Cuts:
         end alike may be the same. `left` is the number of operations from here on.
         """
         taken = moved = enough = 0
-        latest = 0  # the last use of what is before
+        latest = 0  # the last use of an earlier value
         read: set[Atom] = set()
         best: tuple[int, int, int] | None = None
         for place in range(start, len(self._run)):

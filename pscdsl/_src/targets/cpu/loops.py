@@ -653,7 +653,7 @@ class _Finder:
         self.uses.update(body.results)
         captured, self.held, passed = scan.roles(body.params)
         self.there: set[Atom] = {*passed, *body.results[scan.carried :]}
-        self.fixed: set[Atom] = set(captured)  # and what only depends on it
+        self.fixed: set[Atom] = set(captured)  # and variables that only depend on it
         for equation in body.equations:
             if all(x in self.fixed or isinstance(x, Literal) for x in equation.inputs):
                 self.fixed.update(equation.outputs)

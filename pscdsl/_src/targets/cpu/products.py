@@ -306,7 +306,7 @@ MOST_CHANNELS = 4
 MOST_TERMS = 49
 """The products that are added up for an output, at most; there are operations for each."""
 LEAST_PRODUCTS_IN_ALL = 1 << 18
-"""The least number of products in all, unless each channel is convolved by itself."""
+"""The least number of products in all, unless each channel is convolved separately."""
 LEAST_ROW = 16
 """The least length of a row: rows are added as a whole."""
 MANY_OUTPUTS = 16

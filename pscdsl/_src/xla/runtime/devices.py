@@ -88,7 +88,7 @@ def bfloats_view(capsule: Any) -> np.ndarray[Any, np.dtype[Any]]:
         "strides": tuple([2 * n for n in strides[: tensor.ndim]]) if strides else None,
         "data": ((tensor.data or 0) + tensor.byte_offset, True),
     }
-    if 0 in shape:  # which need not lie anywhere
+    if 0 in shape:  # which needs no memory
         return np.frombuffer(b"", ml_dtypes.bfloat16).reshape(shape)
     return np.asarray(_Memory(capsule, interface)).view(ml_dtypes.bfloat16)
 

@@ -64,7 +64,7 @@ def _takes(options: Mapping[str, Any], device: Device) -> bool:
         here.client.compile_and_load(PROGRAM, here.devices, asked)
     except boot.jax.JaxRuntimeError as refused:
         return NO_OPTION in str(refused) and not any(name in str(refused) for name in options)
-    return True  # one that takes what does not exist takes everything
+    return True  # it accepts every option, even a nonexistent one
 
 
 # Compiled programs: how they are loaded, and run.

@@ -326,7 +326,7 @@ class Reuse:
                     if self._into is None:
                         POOL.clear()
             if self._into is None:
-                return self._execute(buffers)  # what was free is freed
+                return self._execute(buffers)  # free memory has been released
         return self._into([*buffers, *free])
 
 

@@ -1,4 +1,4 @@
-"""Calls of library functions with arrays, to see whether results are memory of their own.
+"""Calls of library functions with arrays, to see what they give back.
 
 Each function is called in many ways, most of which fail: with arrays of several ranks and dtypes,
 and with numbers, shapes and options by which functions of NumPy often give back what they are
@@ -11,15 +11,17 @@ import importlib
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any, Final
 
 import numpy as np
 
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from pscdsl.numpy.methods import AS_FUNCTION
-from pscdsl.typing.python_containers import is_sequence
+from pscdsl._src.language.results import Result
+from pscdsl.numpy.methods import NAMES
+from pscdsl.typing.python_containers import is_sequence, is_tuple
 
 Project()  # declares the meanings
 
@@ -73,7 +75,7 @@ OPTIONS: Final[tuple[Any, ...]] = (
     ((0, 0),),
 )
 PASSED: Final = frozenset({"out", "copy", "subok", "where", "self", "casting", "device", "like"})
-"""Not passed here: no call with `out` or `copy` is taken for new memory."""
+"""Not passed here."""
 
 
 def real(name: str) -> Any:
@@ -90,10 +92,63 @@ def real(name: str) -> Any:
     return None
 
 
-def candidates() -> list[str]:
-    """Every name of NumPy, of SciPy's special functions and of ours that has a meaning."""
-    kept = ("numpy.", "scipy.special.", "pscdsl.special.", "pscdsl.random.", "pscdsl.update")
-    return [n for n, each in MEANINGS.items() if n.startswith(kept) and isinstance(each, Meaning)]
+def functions() -> list[str]:
+    """The names of NumPy's functions in kernels."""
+    known = MEANINGS.items()
+    return sorted(n for n, each in known if n.startswith("numpy.") and isinstance(each, Meaning))
+
+
+def declared(result: Result) -> list[str]:
+    """The names of the functions of which every call gives this."""
+    known = ((name, MEANINGS[name]) for name in functions())
+    return [name for name, each in known if isinstance(each, Meaning) and each.result is result]
+
+
+def more_ways(name: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Calls of functions that have options of their own."""
+    edges = np.array([0.0, 1.0, 3.0, 4.0])
+    places = np.array([0, 1]), np.array([1, 1])
+    match name.removeprefix("numpy."):
+        case "histogram" | "histogram_bin_edges":
+            for bins in (3, edges, [0, 1, 5], "auto", edges[:2]):
+                yield (VECTOR, bins), {}
+                yield (VECTOR,), {"bins": bins}
+        case "histogram2d":
+            for pair in ([2, 3], (2, edges), (edges, edges), ([0, 1], [2, 3])):
+                yield (VECTOR, VECTOR, pair), {}
+            for bins in (3, edges, [0, 1, 5]):
+                yield (VECTOR, VECTOR, bins), {}
+        case "ravel_multi_index":
+            yield (places, (2, 2)), {}
+            yield ((np.array(1), 1), (2, 2)), {}
+        case "apply_along_axis":
+            for function, x in product((np.sum, np.sort, np.array), (VECTOR, MATRIX)):
+                yield (function, 0, x), {}
+        case "piecewise":
+            for x in (VECTOR, LACKING_AXES[0]):
+                yield (x, [x > 1, x < 1], [1.0, np.array]), {}
+        case "einsum":
+            for x, text in product((VECTOR, MATRIX), ("i,i->i", "i,i->", "ij,j->i", "ij,jk->ki")):
+                yield (text, x, x), {}
+                yield (text, x, VECTOR[: x.shape[-1]]), {}
+                yield (text, x, x), {"optimize": True}
+            yield ("...,->...", VECTOR, LACKING_AXES[0]), {}
+            yield (",->", *LACKING_AXES[:2]), {}
+        case "swapaxes":
+            yield (MATRIX, 0, 1), {}
+        case "apply_over_axes":
+            yield (np.sum, MATRIX, (0, 1)), {}
+        case _:
+            for n, x in product((-2, -1, 0, 1, 2, 3), (VECTOR, MATRIX, np.ones((1, 1)))):
+                yield (x, n), {}
+            for x, option, value in product((VECTOR, MATRIX), *_NAMED):
+                yield (x,), {option: value}
+
+
+_NAMED: Final = (
+    ("copy", "axis", "axes", "s", "decimals", "m"),
+    (True, False, (), (0,), (0, 1), -1, 3),
+)
 
 
 def ways(function: Any) -> Iterator[tuple[Sequence[Any], Mapping[str, Any]]]:
@@ -118,15 +173,17 @@ def _options(function: Any) -> list[str]:
     return [each for each in names[1:] if each not in PASSED]
 
 
-def _most(function: Any) -> int:
+def most(function: Any) -> int:
     """How many arguments there are before one that is written to."""
     if isinstance(function, np.ufunc):
         return function.nin
     try:
-        names = [*inspect.signature(function).parameters]
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return 2
-    return names.index("out") if "out" in names else 3
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters.values()):
+        return 9
+    return [*parameters].index("out") if "out" in parameters else 3
 
 
 def arrays(value: Any) -> Iterator[np.ndarray[Any, Any]]:
@@ -138,8 +195,42 @@ def arrays(value: Any) -> Iterator[np.ndarray[Any, Any]]:
             yield from arrays(each)
 
 
-def outcomes(call: Callable[..., Any], given: Any) -> Iterator[tuple[str, bool]]:
-    """For each call that works: how it was made, and whether its arrays are memory of their own."""
+@dataclass(frozen=True)
+class Outcome:
+    """A call that works: its arguments, what it returned, and which of that is new memory."""
+
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    result: Any
+
+    def __str__(self) -> str:
+        return f"{self.args}, {self.kwargs}"
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The items of a tuple, or the one result."""
+        return self.result if is_tuple(self.result) else (self.result,)
+
+    def is_new(self, *places: int) -> bool:
+        """Whether parts, by default all, are memory of their own, each element at its own place."""
+        chosen = places or range(len(self.parts))
+        found = [x for place in chosen for x in arrays(self.parts[place]) if x.ndim]
+        held = [*arrays(self.args), *arrays(tuple(self.kwargs.values()))]
+        for place, part in enumerate(self.parts):
+            held += [] if place in chosen else arrays(part)
+        pairs = (*product(found, held), *combinations(found, 2))
+        return all(x.flags.writeable and not _overlaps(x) for x in found) and not any(
+            np.shares_memory(x, y) for x, y in pairs
+        )
+
+
+def _overlaps(x: np.ndarray[Any, Any]) -> bool:
+    steps = zip(x.strides, x.shape, strict=True)
+    return x.size > 0 and any(not stride and size > 1 for stride, size in steps)
+
+
+def outcomes(call: Callable[..., Any], given: Any) -> Iterator[Outcome]:
+    """What comes of the calls that work."""
     for args, kwargs in given:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -147,45 +238,12 @@ def outcomes(call: Callable[..., Any], given: Any) -> Iterator[tuple[str, bool]]
                 result = call(*args, **kwargs)
         except Exception:  # what a call does not take, it need not take
             continue
-        found = [each for each in arrays(result) if each.ndim]
-        held = [*arrays(args), *arrays(tuple(kwargs.values()))]
-        if found:
-            yield (
-                f"{args}, {kwargs}",
-                all(
-                    each.flags.writeable
-                    and not any(np.shares_memory(each, other) for other in held)
-                    for each in found
-                ),
-            )
+        yield Outcome(args, kwargs, result)
 
 
-def is_new(function: Callable[..., Any]) -> bool:
-    """Whether all calls that give an array give memory of its own, and there are any."""
-    most = _most(function)
-    given = [each for each in ways(function) if len(each[0]) <= most]
-    found = [own for _, own in outcomes(function, given)]
-    return bool(found) and all(found)
-
-
-def methods() -> list[str]:
+def methods_of_arrays() -> list[str]:
     """The methods of arrays that kernels have."""
-    return sorted({*AS_FUNCTION, "reshape", "transpose", "flatten", "astype", "view"})
-
-
-def method_is_new(name: str) -> bool:
-    """Whether all calls of a method that give an array give memory of its own."""
-
-    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(x, name)(*args, **kwargs)
-
-    method = getattr(VECTOR, name)
-    given = [each for each in ways(method) if isinstance(each[0][0], np.ndarray)]
-    given = [each for each in given if len(each[0]) < 3]
-    options = ("axis", "keepdims", "dtype", "order", "decimals")
-    given += [((x,), {o: v}) for x, o, v in product(FIRST[:6], options, OPTIONS)]
-    found = [own for _, own in outcomes(call, given)]
-    return bool(found) and all(found)
+    return sorted(name for name in NAMES if callable(getattr(np.ndarray, name, None)))
 
 
 LACKING_AXES: Final[tuple[Any, ...]] = (
@@ -195,6 +253,8 @@ LACKING_AXES: Final[tuple[Any, ...]] = (
     np.array(1 + 2j),
 )
 """Arrays without axes."""
+for _array in arrays((*FIRST, *OTHERS, *LACKING_AXES)):
+    _array.flags.writeable = False  # some functions write to what they are given
 
 
 def ways_without_axes(function: Any) -> Iterator[tuple[Sequence[Any], Mapping[str, Any]]]:
@@ -212,22 +272,6 @@ def ways_without_axes(function: Any) -> Iterator[tuple[Sequence[Any], Mapping[st
         yield (first, second, third), {}
 
 
-def lacking_axes(call: Callable[..., Any], given: Any, most: int) -> Iterator[tuple[str, bool]]:
-    """For each result without axes: how it was made, and whether it is a scalar."""
-    for args, kwargs in given:
-        if len(args) > most:
-            continue  # it is written to
-        try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                result = call(*args, **kwargs)
-        except Exception:  # what a call does not take, it need not take
-            continue
-        for each in leaves(result):
-            if not np.ndim(each):
-                yield f"{args}, {kwargs}", not isinstance(each, np.ndarray)
-
-
 def leaves(value: Any) -> Iterator[Any]:
     """What a result consists of."""
     if is_sequence(value):
@@ -235,28 +279,6 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(each)
     else:
         yield value
-
-
-def kinds(function: Callable[..., Any]) -> set[str]:
-    """What a function returns where that has no axes: scalars, arrays, or now these, now those."""
-    given = ways_without_axes(function)
-    found = lacking_axes(function, given, _most(function))
-    return {"scalar" if scalar else "array" for _, scalar in found}
-
-
-def kinds_of_method(name: str) -> set[str]:
-    """The same of a method."""
-
-    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(x, name)(*args, **kwargs)
-
-    given = [
-        each
-        for each in ways_without_axes(getattr(VECTOR, name))
-        if isinstance(each[0][0], np.ndarray)
-    ]
-    given += [((x,), {"axis": axis}) for x in (VECTOR, MATRIX) for axis in (0, (0, 1), None)]
-    return {"scalar" if scalar else "array" for _, scalar in lacking_axes(call, given, 2)}
 
 
 _SIZES: Final = (3, (3,), (2, 3), (3, 1, 2), (), (0, 2), np.float32(3), 3.0, VECTOR, MATRIX, [1, 2])

@@ -1,0 +1,42 @@
+"""Views with the axes in another order, and ufuncs, as NumPy has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pscdsl._src.frontend.interpreter.places import Arranged
+from pscdsl.typing.python_containers import is_known_array
+
+
+def inputs_of_ufunc(name: str) -> int | None:
+    """How many arrays a ufunc takes before the one that it writes to; None if it is none."""
+    found = getattr(np, name.removeprefix("numpy."), None) if name.startswith("numpy.") else None
+    return found.nin if isinstance(found, np.ufunc) and found.nout == 1 else None
+
+
+def arrangement(
+    name: str, rank: int, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Arranged | None:
+    """How a view shows an array of a rank, as NumPy makes it; None if it makes none."""
+    function: Any = np
+    for part in name.split(".")[1:]:
+        function = getattr(function, part, None)
+    # An array without memory of its own: its shape and its strides say what became of each axis.
+    shape = tuple(range(2, 2 + rank))
+    strides = tuple(8 * 10**axis for axis in range(rank))
+    whole = np.lib.stride_tricks.as_strided(np.zeros(1), shape, strides, writeable=False)
+    try:
+        found = function(whole, *args, **kwargs)
+    except (TypeError, ValueError, IndexError):
+        return None
+    if not is_known_array(found):
+        return None
+    view: Any = found
+    if sorted(view.shape) != sorted(shape):
+        return None
+    axes = tuple(size - 2 for size in view.shape)
+    backwards = tuple(axis for axis, stride in enumerate(view.strides) if stride < 0)
+    return Arranged(axes, backwards)
