@@ -15,6 +15,9 @@ COMPAT ?=
 TORCH  ?= torch==2.13.0+cpu
 
 bin    := $(VENV)/bin
+# What tries random programs in JOBS processes, from SEED on.
+campaign := $(bin)/python -m tests.campaign
+more   = --jobs $(JOBS) --seed $(SEED)
 # Where jax and PyTorch go: a name by which what lies there is known as installed.
 SITE   := $(VENV)/interop/site-packages
 # What strangers can send, damage or hand over.
@@ -36,7 +39,8 @@ demo: $(VENV)/.demo ## Check the examples and the standard library, then train a
 docs: $(VENV)/.docs ## Build the documentation site into site/.
 	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs --quiet build --strict
 
-test: lint types unit ## Everything that must pass before a change is merged.
+test: ## Everything that must pass before a change is merged, and how long each part took.
+	+@.ci/timed lint types interop unit
 
 lint: $(VENV)/.test ## Style and formatting.
 	$(bin)/ruff check
@@ -48,7 +52,7 @@ types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
 	$(bin)/pyright --pythonpath $(bin)/python; pyright=$$?; \
 	wait $$mypy && exit $$pyright
 
-unit: $(VENV)/.test interop ## The test suite.
+unit: $(VENV)/.test ## The test suite.
 	$(bin)/python -m pytest -q -n $(JOBS)
 
 without-bytecode: $(VENV)/.test ## The tests of what is read from files, where Python writes no bytecode.
@@ -68,45 +72,44 @@ compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest Python and jaxlib, the
 	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS) $(COMPAT)
 
 fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20000 PLAIN=10000 SEED=0.
-	$(bin)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
-	$(bin)/python -m tests.fuzz.static_differences --programs $(STATIC) --seed $(SEED)
-	$(bin)/python -m tests.fuzz.numpy_differences --programs $(PLAIN) --seed $(SEED) --xla 50
-	$(bin)/python -m tests.fuzz.numpy_differences --programs $(PLAIN) --seed $(SEED) --shared
-	for grammar in writes containers counters; do \
-	    $(bin)/python -m tests.fuzz.numpy_differences --grammar $$grammar \
-	        --programs $(PLAIN) --seed $(SEED) || exit 1; \
-	done
-	$(bin)/python -m tests.fuzz.dtype_programs --programs $(PLAIN) --seed $(SEED)
-	$(bin)/python -m tests.fuzz.artefacts --mutants $(STATIC) --seed $(SEED)
+	$(campaign) programs --minutes $(MINUTES) $(more)
+	$(campaign) static --programs $(STATIC) $(more)
+	$(campaign) numpy --programs $(PLAIN) --xla 50 $(more)
+	$(campaign) numpy --programs $(PLAIN) --shared $(more)
+	$(campaign) numpy --programs $(PLAIN) --grammar writes $(more)
+	$(campaign) numpy --programs $(PLAIN) --grammar containers $(more)
+	$(campaign) numpy --programs $(PLAIN) --grammar counters $(more)
+	$(campaign) numpy --programs $(PLAIN) --grammar dtypes $(more)
+	$(campaign) artefacts --programs $(STATIC) $(more)
 	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_static_walks.py tests/frontend/test_numpy_calls.py tests/numpy/test_argument_walks.py
 	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/analysis/test_keys_fuzz.py
 	CAPTURES_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_captured_ways.py
 
 attack: $(VENV)/.test ## Hostile files, artefacts, caches, requests and long programs: STATIC=20000 SEED=0.
 	$(bin)/python -m pytest -q -n $(JOBS) $(ATTACKS)
-	$(bin)/python -m tests.fuzz.artefacts --mutants $(STATIC) --seed $(SEED)
-	$(bin)/python -m tests.identity --pairs 500 --seed $(SEED)
+	$(campaign) artefacts --programs $(STATIC) $(more)
+	$(campaign) identity --programs 500 $(more)
 
 identity: $(VENV)/.test ## Pairs of programs that differ in one thing, never confused: PAIRS=5000 SEED=0.
-	$(bin)/python -m tests.identity --pairs $(PAIRS) --seed $(SEED)
+	$(campaign) identity --programs $(PAIRS) $(more)
 
 differential: $(VENV)/.test ## Random programs beside NumPy, in bounds of rounding: PROGRAMS=50000 SEED=0.
-	$(bin)/python -m tests.differential --programs $(PROGRAMS) --seed $(SEED) --jobs $(JOBS)
+	$(campaign) differential --programs $(PROGRAMS) $(more)
 
 replay: $(VENV)/.test ## The calls of NumPy's and SciPy's own tests, as kernels: CALLS=20000 SEED=0.
-	$(bin)/python -m tests.replay --calls $(CALLS) --seed $(SEED) --jobs $(JOBS)
+	$(campaign) replay --programs $(CALLS) $(more)
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
-	$(bin)/python -m tests.benchmarks
+	$(bin)/python -m benchmarks
 
 bench-numpy: $(VENV)/.bench ## Plain NumPy programs as kernels, beside NumPy, Numba and jax.jit.
-	$(bin)/python -m tests.benchmarks.plain_numpy
+	$(bin)/python -m benchmarks.plain_numpy
 
 bench-torch: $(VENV)/.bench-torch ## Those benchmarks that are written for PyTorch too, beside torch.compile.
-	PYTHONPATH=$(VENV)/torch $(bin)/python -m tests.benchmarks torch
+	PYTHONPATH=$(VENV)/torch $(bin)/python -m benchmarks torch
 
 bench-check: $(VENV)/.test ## Check projects of 200, 1,000 and 5,000 kernels, beside mypy, pyright, ty and Pyrefly.
-	$(bin)/python -m tests.benchmarks.synthetic
+	$(bin)/python -m benchmarks.synthetic
 
 format: $(VENV)/.test ## Rewrite the sources in the project's format.
 	$(bin)/ruff check --fix

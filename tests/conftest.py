@@ -8,7 +8,9 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,18 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the seconds of each folder, of all processes together, longest first."""
+    folders = defaultdict[str, float](float)
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            folders[report.nodeid.partition("::")[0].rpartition("/")[0]] += report.duration
+    if len(folders) > 1:
+        terminalreporter.section("seconds by folder")
+        for folder in sorted(folders, key=folders.__getitem__, reverse=True):
+            terminalreporter.write_line(f"{folders[folder]:8.1f}  {folder}")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

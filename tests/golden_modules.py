@@ -26,7 +26,7 @@ from pscdsl._src.xla.emit.context import module_text
 from pscdsl.typing.diagnostics import Failure
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("stdlib", "examples", "tests/benchmarks/workloads")
+FOLDERS = ("stdlib", "examples", "benchmarks/workloads")
 SIZES = (3, 64, 1000)
 """About how large the sizes are: forms are chosen by them."""
 CHOICES = 4

@@ -36,7 +36,7 @@ def commands() -> list[list[str]]:
     return [
         ["tests", sys.executable, "-m", "pytest", "-q", "-m", "jaxlib"],
         *[[f"examples/{path.name}", sys.executable, str(path)] for path in examples],
-        ["benchmarks", sys.executable, "-m", "tests.benchmarks"],
+        ["benchmarks", sys.executable, "-m", "benchmarks"],
     ]
 
 

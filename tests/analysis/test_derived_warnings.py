@@ -13,15 +13,13 @@ import pytest
 
 from pscdsl._src.analysis.warnings.findings import warnings
 from pscdsl._src.frontend.definitions import Definition, Excluded
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function, walk
 from pscdsl._src.primitives.control import Checkpoint
 from pscdsl.typing.diagnostics import NOWHERE, Failure
 from tests.derivatives.programs import HEAD
 from tests.derivatives.subject import SUM_OF, Subject, over_batch
 from tests.interpreters.test_derivatives_subjects import SUBJECTS
+from tests.support.kernels_of import kernels_of
 from tests.support.literate import programs
 
 Finding = tuple[str, int, int]
@@ -39,11 +37,6 @@ def f(x, i, w):
     v = np.mean(x * x) - np.mean(x) ** 2
     return np.sum(y + z) + v + np.sum(psc.map(lambda row: w @ row, w.T))
 """
-
-
-def definitions(text: str) -> dict[str, Definition]:
-    """The kernels of a module's text."""
-    return dict(find_kernels(Project().add(Source("subject.py", text), None), []))
 
 
 def found(definition: Definition) -> Iterator[tuple[Function, set[Finding]]]:
@@ -88,7 +81,7 @@ def derived(definition: str, params: dict[str, str], moving: list[str], cotangen
 def of_subject(given: Subject) -> dict[str, Definition]:
     """A function as a kernel, and what is made of it."""
     params = {name: given.annotation(name) for name in given.params}
-    return definitions(derived(given.definition, params, given.moving, given.cotangent))
+    return kernels_of(derived(given.definition, params, given.moving, given.cotangent))
 
 
 @pytest.mark.parametrize("given", SUBJECTS[::6], ids=[name for name, _ in SUBJECTS[::6]])
@@ -101,7 +94,7 @@ def test_nothing_is_said_of_what_was_made(given: tuple[str, Subject]) -> None:
 
 def test_the_same_is_said_of_a_function_however_it_is_derived() -> None:
     params = {"x": 'f64["n"]', "i": "i32", "w": 'f64["n n"]'}
-    known = definitions(derived(WARNED, params, ["x", "w"], "f64"))
+    known = kernels_of(derived(WARNED, params, ["x", "w"], "f64"))
     every = {name: own for name, each in known.items() for _, own in found(each)}
     assert len(every) == len(known) == 10
     assert sorted(code for code, _, _ in every["primal"]) == [
@@ -126,10 +119,10 @@ KINDS = ("grad({})", "vmap({})", "vmap(psc.grad({}))", "grad(psc.checkpoint({}))
 
 @pytest.mark.parametrize("text", [t for _, t in SOURCES], ids=[name for name, _ in SOURCES])
 def test_kernels_that_a_module_makes_are_warned_of_as_their_kernels(text: str) -> None:
-    bases = [name for name in definitions(text) if re.fullmatch(r"[a-z]\w*", name)]
+    bases = [name for name in kernels_of(text) if re.fullmatch(r"[a-z]\w*", name)]
     kinds = {f"made_{at}_{name}": (name, kind) for name in bases for at, kind in enumerate(KINDS)}
     lines = [f"{made} = psc.{kind.format(name)}" for made, (name, kind) in kinds.items()]
-    known = definitions("\n".join([text, "import pscdsl as psc", *lines, ""]))
+    known = kernels_of("\n".join([text, "import pscdsl as psc", *lines, ""]))
     for made, (name, _) in kinds.items():
         if made in known:
             allowed = {each for _, own in found(known[name]) for each in own}
@@ -138,7 +131,7 @@ def test_kernels_that_a_module_makes_are_warned_of_as_their_kernels(text: str) -
 
 def test_what_is_computed_again_has_the_places_of_what_was() -> None:
     code, array = "def f(x):\n    return np.tanh(x) * np.sin(x)\n", 'f64["n"]'
-    known = definitions(derived(code, {"x": array}, ["x"], array))
+    known = kernels_of(derived(code, {"x": array}, ["x"], array))
     [(function, _)] = found(known["kept"])
     [again] = [
         each.primitive

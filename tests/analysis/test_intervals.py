@@ -9,9 +9,6 @@ import pytest
 
 from pscdsl._src.analysis.intervals import Intervals, intervals
 from pscdsl._src.analysis.verify import verify
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Atom, Block, Evaluator, Function, Var
@@ -35,6 +32,7 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, F32, I8, I32, U8, U32
 from tests.fuzz import counted_programs, numpy_differences
+from tests.support.kernels_of import kernels_of
 from tests.support.random_programs import DTYPES, N, RandomProgram, operands
 
 NARROW = (I8, U8, I32, U32)
@@ -268,8 +266,7 @@ def test_ranges_do_not_depend_on_the_order_of_runs() -> None:
 @pytest.mark.parametrize("start", [0, 10])
 def test_every_value_of_a_counted_loop_lies_in_its_range(start: int) -> None:
     for seed in range(start, start + 10):
-        module = Project().add(Source("program.py", counted_programs.generate(seed)), None)
-        definition = dict(find_kernels(module, []))["main"]
+        definition = kernels_of(counted_programs.generate(seed))["main"]
         try:
             (function,) = map(definition.instance, definition.signature.choices() or ())
         except Failure:

@@ -209,11 +209,11 @@ def test_a_head_that_lies_is_refused_or_harmless(seed: int) -> None:
 
 
 def test_a_campaign_of_mutants() -> None:
-    command = [sys.executable, "-m", "tests.fuzz.artefacts", "--mutants", "20"]
+    command = [sys.executable, "-m", "tests.campaign", "artefacts", "--programs", "250"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert re.search(r"^ +0 batches of \d+ that went wrong$", done.stdout, re.MULTILINE)
+    assert re.search(r"^1 seeds from 0, \d+ outcomes, 0 problems", done.stdout, re.MULTILINE)
 
 
 def test_an_artefact_that_is_no_file(home: Path) -> None:

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.checker.fixing import fix_all
 from pscdsl._src.frontend.modules.files import Files
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import evaluate
+from tests.support.kernels_of import kernels_of
 
 PATH = os.path.realpath("program.py")
 
@@ -167,8 +165,7 @@ def run_plainly(program: str, *arguments: np.ndarray) -> np.ndarray:
 
 def evaluated(program: str, *arguments: np.ndarray) -> np.ndarray:
     """The kernel, by the interpreter of its typed program."""
-    module = Project().add(Source("program.py", program), None)
-    [(_, definition)] = find_kernels(module, [])
+    [definition] = kernels_of(program).values()
     choices = definition.signature.choices()
     assert choices is not None
     [choice] = choices

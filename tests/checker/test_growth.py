@@ -7,8 +7,8 @@ import pstats
 from pathlib import Path
 from typing import Any
 
+from benchmarks.synthetic.generate import write
 from pscdsl._src.checker.check import check_paths
-from tests.benchmarks.synthetic.generate import write
 
 FEW, MANY = 100, 200
 """From a hundred on, each package of the project is complete."""

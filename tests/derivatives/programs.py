@@ -16,11 +16,9 @@ import numpy as np
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.frontend import definitions
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import Function, evaluate
 from pscdsl._src.transforms.simplify import simplify
+from tests.support.kernels_of import kernels_of
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 SIZES = {"n": 3, "m": 2, "k": 4, "b": 5}
@@ -40,8 +38,7 @@ from pscdsl import bool_, c128, f32, f64, i32, i64
 
 def kernels(text: str) -> dict[str, Definition]:
     """The kernels of a module's text."""
-    module = Project().add(Source("subject.py", HEAD + text), None)
-    return dict(find_kernels(module, []))
+    return kernels_of(HEAD + text, "subject.py")
 
 
 @dataclass(frozen=True)

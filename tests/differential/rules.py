@@ -1,7 +1,7 @@
 """The rules by which programs mean what is written, each of which can be switched off.
 
-`python -m tests.differential --without RULE` tries programs without a rule until one is found that
-is wrong, and so shows that the long run sees what the rule is for.
+`python -m tests.campaign differential --first --without RULE` tries programs without a rule until
+one is wrong, and so shows that the long run sees what the rule is for.
 """
 
 from __future__ import annotations

@@ -8,10 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.kernels.kernel import Kernel as Compiled
 from pscdsl.typing.diagnostics import Failure
 from tests.differential.bodies import Operand, is_open
@@ -20,6 +16,7 @@ from tests.differential.enclosures import MAYBE, SURELY, Exact, Real, Value
 from tests.differential.formats import NDArray
 from tests.differential.programs import Kernel, Program
 from tests.fuzz import reference
+from tests.support.kernels_of import kernels_of
 
 
 @dataclass
@@ -38,15 +35,9 @@ class Outcome:
     """How often each operation was tried; see `coverage`."""
 
 
-def definition(text: str) -> Definition:
-    """The kernel of a module."""
-    module = Project().add(Source("generated.py", text), None)
-    return dict(find_kernels(module, []))["main"]
-
-
 def compiled(text: str, arguments: Sequence[NDArray]) -> list[NDArray]:
     """What the compiled kernel gives."""
-    made = Compiled.from_definition(definition(text))
+    made = Compiled.from_definition(kernels_of(text)["main"])
     results: Any = made(*arguments)
     return [np.asarray(each) for each in results]
 

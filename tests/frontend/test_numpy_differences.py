@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pscdsl._src.checker.check import deep_stack
-from tests.fuzz.numpy_differences import minimised, tried, try_seeds
+from tests.fuzz.numpy_differences import CAMPAIGN, minimised, tried
 from tests.fuzz.numpy_programs import generate
 from tests.fuzz.numpy_templates import MAYBE_VIEWS, ORDERS
 
@@ -59,19 +59,19 @@ PATTERNS = (
 """What stands somewhere in some programs of 300."""
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_what_is_accepted_has_the_results_of_numpy(shared: bool) -> None:
-    figures = try_seeds(range(30), shared)
-    assert not figures.problems, figures.problems[0]
-    assert figures.counts["equal"] + figures.counts["refused"] >= 27
+@pytest.mark.parametrize("shared", [(), ("--shared",)], ids=["own", "shared"])
+def test_what_is_accepted_has_the_results_of_numpy(shared: tuple[str, ...]) -> None:
+    figures = CAMPAIGN.here(range(30), *shared)
+    assert not figures.problems, figures.shown
+    assert figures.count("equal") + figures.count("refused") >= 27
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_what_is_written_to_arguments_is_what_numpy_writes(shared: bool) -> None:
-    figures = try_seeds(range(40), shared, grammar="writes")
-    assert not figures.problems, figures.problems[0]
-    assert figures.counts["equal"] >= 5
-    assert figures.counts["equal"] + figures.counts["refused"] >= 37
+@pytest.mark.parametrize("shared", [(), ("--shared",)], ids=["own", "shared"])
+def test_what_is_written_to_arguments_is_what_numpy_writes(shared: tuple[str, ...]) -> None:
+    figures = CAMPAIGN.here(range(40), *shared, "--grammar", "writes")
+    assert not figures.problems, figures.shown
+    assert figures.count("equal") >= 5
+    assert figures.count("equal") + figures.count("refused") >= 37
 
 
 def test_programs_are_those_that_numpy_programmers_write() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import Float, bool_, f32, f64, i32
-from tests.fuzz.dtype_programs import try_seeds
+from tests.fuzz.numpy_differences import CAMPAIGN
 
 pytestmark = pytest.mark.quick_code
 
@@ -182,6 +182,6 @@ def test_a_float_given_for_a_class_is_numpys() -> None:
 
 @pytest.mark.parametrize("start", range(0, 40, 20))
 def test_programs_have_numpys_dtypes_and_digits(start: int) -> None:
-    kinds, _, problems = try_seeds(range(start, start + 20))
-    assert not problems
-    assert kinds["equal "] >= 12
+    figures = CAMPAIGN.here(range(start, start + 20), "--grammar", "dtypes")
+    assert not figures.problems, figures.shown
+    assert figures.count("equal") >= 12

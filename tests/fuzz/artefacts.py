@@ -1,21 +1,18 @@
 """Files in the place of artefacts: what was made without the key is refused, heads may lie.
 
-`python -m tests.fuzz.artefacts --mutants 20000 --seed 7` tries so many of each kind in processes of
-their own, with limits, and prints what became of them; the exit code is 1 if one was loaded that
-was made without the key, if one raises anything but our own errors or gives arrays of other
-shapes, or if a process ends or hangs.
+`python -m tests.campaign artefacts --programs 20000` tries so many of each kind, in processes that
+have limits.  One is wrong if it is loaded and was made without the key, if it raises anything but
+our own errors or gives arrays of other shapes, or if it ends the process or hangs.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
 import random
-import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,11 +21,12 @@ import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.artefacts.format import packed, unpacked
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
+from tests.campaign.campaign import Campaign
+from tests.campaign.outcomes import Outcome
 
 KEY = bytes(range(32))
-_BATCH = 250
+BATCH = 250
 """Mutants of each kind that one process tries."""
-_SECONDS = 300
 _MEMORY = 8 << 30
 
 
@@ -150,73 +148,42 @@ def outcome(data: bytes) -> str:
     return "computes"
 
 
-def _try(seed: int, count: int) -> Counter[str]:
-    """What becomes of mutants of a seed."""
-    data, found = exported(), Counter[str]()
-    for each in without_key(data, seed, count):
+def attempt(seed: int, _: Namespace) -> Iterator[Outcome]:
+    """Try mutants of a seed, as many of each kind."""
+    data = exported()
+    for each in without_key(data, seed, BATCH):
         try:
             psc.load(each, trust=KEY)
         except psc.ArtefactError:
-            found["made without the key: refused"] += 1
+            yield Outcome("refused", "made without the key")
         else:
-            raise AssertionError(f"made without the key: {each.hex()}")
-    for each in lying(data, seed, count):
+            yield Outcome("loaded", "made without the key", problem="loaded", text=each.hex())
+    for each in lying(data, seed, BATCH):
         try:
-            found[f"a head that lies: {outcome(each)}"] += 1
-        except Exception:
-            print(each.hex())
-            raise
-    return found
+            yield Outcome(outcome(each), "a head that lies")
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            yield Outcome("raises", "a head that lies", problem=why, text=each.hex())
 
 
-def _worker(seed: int, count: int) -> None:
+@contextmanager
+def limited() -> Generator[None]:
+    """Limit the memory of this process, for good."""
     if sys.platform != "win32":
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    for kind, number in _try(seed, count).items():
-        print(f"{number} {kind}")
+    yield
 
 
-def main() -> int:
-    """Try mutants in other processes, and print what became of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mutants", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--worker", action="store_true", help="try them in this process")
-    given = parser.parse_args()
-    if given.worker:
-        _worker(given.seed, given.mutants)
-        return 0
-    found: Counter[str] = Counter()
-    wrong = 0
-    for start in range(0, given.mutants, _BATCH):
-        count = min(_BATCH, given.mutants - start)
-        seed = given.seed * 1_000_003 + start
-        command = [sys.executable, "-m", "tests.fuzz.artefacts", "--worker"]
-        command += ["--mutants", str(count), "--seed", str(seed)]
-        root = Path(__file__).parent.parent.parent
-        try:
-            done = subprocess.run(
-                command, cwd=root, capture_output=True, text=True, timeout=_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            print(f"seed {seed}: does not end")
-            wrong += 1
-            continue
-        if done.returncode != 0:
-            print(f"seed {seed}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-            wrong += 1
-            continue
-        for line in done.stdout.splitlines():
-            times, _, kind = line.partition(" ")
-            found[kind] += int(times)
-    for kind, number in sorted(found.items()):
-        print(f"{number:8} {kind}")
-    print(f"{wrong:8} batches of {_BATCH} that went wrong")
-    return int(wrong > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+CAMPAIGN = Campaign(
+    about="Files in the place of artefacts: so many without the key, so many whose heads lie.",
+    attempt=attempt,
+    texts=lambda seed, _: [f"mutants of seed {seed}"],
+    default=20_000,
+    programs=BATCH,
+    chunk=1,
+    seed=lambda given, place: given.seed * 1_000_003 + BATCH * place,
+    around=limited,
+)

@@ -1,19 +1,24 @@
-"""Trials: a program, mutants of it, programs with impurities, and the figures of many of them."""
+"""Trials: a program, mutants of it, programs with impurities, derivatives.
+
+`python -m tests.campaign programs --minutes 10` tries many.
+"""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.diagnostics import Failure
-from tests.fuzz import files, processes
+from tests.campaign.campaign import Campaign
+from tests.campaign.outcomes import Outcome
+from tests.fuzz import files, laws, processes
 from tests.fuzz.derived import of_equations, of_text
 from tests.fuzz.impurities import with_impurity
-from tests.fuzz.laws import Broken, Outcome, examine
+from tests.fuzz.laws import Broken
 from tests.fuzz.mutants import KINDS, mutant
 from tests.fuzz.programs import Program, generate
 from tests.fuzz.smooth_programs import SmoothProgram
@@ -23,52 +28,23 @@ IN_FILES, IN_PROCESSES = 5, 50
 """One seed of so many is tried in several files, and in other processes, which takes seconds."""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A law that does not hold, and the program that shows it."""
-
-    seed: int
-    kind: str
-    why: str
-    text: str
-
-
-@dataclass
-class Figures:
-    """What became of programs and mutants, by kind."""
-
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    problems: list[Problem] = field(default_factory=list[Problem])
-    runs: int = 0
-
-    def add(self, seed: int, kind: str, text: str, outcome: Outcome | Broken) -> None:
-        """Count one."""
-        if isinstance(outcome, Broken):
-            self.counts[kind, "wrong"] += 1
-            self.problems.append(Problem(seed, kind, str(outcome), text))
-            return
-        self.counts[kind, outcome.kind] += 1
-        self.runs += outcome.runs
-        if kind == PROGRAM and outcome.kind == "rejected":
-            why = f"a false alarm: {', '.join(outcome.codes)}"
-            self.problems.append(Problem(seed, kind, why, text))
-        if kind.startswith("impure") and outcome.kind != "rejected":
-            self.problems.append(Problem(seed, kind, "an impurity is accepted", text))
-
-    def table(self) -> str:
-        """One line a kind."""
-        columns = ("rejected", "agrees", "documented", "ill-conditioned", "not run", "wrong")
-        rows = [f"{'':32}" + "".join(f"{name:>16}" for name in columns)]
-        for kind in sorted({kind for kind, _ in self.counts}):
-            numbers = "".join(f"{self.counts[kind, name]:>16}" for name in columns)
-            rows.append(f"{kind:32}{numbers}")
-        return "\n".join(rows)
+def outcome(kind: str, text: str, found: laws.Outcome | Broken) -> Outcome:
+    """Return what became of a program or a mutant; broken laws and false alarms are problems."""
+    if isinstance(found, Broken):
+        return Outcome("wrong", kind, problem=str(found), text=text)
+    problem = ""
+    if kind == PROGRAM and found.kind == "rejected":
+        problem = f"a false alarm: {', '.join(found.codes)}"
+    if kind.startswith("impure") and found.kind != "rejected":
+        problem = "an impurity is accepted"
+    shown = text if problem else ""
+    return Outcome(found.kind, kind, problem=problem, text=shown, counts={"runs": found.runs})
 
 
-def tried(program: Program, rng: random.Random, runs: int) -> Outcome | Broken:
-    """What becomes of a program; whatever is raised breaks a law."""
+def ran(run: Callable[[], laws.Outcome]) -> laws.Outcome | Broken:
+    """Return what an examination finds; whatever is raised breaks a law."""
     try:
-        return examine(program, rng, runs)
+        return run()
     except Broken as broken:
         return broken
     except Exception as error:
@@ -87,7 +63,7 @@ def mutants_of(text: str, rng: random.Random, count: int) -> Iterator[tuple[str,
             yield f"impure: {impure[0]}", impure[1]
 
 
-def derivatives(seed: int, figures: Figures, size: int = 6) -> None:
+def derivatives(seed: int, size: int = 6) -> Iterator[Outcome]:
     """The derivatives and batches of two programs, some of them compiled too."""
     smooth, compiling = seed % 3 != 0, seed % 5 == 0
     program = generate(random.Random(seed), size)
@@ -97,23 +73,22 @@ def derivatives(seed: int, figures: Figures, size: int = 6) -> None:
         ("derivatives of equations", equations, lambda: of_equations(seed, smooth, compiling)),
     ]
     for kind, text, run in cases:
-        outcome: Outcome | Broken
-        try:
-            tried = run()
-            outcome = Outcome("agrees" if tried else "not run", runs=bool(tried))
-        except Broken as broken:
-            outcome = broken
-        except Failure as failure:
-            missing = all(isinstance(each, NoRule) for each in failure.diagnostics)
-            outcome = Outcome("not run") if missing else Broken(str(failure))
-        except Exception as error:
-            outcome = Broken(f"{type(error).__name__}: {error}")
-        figures.add(seed, kind, text, outcome)
+        yield outcome(kind, text, ran(partial(_derived, run)))
+
+
+def _derived(run: Callable[[], dict[str, int]]) -> laws.Outcome:
+    try:
+        tried = run()
+    except Failure as failure:
+        if all(isinstance(each, NoRule) for each in failure.diagnostics):
+            return laws.Outcome("not run")
+        raise
+    return laws.Outcome("agrees" if tried else "not run", runs=bool(tried))
 
 
 def elsewhere(
-    seed: int, figures: Figures, program: Program, mutants: int = 1, in_processes: bool = False
-) -> None:
+    seed: int, program: Program, mutants: int = 1, in_processes: bool = False
+) -> Iterator[Outcome]:
     """A program and mutants of it in several files, and perhaps in other processes."""
     rng = random.Random(seed)
     texts = [text for _, text in mutants_of(program.text, rng, mutants)]
@@ -126,26 +101,46 @@ def elsewhere(
         here = partial(processes.agree, program, rng)
         cases.append(("several processes", program.text, here))
     for kind, text, run in cases:
-        outcome: Outcome | Broken
-        try:
-            outcome = Outcome("agrees" if run() else "rejected")
-        except Broken as broken:
-            outcome = broken
-        except Exception as error:
-            outcome = Broken(f"{type(error).__name__}: {error}")
-        figures.add(seed, kind, text, outcome)
+        yield outcome(kind, text, ran(partial(_agreed, run)))
 
 
-def trial(seed: int, figures: Figures, mutants: int = 8, runs: int = 2, size: int = 6) -> None:
+def _agreed(run: Callable[[], bool]) -> laws.Outcome:
+    return laws.Outcome("agrees" if run() else "rejected")
+
+
+def trial(seed: int, mutants: int = 8, runs: int = 2, size: int = 6) -> Iterator[Outcome]:
     """One program and some of its mutants; some programs in several files and processes, too."""
     rng = random.Random(seed)
     program = generate(rng, size)
-    outcome = tried(program, random.Random(seed), runs)
-    figures.add(seed, PROGRAM, program.text, outcome)
-    if isinstance(outcome, Broken) or outcome.kind == "rejected":
+    found = ran(partial(laws.examine, program, random.Random(seed), runs))
+    yield outcome(PROGRAM, program.text, found)
+    if isinstance(found, Broken) or found.kind == "rejected":
         return
     for kind, text in mutants_of(program.text, rng, mutants):
         changed = replace(program, text=text)
-        figures.add(seed, kind, text, tried(changed, random.Random(seed), runs))
+        run = partial(laws.examine, changed, random.Random(seed), runs)
+        yield outcome(kind, text, ran(run))
     if seed % IN_FILES == 0:
-        elsewhere(seed, figures, program, in_processes=seed % IN_PROCESSES == 0)
+        yield from elsewhere(seed, program, in_processes=seed % IN_PROCESSES == 0)
+
+
+def attempt(seed: int, given: Namespace) -> Iterator[Outcome]:
+    """Try a program of a seed, mutants, and derivatives."""
+    yield from trial(seed, given.mutants, 2, given.size)
+    yield from derivatives(seed, given.size)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add the sizes of programs."""
+    parser.add_argument("--size", type=int, default=6, help="statements of a program, at most")
+    parser.add_argument("--mutants", type=int, default=8, help="of each program")
+
+
+CAMPAIGN = Campaign(
+    about="Well-typed programs beside NumPy, mutants and impurities; derivatives and batches.",
+    attempt=attempt,
+    texts=lambda seed, given: [generate(random.Random(seed), given.size).text],
+    default=100,
+    chunk=4,
+    arguments=arguments,
+)

@@ -7,8 +7,9 @@ that may not be there.  Numbers are small integers, so equality is exact.
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, field
+
+from tests.support.program_writer import ProgramWriter
 
 HEAD = """\
 import numpy as np
@@ -61,32 +62,16 @@ class Names:
     numbers: list[str] = field(default_factory=list[str])
 
 
-class Writer:
+class Writer(ProgramWriter):
     """Writes one program."""
 
     def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
+        super().__init__(seed)
         self.names = Names({}, ["x", "w"], ["s", "x[0]"])
-        self.lines: list[str] = []
-        self.depth = 1
-        self.used = 0
         self.rolled = 0
         """How many rolled loops are around."""
         self.fixed = 0
         """How many branches and loops are around, in which no size changes."""
-
-    def chance(self, probability: float) -> bool:
-        """Whether something of a probability is done."""
-        return self.rng.random() < probability
-
-    def line(self, text: str) -> None:
-        """Write a line."""
-        self.lines.append("    " * self.depth + text)
-
-    def name(self, letter: str) -> str:
-        """A new name."""
-        self.used += 1
-        return f"{letter}{self.used}"
 
     # Values.
 
@@ -163,10 +148,9 @@ class Writer:
     def block(self, count: int) -> None:
         """Write some statements one level deeper, whose names end with the block."""
         before = Names({**self.names.piles}, [*self.names.vectors], [*self.names.numbers])
-        self.depth += 1
-        for _ in range(count):
-            self.statement()
-        self.depth -= 1
+        with self.inside():
+            for _ in range(count):
+                self.statement()
         self.names = before
 
     def fresh(self) -> bool:

@@ -7,8 +7,7 @@ derivatives, and it returns one number.
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass, field
+from tests.support.program_writer import ProgramWriter
 
 HEAD = """\
 import numpy as np
@@ -118,25 +117,16 @@ SMOOTH = (
 )
 
 
-@dataclass
-class Writer:
+class Writer(ProgramWriter):
     """Writes one program."""
 
-    seed: int
-    smooth: bool = False
-    lines: list[str] = field(default_factory=list[str])
-    counters: list[str] = field(default_factory=list[str])
-    left: int = 7
-    fixed: str = ""
-    """The counter that all of an expression is of."""
-    names: int = 0
-
-    def __post_init__(self) -> None:
-        self.rng = random.Random(self.seed)
-
-    def one(self, *given: str) -> str:
-        """One of several."""
-        return self.rng.choice(given)
+    def __init__(self, seed: int, smooth: bool = False) -> None:
+        super().__init__(seed, depth=0)
+        self.smooth = smooth
+        self.counters: list[str] = []
+        self.left = 7
+        self.fixed = ""
+        """The counter that all of an expression is of."""
 
     def filled(self, text: str) -> str:
         """A template with a counter, a vector and a matrix."""
@@ -194,11 +184,7 @@ class Writer:
         """A value that stays small."""
         return f"np.tanh({text})" if self.smooth else f"np.clip({text}, -9, 9)"
 
-    def line(self, depth: int, text: str) -> None:
-        """One line."""
-        self.lines.append("    " * depth + text)
-
-    def statement(self, depth: int) -> None:
+    def statement(self) -> None:
         """One statement in a loop."""
         rng = self.rng
         self.left -= 1
@@ -209,41 +195,40 @@ class Writer:
         if kind < 0.34:
             target = self.filled(self.one(*TARGETS[size])).replace("a[", "q[")
             value = self.part(size) if rng.random() < 0.75 else self.number()
-            self.line(depth, f"{target} = {self.bounded(value)}")
+            self.line(f"{target} = {self.bounded(value)}")
         elif kind < 0.5:
             target = self.filled(self.one("{v}[{i}]", "q[{i}, {i}]", "{v}[{i}:{i} + 1]"))
-            self.line(depth, f"{target} = {self.bounded(self.number())}")
+            self.line(f"{target} = {self.bounded(self.number())}")
         elif kind < 0.58:
             target = self.filled(self.one(*TARGETS[size])).replace("a[", "q[")
-            self.line(depth, f"{target} += {self.bounded(self.part(size))} * 0.5")
+            self.line(f"{target} += {self.bounded(self.part(size))} * 0.5")
             if not self.smooth:
-                self.line(depth, f"{target} = np.round({target})")
+                self.line(f"{target} = np.round({target})")
         elif kind < 0.64:
             i = self.fixed
             outer = f"np.outer(q[{i} + 1:, {i}], {self.part('n - {i} - 1', 0)})"
             where = f"q[{i} + 1:, {i} + 1:]"
-            self.line(depth, f"{where} = {self.bounded(f'{where} - {outer}')}")
+            self.line(f"{where} = {self.bounded(f'{where} - {outer}')}")
         self.fixed = ""
         if kind < 0.64:
             return
         if kind < 0.72:
-            self.line(depth, f"s = {self.bounded(f's + {self.number()}')}")
-        elif kind < 0.8 and depth < 4:
-            self.branch(depth)
-        elif depth < 4 and len(self.counters) < 3:
-            self.loop(depth)
+            self.line(f"s = {self.bounded(f's + {self.number()}')}")
+        elif kind < 0.8 and self.depth < 4:
+            self.branch()
+        elif self.depth < 4 and len(self.counters) < 3:
+            self.loop()
         else:
-            self.names += 1
-            name = f"p{self.names}"
-            self.line(depth, f"{name} = {self.part(size)}")
-            self.line(depth, f"s = {self.bounded(f's - {name}.sum()')}")
+            name = self.name("p")
+            self.line(f"{name} = {self.part(size)}")
+            self.line(f"s = {self.bounded(f's - {name}.sum()')}")
 
     @property
     def counter(self) -> str:
         """One of the counters of the loops around."""
         return self.one(self.counters[-1], *self.counters)
 
-    def branch(self, depth: int) -> None:
+    def branch(self) -> None:
         """A branch on a counter, or on a number."""
         i, j = self.counter, self.counter
         test = self.one(
@@ -256,56 +241,61 @@ class Writer:
             f"{self.number()} > 1",
             f"{i} == {j}",
         )
-        self.line(depth, f"if {test}:")
+        self.line(f"if {test}:")
         if self.rng.random() < 0.5 and i:
             v = self.one("y", "z")
             guarded = f"{v}[{i} - 1] = {self.bounded(self.number())}"
-            self.line(depth + 1, guarded if "> 0" in test or ">= 1" in test else "s = s * 0.5")
-        self.statement(depth + 1)
+            safe = "> 0" in test or ">= 1" in test
+            self.line(f"    {guarded if safe else 's = s * 0.5'}")
+        with self.inside():
+            self.statement()
         if self.rng.random() < 0.5:
-            self.line(depth, "else:")
-            self.statement(depth + 1)
+            self.line("else:")
+            with self.inside():
+                self.statement()
         elif self.rng.random() < 0.2 and len(self.counters) > 1:
-            self.line(depth, f"elif {self.number()} > 5:")
-            self.line(depth + 1, self.one("break", "continue"))
+            self.line(f"elif {self.number()} > 5:")
+            self.line(f"    {self.one('break', 'continue')}")
 
-    def loop(self, depth: int) -> None:
+    def loop(self) -> None:
         """A loop of its own counter."""
-        self.names += 1
+        self.count += 1
         name = self.one("i", "j", "k")
-        name = f"{name}{self.names}" if name in self.counters else name
+        name = f"{name}{self.count}" if name in self.counters else name
         if self.counters:
             over = self.one(*INNER).format(i=self.counter)
             if self.rng.random() < 0.12:
-                self.line(depth, f"for {name}, u in enumerate({self.filled('{v}[:{i}]')}):")
+                self.line(f"for {name}, u in enumerate({self.filled('{v}[:{i}]')}):")
             else:
-                self.line(depth, f"for {name} in {over}:")
+                self.line(f"for {name} in {over}:")
         else:
-            self.line(depth, f"for {name} in {self.one(*OUTER)}:")
+            self.line(f"for {name} in {self.one(*OUTER)}:")
         self.counters.append(name)
-        for _ in range(self.rng.choice((1, 1, 2, 3))):
-            self.statement(depth + 1)
+        with self.inside():
+            for _ in range(self.rng.choice((1, 1, 2, 3))):
+                self.statement()
         self.counters.pop()
 
     def text(self) -> str:
         """The module."""
         result = "f64" if self.smooth else ""
         arrow = f" -> {result}" if result else ""
-        self.line(0, f'@psc.kernel\ndef main(x: f64["n"], a: f64["n n"]){arrow}:')
-        self.line(1, "n = len(x)")
-        if self.rng.random() < 0.15:
-            self.line(1, "assert n >= 0")
-        self.line(1, "y = x.copy()")
-        self.line(1, self.one("z = np.zeros_like(x)", "z = x[::-1].copy()", "z = x * 1.0"))
-        self.line(1, "q = a.copy()")
-        self.line(1, "s = 0.0")
-        while self.left > 0:
-            self.loop(1)
-        if self.smooth:
-            weights = "np.cos(np.arange(n) * 1.0)"
-            self.line(1, f"return s + y @ {weights} + z.sum() + (q @ {weights}).sum()")
-        else:
-            self.line(1, "return y, z, q, s + 0.0")
+        self.line(f'@psc.kernel\ndef main(x: f64["n"], a: f64["n n"]){arrow}:')
+        with self.inside():
+            self.line("n = len(x)")
+            if self.rng.random() < 0.15:
+                self.line("assert n >= 0")
+            self.line("y = x.copy()")
+            self.line(self.one("z = np.zeros_like(x)", "z = x[::-1].copy()", "z = x * 1.0"))
+            self.line("q = a.copy()")
+            self.line("s = 0.0")
+            while self.left > 0:
+                self.loop()
+            if self.smooth:
+                weights = "np.cos(np.arange(n) * 1.0)"
+                self.line(f"return s + y @ {weights} + z.sum() + (q @ {weights}).sum()")
+            else:
+                self.line("return y, z, q, s + 0.0")
         return "\n\n".join((HEAD, "\n".join(self.lines) + "\n"))
 
 

@@ -1,8 +1,8 @@
 """Random programs of arrays and numbers without a dtype, among f64, f32 and `float`.
 
-`python -m tests.fuzz.dtype_programs --programs 10000 --seed 0` prints what became of the programs
-of as many seeds.  A result claims the accuracy of its dtype: it is compared with NumPy's, for which
-all arguments have 64 bits, and the dtype is NumPy's unless a parameter has 32 bits.
+`python -m tests.campaign numpy --grammar dtypes` tries them.  A result claims the accuracy of its
+dtype: it is compared with NumPy's, for which all arguments have 64 bits, and the dtype is NumPy's
+unless a parameter has 32 bits.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -10,25 +10,14 @@ all arguments have 64 bits, and the dtype is NumPy's unless a parameter has 32 b
 
 from __future__ import annotations
 
-import argparse
-import itertools
-import random
-import sys
-import warnings
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from pscdsl._src.checker.check import deep_stack
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.ir.program import Function, evaluate
+from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import ArrayType
-from pscdsl.typing.diagnostics import Failure
-from tests.fuzz import reference
+from tests.support.program_writer import ProgramWriter
 
 HEAD = """\
 import numpy as np
@@ -107,64 +96,54 @@ TWO = (
 )
 
 
-class Writer:
+class Writer(ProgramWriter):
     """A program in the making: what its names stand for, and how precise that is."""
 
     def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.signature = self.random.choice(list(SIGNATURES))
-        self.lines: list[str] = []
-        self.depth = 1
+        super().__init__(seed)
+        self.signature = self.rng.choice(list(SIGNATURES))
         self.names: dict[str, str] = {}
         """`d` and `s` of what has 64 or 32 bits, `o` of what has met neither."""
 
-    def pick(self, items: Sequence[str]) -> str:
-        """One of several."""
-        return self.random.choice(items)
-
-    def put(self, line: str) -> None:
-        """Write a statement."""
-        self.lines.append("    " * self.depth + line)
-
     def number(self) -> str:
         """A number without a dtype."""
-        return self.pick(NUMBERS[:-1] if self.signature == "single" else NUMBERS)
+        return self.rng.choice(NUMBERS[:-1] if self.signature == "single" else NUMBERS)
 
     def strong(self, like: str) -> tuple[str, str]:
         """An argument that may meet what is so precise, or sometimes any."""
         found = list(STRONG[self.signature].items())
         fitting = [each for each in found if "o" in (each[1], like) or each[1] == like]
-        return self.random.choice(fitting if fitting and self.random.random() < 0.97 else found)
+        return self.rng.choice(fitting if fitting and self.chance(0.97) else found)
 
     def value(self, name: str) -> tuple[str, str]:
         """An expression of a name, and how precise it is."""
         kind = self.names[name]
-        if self.random.random() < 0.5:
-            return self.pick(ONE).format(name, self.number()), kind
+        if self.chance(0.5):
+            return self.rng.choice(ONE).format(name, self.number()), kind
         others = [
             each for each, other in self.names.items() if "o" in (kind, other) or kind == other
         ]
-        other = self.pick(others)
+        other = self.rng.choice(others)
         meets = (other, self.names[other])
-        if self.random.random() < 0.3:
+        if self.chance(0.3):
             meets = self.strong(kind)
-        text = self.pick(TWO).format(name, meets[0])
+        text = self.rng.choice(TWO).format(name, meets[0])
         return text, kind if meets[1] == "o" else meets[1]
 
     def assign(self, name: str) -> None:
         """Bind a name anew."""
         text, kind = self.value(name)
-        self.put(f"{name} = {text}")
+        self.line(f"{name} = {text}")
         self.names[name] = kind
 
     def statement(self) -> None:
         """Write some statement about a name."""
-        name = self.pick(list(self.names))
+        name = self.rng.choice(list(self.names))
         kinds = [self.assign, self.loop, self.branch, self.store, self.helper, self.fresh]
         kinds += [self.combinator, self.collected, self.number_loop]
         if self.depth > 2:
             kinds = [self.assign, self.store, self.helper]
-        self.random.choice(kinds)(name)
+        self.rng.choice(kinds)(name)
 
     def fresh(self, name: str) -> None:
         """Make an array without a dtype."""
@@ -172,121 +151,118 @@ class Writer:
             self.assign(name)
             return
         name = f"v{len(self.names)}"
-        self.put(f"{name} = {self.pick(OPEN)}")
+        self.line(f"{name} = {self.rng.choice(OPEN)}")
         self.names[name] = "o"
 
     def body(self) -> None:
         """A block of one or two statements."""
-        self.depth += 1
-        for _ in range(self.random.randint(1, 2)):
-            self.statement()
-        self.depth -= 1
+        with self.inside():
+            for _ in range(self.rng.randint(1, 2)):
+                self.statement()
 
     def loop(self, name: str) -> None:
         """A loop that carries names, with a test or a number of steps, unrolled or not."""
-        head = self.pick(("for _ in range(20):", "for _ in range(n + 17):", "for _ in range(3):"))
-        if self.random.random() < 0.2:
+        head = self.rng.choice(
+            ("for _ in range(20):", "for _ in range(n + 17):", "for _ in range(3):")
+        )
+        if self.chance(0.2):
             counter = f"c{len(self.lines)}"
-            self.put(f"{counter} = 0")
-            self.put(f"while {counter} < 20:")
-            self.depth += 1
-            self.put(f"{counter} += 1")
-            self.depth -= 1
+            self.line(f"{counter} = 0")
+            self.line(f"while {counter} < 20:")
+            self.line(f"    {counter} += 1")
         else:
-            self.put(head)
-        self.depth += 1
-        self.assign(name)
-        self.depth -= 1
+            self.line(head)
+        with self.inside():
+            self.assign(name)
         self.body()
 
     def number_loop(self, name: str) -> None:
         """A loop over elements that stores, or counts a number up."""
         kind = self.names[name]
         total = f"t{len(self.lines)}"
-        self.put(f"{name} = {name}.copy()")
-        self.put(f"{total} = {self.pick(('0.0', '0', '0.1'))}")
-        self.put("for i in range(n):")
-        self.put(f"    {total} = {total} * 0.5 + {name}[i]")
-        if self.random.random() < 0.5:
-            self.put(f"    {name}[i] = {name}[i] * 0.5 + {self.number()}")
-        self.put(f"{name} = {name} * 0.5 + {total} * 0.1")
+        self.line(f"{name} = {name}.copy()")
+        self.line(f"{total} = {self.one('0.0', '0', '0.1')}")
+        self.line("for i in range(n):")
+        self.line(f"    {total} = {total} * 0.5 + {name}[i]")
+        if self.chance(0.5):
+            self.line(f"    {name}[i] = {name}[i] * 0.5 + {self.number()}")
+        self.line(f"{name} = {name} * 0.5 + {total} * 0.1")
         self.names[name] = kind
 
     def branch(self, name: str) -> None:
         """A branch on a flag or on an element that binds a name."""
-        test = self.pick(("flag", f"{name}[0] > 0.2173", f"{name}.sum() > 1.0137"))
-        self.put(f"if {test}:")
+        test = self.one("flag", f"{name}[0] > 0.2173", f"{name}.sum() > 1.0137")
+        self.line(f"if {test}:")
         self.body()
-        if self.random.random() < 0.7:
-            self.put("else:")
-            self.depth += 1
-            if self.names[name] == "o" and self.random.random() < 0.5:
-                self.put(f"{name} = {self.pick(OPEN)}")
-            else:
-                self.assign(name)
-            self.depth -= 1
+        if self.chance(0.7):
+            self.line("else:")
+            with self.inside():
+                if self.names[name] == "o" and self.chance(0.5):
+                    self.line(f"{name} = {self.rng.choice(OPEN)}")
+                else:
+                    self.assign(name)
 
     def store(self, name: str) -> None:
         """A store into an array that the program made."""
         others = [each for each, kind in self.names.items() if kind in ("o", self.names[name])]
-        place = self.pick(("[:]", "[0]", "[::2]", "[-1]"))
+        place = self.one("[:]", "[0]", "[::2]", "[-1]")
         if place == "[:]":
-            value = f"0.9 * {self.pick(others)}"
+            value = f"0.9 * {self.rng.choice(others)}"
         else:
-            value = self.pick((self.number(), f"{self.pick(others)}[0]"))
-        if self.random.random() < 0.8:
-            self.put(f"{name} = {name}.copy()")
-        self.put(f"{name}{place} = {value}")
+            value = self.one(self.number(), f"{self.rng.choice(others)}[0]")
+        if self.chance(0.8):
+            self.line(f"{name} = {name}.copy()")
+        self.line(f"{name}{place} = {value}")
 
     def helper(self, name: str) -> None:
         """A call of a helper that is elaborated inline."""
-        self.put(f"{name} = damped({name}, {self.pick(('3', '20', 'n + 15'))})")
+        self.line(f"{name} = damped({name}, {self.one('3', '20', 'n + 15')})")
 
     def combinator(self, name: str) -> None:
         """A loop or a branch by a function."""
         step = f"f{len(self.lines)}"
-        kind = self.pick(("scan", "fori", "cond", "while"))
+        kind = self.one("scan", "fori", "cond", "while")
         if kind == "scan":
-            self.put(f"def {step}(c, r):")
-            self.put("    return 0.5 * c + r, c * r")
-            self.put(f"u, w = psc.scan({step}, {self.number()}, {name})")
-            self.put(f"{name} = {name} * 0.5 + w * 0.1 + u * 0.1")
+            self.line(f"def {step}(c, r):")
+            self.line("    return 0.5 * c + r, c * r")
+            self.line(f"u, w = psc.scan({step}, {self.number()}, {name})")
+            self.line(f"{name} = {name} * 0.5 + w * 0.1 + u * 0.1")
         elif kind == "fori":
-            self.put(f"{name} = psc.fori_loop(0, 20, lambda i, c: 0.5 * c + 0.1, {name})")
+            self.line(f"{name} = psc.fori_loop(0, 20, lambda i, c: 0.5 * c + 0.1, {name})")
         elif kind == "while":
-            self.put(
+            self.line(
                 f"{name} = psc.while_loop(lambda c: c[0] < 9, "
                 f"lambda c: (c[0] + 1, np.cos(c[1])), (0, {name}))[1]"
             )
         else:
             other = "np.ones(n)" if self.names[name] == "o" else f"{name} * 0.3"
-            self.put(f"{name} = psc.cond(flag, lambda: {name} * 0.7, lambda: {other})")
+            self.line(f"{name} = psc.cond(flag, lambda: {name} * 0.7, lambda: {other})")
 
     def collected(self, name: str) -> None:
         """A list to which a loop appends."""
         rows = f"r{len(self.lines)}"
-        self.put(f"{rows} = []")
-        self.put("for i in range(20):")
-        self.put(f"    {rows}.append({self.pick((f'{name} * 0.1', 'np.full(n, 0.1) * 0.1'))})")
-        self.put(f"{name} = 0.5 * {name} + np.array({rows}).mean(axis=0)")
+        self.line(f"{rows} = []")
+        self.line("for i in range(20):")
+        self.line(f"    {rows}.append({self.one(f'{name} * 0.1', 'np.full(n, 0.1) * 0.1')})")
+        self.line(f"{name} = 0.5 * {name} + np.array({rows}).mean(axis=0)")
 
     def text(self) -> str:
         """The program."""
         signature = SIGNATURES[self.signature]
-        for index in range(self.random.randint(1, 3)):
-            self.put(f"v{index} = {self.pick(OPEN)}")
+        for index in range(self.rng.randint(1, 3)):
+            self.line(f"v{index} = {self.rng.choice(OPEN)}")
             self.names[f"v{index}"] = "o"
         for name in ("x", "y"):
             kind = STRONG[self.signature].get(name)
-            if kind is not None and self.random.random() < 0.5:
-                self.put(f"{name} = {name}.copy()")
+            if kind is not None and self.chance(0.5):
+                self.line(f"{name} = {name}.copy()")
                 self.names[name] = kind
-        for _ in range(self.random.randint(2, 6)):
+        for _ in range(self.rng.randint(2, 6)):
             self.statement()
         first = "k" if self.signature == "numbers" else "x"
         head = HEAD + "EPS = np.finfo(float).eps\n\n\n"
         head += f"@psc.kernel\ndef main({signature}, flag: bool):\n    n = len({first})\n"
-        found = [*self.names, f"{self.pick(list(self.names))}.sum()"]
+        found = [*self.names, f"{self.rng.choice(list(self.names))}.sum()"]
         return head + "\n".join(self.lines) + f"\n    return {', '.join(found)},\n"
 
 
@@ -295,8 +271,9 @@ def generate(seed: int) -> str:
     return Writer(seed).text()
 
 
-def arguments(function: Function, n: int, seed: int) -> dict[str, Any]:
+def arguments(function: Function, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
     """Arguments that both precisions hold, but for numbers of 64 bits."""
+    n = sizes["n"]
     numbers = np.random.default_rng([seed, n])
     made: dict[str, Any] = {}
     for name, type_ in function.parameters:
@@ -314,93 +291,26 @@ def arguments(function: Function, n: int, seed: int) -> dict[str, Any]:
     return made
 
 
-def plainly(text: str, given: dict[str, Any], static: dict[str, Any]) -> list[Any]:
-    """NumPy's results for arguments of 64 bits."""
-    names = reference.loaded(text)
-    wide = {
-        name: each.astype(np.float64) if each.dtype == np.float32 else each.copy()
-        for name, each in given.items()
-    }
-    scalars = {name: each if each.shape else each[()] for name, each in wide.items()}
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [np.asarray(each) for each in names["main"](**scalars, **static)]
+def widened(argument: Any) -> Any:
+    """An argument with 64 bits; a number if it has no axes."""
+    array = np.asarray(argument)
+    wide = array.astype(np.float64) if array.dtype == np.float32 else array
+    return wide if wide.shape else wide[()]
 
 
 TOLERANCES: dict[Any, float] = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 2e-4}
 
 
-def tried(seed: int) -> tuple[str, str]:
-    """What became of the program of a seed: a kind, and what is wrong or why it is refused."""
-    writer = Writer(seed)
-    text = writer.text()
-    module = Project().add(Source("dtypes.py", text), None)
-    definition = dict(find_kernels(module, []))["main"]
-    try:
-        made = [(each, definition.instance(each)) for each in definition.signature.choices() or ()]
-    except Failure as failure:
-        codes = [each.code for each in failure.diagnostics]
-        if "PSC999" in codes:
-            return "internal error", failure.diagnostics[0].message()
-        return "refused", f"{codes[0]} {failure.diagnostics[0].message()}"
-    for (choice, function), n in itertools.product(made, (5, 1)):
-        if not function.facts.admits({"n": n}):
-            continue
-        given = arguments(function, n, seed)
-        with np.errstate(all="ignore"):
-            found: Sequence[Any] = evaluate(function, {"n": n}, list(given.values()))
-        wanted = plainly(text, given, {name: each.value for name, each in choice.statics})
-        if len(found) != len(wanted):
-            return "different", f"{len(found)} results, and Python has {len(wanted)}"
-        for place, (one, two) in enumerate(zip(found, wanted, strict=True)):
-            problem = _difference(writer.signature, np.asarray(one), two)
-            if problem:
-                return "different", f"result {place} of n={n} {problem}"
-    return "equal", "static" if len(made) > 1 else ""
-
-
-def _difference(signature: str, one: Any, two: Any) -> str:
+def difference(found: Any, wanted: Any, given: Iterable[Any]) -> str:
     """What is wrong with a result beside NumPy's, if anything is."""
+    one, two = np.asarray(found), np.asarray(wanted)
     if one.shape != two.shape:
         return f"has shape {one.shape}, not {two.shape}"
     if one.dtype != two.dtype:
-        narrow = signature in ("single", "mixed", "narrow")
+        narrow = any(np.asarray(each).dtype == np.float32 for each in given)
         if not narrow or one.dtype != np.float32:
             return f"has dtype {one.dtype}, not {two.dtype}"
     tolerance = TOLERANCES.get(one.dtype, 0.0)
     if not np.allclose(one, two, rtol=tolerance, atol=tolerance, equal_nan=True):
         return f"is {one.tolist()} in {one.dtype}, not {two.tolist()}"
     return ""
-
-
-def try_seeds(seeds: range, show: int = 0) -> tuple[Counter[str], Counter[str], list[str]]:
-    """What became of programs, why they were refused, and what is wrong."""
-    kinds: Counter[str] = Counter()
-    refusals: Counter[str] = Counter()
-    problems: list[str] = []
-    with deep_stack():
-        for seed in seeds:
-            kind, detail = tried(seed)
-            kinds[f"{kind} {detail}" if kind == "equal" else kind] += 1
-            if kind == "refused":
-                refusals[detail[:7]] += 1
-            elif kind != "equal":
-                problems.append(f"seed {seed}: {kind}: {detail}")
-                if len(problems) <= show:
-                    print(problems[-1], generate(seed)[len(HEAD) :], sep="\n")
-    return kinds, refusals, problems
-
-
-def main() -> int:
-    """Try seeds, and print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.dtype_programs")
-    parser.add_argument("--programs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
-    given = parser.parse_args()
-    kinds, refusals, problems = try_seeds(range(given.seed, given.seed + given.programs), show=5)
-    print(dict(kinds), "refused:", dict(refusals))
-    return int(bool(problems))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

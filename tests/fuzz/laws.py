@@ -20,9 +20,6 @@ from pscdsl._src.analysis.verify import verify
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.frontend.definitions import Definition, Excluded
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function, evaluate
 from pscdsl._src.transforms.simplify import simplify
@@ -34,6 +31,7 @@ from pscdsl.typing.signatures import Choice
 from tests.fuzz import reference
 from tests.fuzz.model import LARGEST_SIZE, Array, Static, Value
 from tests.fuzz.programs import Program
+from tests.support.kernels_of import kernels_of
 
 PATH = "generated.py"
 NDArray = np.ndarray[Any, Any]
@@ -81,8 +79,7 @@ def examine(program: Program, rng: random.Random, runs: int = 2) -> Outcome:
 
 def definition(program: Program) -> Definition:
     """The kernel of a program."""
-    module = Project().add(Source(PATH, program.text), None)
-    return dict(find_kernels(module, []))[program.main.name]
+    return kernels_of(program.text, PATH)[program.main.name]
 
 
 def run(program: Program, rng: random.Random, runs: int) -> Outcome:

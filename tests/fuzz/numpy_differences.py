@@ -1,8 +1,8 @@
 """Plain NumPy against NumPy: what is accepted has NumPy's results, and leaves what NumPy leaves.
 
-`python -m tests.fuzz.numpy_differences --programs 10000 --seed 0` prints what became of the
-programs of as many seeds.  The exit code is 1 if one has another result than the same text under
-NumPy, or changes its arguments or the module there, or shows an error of ours.
+`python -m tests.campaign numpy --programs 10000` tries the programs of as many seeds.  One is wrong
+if it has another result than the same text under NumPy, or changes its arguments or the module
+there, or shows an error of ours.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -10,18 +10,17 @@ NumPy, or changes its arguments or the module there, or shows an error of ours.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import copy
 import signal
-import sys
 import time
 import traceback
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,26 +28,31 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.analysis.verify import verify
-from pscdsl._src.checker.check import check_source, deep_stack
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.checker.check import check_source
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function, evaluate
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing import dims
 from pscdsl.typing.array_types import ArrayType, Type, children
 from pscdsl.typing.diagnostics import Failure
-from tests.fuzz import container_programs, counted_programs, numpy_programs, numpy_writes, reference
+from tests.campaign.campaign import Campaign, deep_and_quiet
+from tests.campaign.outcomes import Outcome
+from tests.fuzz import (
+    container_programs,
+    counted_programs,
+    dtype_programs,
+    numpy_programs,
+    numpy_writes,
+    reference,
+)
 from tests.fuzz.laws import compiled
+from tests.support.kernels_of import kernels_of
 
 PATH = "numpy_program.py"
 SIZES = ((3, 2), (5, 3), (4, 4), (1, 1), (2, 1), (0, 0), (0, 2))
 LARGE = 2.0**40
 """Numbers above are no longer exact sums of integers: a program that has some is not compared."""
 SECONDS = 15.0
-MOST_ALIKE = 8
-"""How many programs that show one error are written to a folder."""
 WHOLE = 20
 """One program of so many is checked as a file too, with its warnings and fixes."""
 
@@ -70,9 +74,9 @@ class Verdict:
     detail: str = ""
 
     @property
-    def cause(self) -> tuple[str, str]:
-        """What verdicts on smaller programs have in common with it."""
-        return self.kind, self.detail.split(":")[0] if self.kind == "internal error" else ""
+    def cause(self) -> str:
+        """What verdicts of the same kind on smaller programs have in common with it."""
+        return self.detail.split(":")[0] if self.kind == "internal error" else ""
 
 
 PROBLEMS = ("different", "internal error", "timeout")
@@ -94,11 +98,17 @@ def limited(seconds: float) -> Generator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def tried(text: str, seed: int, whole: bool = False, xla: bool = False) -> Verdict:
+def tried(
+    text: str,
+    seed: int,
+    whole: bool = False,
+    xla: bool = False,
+    grammar: Grammar | None = None,
+) -> Verdict:
     """What becomes of a program."""
     try:
         with limited(SECONDS):
-            return examined(text, seed, whole, xla)
+            return examined(text, seed, whole, xla, grammar or ARRAYS)
     except TooLong:
         return Verdict("timeout")
     except reference.Endless:
@@ -111,15 +121,15 @@ def tried(text: str, seed: int, whole: bool = False, xla: bool = False) -> Verdi
         return Verdict("internal error", f"{type(error).__name__} at {where}: {error}"[:400])
 
 
-def examined(text: str, seed: int, whole: bool, xla: bool) -> Verdict:
+def examined(text: str, seed: int, whole: bool, xla: bool, grammar: Grammar) -> Verdict:
     """The verdict on a program; raises what shows a problem."""
-    module = Project().add(Source(PATH, text), None)
-    definition = dict(find_kernels(module, []))["main"]
-    function: Function | None = None
+    definition = kernels_of(text, PATH)["main"]
+    functions: list[tuple[Function, dict[str, Any]]] = []
     codes: tuple[str, ...] = ()
     try:
         for choice in definition.signature.choices() or ():
             function = definition.instance(choice)
+            functions.append((function, {name: static.value for name, static in choice.statics}))
             verify(function)
             if whole:
                 definition.warnings(choice)
@@ -131,10 +141,17 @@ def examined(text: str, seed: int, whole: bool, xla: bool) -> Verdict:
         if not codes:
             raise RuntimeError("refused without a finding") from failure
     if whole:
-        check_whole(text, function is not None)
-    if function is None:
-        return Verdict("refused", next(iter(codes)))
-    return compared(text, function, seed, xla, definition.signature.writes)
+        check_whole(text, not codes)
+    if codes:
+        return Verdict("refused", codes[0])
+    trial = Trial(text, seed, xla, grammar, definition.signature.writes)
+    return first_that_differs(trial.verdict(*each) for each in functions)
+
+
+def first_that_differs(verdicts: Iterable[Verdict]) -> Verdict:
+    """The first verdict that is not `equal`."""
+    found = [*verdicts]
+    return next((each for each in found if each.kind != "equal"), found[0])
 
 
 def check_whole(text: str, accepted: bool) -> None:
@@ -278,75 +295,109 @@ def alike(found: Any, wanted: Any) -> bool:
     return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
 
 
-def compared(
-    text: str, function: Function, seed: int, xla: bool, writes: Collection[str] = ()
-) -> Verdict:
-    """Compare an accepted program with Python at all sizes that it admits."""
-    runs, kinds = 0, Counter[str]()
-    simplified = simplify(function)
-    verify(simplified)
-    for n, m in SIZES:
-        sizes = {name: size for name, size in (("n", n), ("m", m)) if name in function.dims}
-        if not function.facts.admits(sizes):
-            continue
-        given = arguments(function, sizes, seed)
-        operands = [np.asarray(each) for each in leaves_of(list(given.values()))]
-        with np.errstate(all="ignore"):
-            found = evaluate(function, sizes, operands)
-        where = f"n={n}, m={m}"
-        kind = judged_twice(text, given, found, where, writes)
-        kinds[kind] += 1
-        runs += kind == "equal"
-        if xla and kind == "equal" and runs == 1:
-            made = compiled(simplified, sizes, operands)
-            judged_twice(text, given, made, f"{where}, compiled by XLA", writes)
-    if runs:
-        return Verdict("equal")
-    return Verdict(kinds.most_common(1)[0][0] if kinds else "no size")
+def unequal(found: Any, wanted: Any, _: Iterable[Any]) -> str:
+    """What is wrong with a result that has to be exact, if anything is."""
+    if alike(found, wanted):
+        return ""
+    one, two = np.asarray(found), np.asarray(wanted)
+    return f"is {one.dtype} {one.tolist()}, and Python has {two.dtype} {two.tolist()}"
 
 
-def judged_twice(
-    text: str,
-    given: Mapping[str, Any],
-    found: Sequence[Any],
-    where: str,
-    writes: Collection[str] = (),
-) -> str:
-    """Compare with two calls of one module, since a default or a module may remember the first."""
+@dataclass(frozen=True)
+class Grammar:
+    """Programs of some kind, and how they are compared with NumPy."""
 
-    def calls(names: dict[str, Any]) -> str:
-        kinds = [
-            judged(plainly(names, given, writes), found, f"the {turn} call at {where}")
-            for turn in ("first", "second")
-        ]
-        return next((kind for kind in kinds if kind != "equal"), "equal")
-
-    try:
-        return calls(loaded(text))
-    except Different:
-        calls(loaded(text, separate=True))
-        return "NumPy overlaps"
+    generate: Callable[[int, bool], str]
+    """The program of a seed, which may write to what others hold."""
+    sizes: Sequence[tuple[int, int]] = SIZES
+    """Those of `n` and `m`."""
+    arguments: Callable[[Function, Mapping[str, int], int], dict[str, Any]] = arguments
+    for_numpy: Callable[[Any], Any] = lambda argument: argument
+    """What NumPy is given in the place of an argument."""
+    difference: Callable[[Any, Any, Iterable[Any]], str] = unequal
+    """What is wrong with a result beside NumPy's, for some arguments; empty if nothing is."""
 
 
-def judged(plain: Plain, found: Sequence[Any], where: str) -> str:
-    """Whether what was computed is what Python has; Different if Python does something else."""
-    if plain.raised:
-        return "NumPy raises"
-    if plain.changed:
-        raise Different(f"{where}: Python changes {plain.changed}")
-    wanted = plain.results
-    if any(np.max(np.abs(each), initial=0) > LARGE for each in wanted if each.dtype.kind in "fi"):
-        return "too large"
-    if len(found) != len(wanted):
-        raise Different(f"{where}: {len(found)} results, and Python has {len(wanted)}")
-    for number, (one, two) in enumerate(zip(found, wanted, strict=True)):
-        if not alike(one, two):
-            one = np.asarray(one)
-            raise Different(
-                f"{where}: result {number} is {one.dtype} {one.tolist()}, "
-                f"and Python has {two.dtype} {two.tolist()}"
-            )
-    return "equal"
+ARRAYS = Grammar(numpy_programs.generate)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A program that is accepted, and compared with Python."""
+
+    text: str
+    seed: int
+    xla: bool
+    grammar: Grammar
+    writes: Collection[str]
+    """The parameters that it writes to."""
+
+    def verdict(self, function: Function, statics: Mapping[str, Any]) -> Verdict:
+        """Compare a choice of the program with Python at all sizes that it admits."""
+        runs, kinds = 0, Counter[str]()
+        simplified = simplify(function)
+        verify(simplified)
+        for n, m in self.grammar.sizes:
+            sizes = {name: size for name, size in (("n", n), ("m", m)) if name in function.dims}
+            if not function.facts.admits(sizes):
+                continue
+            given = self.grammar.arguments(function, sizes, self.seed)
+            operands = [np.asarray(each) for each in leaves_of(list(given.values()))]
+            with np.errstate(all="ignore"):
+                found = evaluate(function, sizes, operands)
+            where = f"n={n}, m={m}"
+            kind = self.judged_twice(given, statics, found, where)
+            kinds[kind] += 1
+            runs += kind == "equal"
+            if self.xla and kind == "equal" and runs == 1:
+                made = compiled(simplified, sizes, operands)
+                self.judged_twice(given, statics, made, f"{where}, compiled by XLA")
+        if runs:
+            return Verdict("equal")
+        return Verdict(kinds.most_common(1)[0][0] if kinds else "no size")
+
+    def judged_twice(
+        self,
+        given: Mapping[str, Any],
+        statics: Mapping[str, Any],
+        found: Sequence[Any],
+        where: str,
+    ) -> str:
+        """Compare with two calls of one module: a default or a module may remember the first."""
+        arguments = {name: self.grammar.for_numpy(each) for name, each in given.items()}
+
+        def calls(names: dict[str, Any]) -> str:
+            kinds: list[str] = []
+            for turn in ("first", "second"):
+                plain = plainly(names, {**arguments, **statics}, self.writes)
+                kinds.append(self.judged(plain, found, f"the {turn} call at {where}", given))
+            return next((kind for kind in kinds if kind != "equal"), "equal")
+
+        try:
+            return calls(loaded(self.text))
+        except Different:
+            calls(loaded(self.text, separate=True))
+            return "NumPy overlaps"
+
+    def judged(
+        self, plain: Plain, found: Sequence[Any], where: str, given: Mapping[str, Any]
+    ) -> str:
+        """Whether what was computed is what Python has; Different if Python does something else."""
+        if plain.raised:
+            return "NumPy raises"
+        if plain.changed:
+            raise Different(f"{where}: Python changes {plain.changed}")
+        wanted = plain.results
+        numbers = [each for each in wanted if each.dtype.kind in "fi"]
+        if any(np.max(np.abs(each), initial=0) > LARGE for each in numbers):
+            return "too large"
+        if len(found) != len(wanted):
+            raise Different(f"{where}: {len(found)} results, and Python has {len(wanted)}")
+        for number, (one, two) in enumerate(zip(found, wanted, strict=True)):
+            problem = self.grammar.difference(one, two, given.values())
+            if problem:
+                raise Different(f"{where}: result {number} {problem}")
+        return "equal"
 
 
 # Smaller programs.
@@ -410,94 +461,62 @@ def bodies(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
 # Many programs.
 
 
-@dataclass
-class NumpyFigures:
-    """What became of the programs of some seeds."""
-
-    counts: Counter[str] = field(default_factory=Counter[str])
-    refusals: Counter[str] = field(default_factory=Counter[str])
-    problems: list[tuple[int, Verdict, str]] = field(default_factory=list[tuple[int, Verdict, str]])
-
-    def add(self, seed: int, verdict: Verdict, text: str) -> None:
-        """Count one."""
-        self.counts[verdict.kind] += 1
-        if verdict.kind == "refused":
-            self.refusals[verdict.detail] += 1
-        if verdict.kind in PROBLEMS:
-            self.problems.append((seed, verdict, text))
-
-
-GRAMMARS: dict[str, Callable[[int, bool], str]] = {
-    "arrays": numpy_programs.generate,
-    "writes": numpy_writes.generate,
-    "containers": container_programs.generate,
-    "counters": lambda seed, _: counted_programs.generate(seed),
+GRAMMARS = {
+    "arrays": ARRAYS,
+    "writes": Grammar(numpy_writes.generate),
+    "containers": Grammar(container_programs.generate),
+    "counters": Grammar(lambda seed, _: counted_programs.generate(seed)),
+    "dtypes": Grammar(
+        lambda seed, _: dtype_programs.generate(seed),
+        sizes=((5, 5), (1, 1)),
+        arguments=dtype_programs.arguments,
+        for_numpy=dtype_programs.widened,
+        difference=dtype_programs.difference,
+    ),
 }
-"""The programs of a seed, by what they are about; they may write to what others hold."""
+"""The grammars by what their programs are about."""
 
 
-def try_seeds(
-    seeds: range,
-    shared: bool = False,
-    xla: int = 0,
-    folder: Path | None = None,
-    grammar: str = "arrays",
-) -> NumpyFigures:
-    """The programs of some seeds; one of `xla` compiled, and problems written to a folder."""
-    generate = GRAMMARS[grammar]
-    figures = NumpyFigures()
-    with deep_stack(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for seed in seeds:
-            text = generate(seed, shared)
-            through_xla = bool(xla) and seed % xla == 0
-            verdict = tried(text, seed, seed % WHOLE == 0, through_xla)
-            figures.add(seed, verdict, text)
-            known = Counter(each.cause for _, each, _ in figures.problems)[verdict.cause]
-            few = verdict.kind == "different" or known <= MOST_ALIKE
-            if verdict.kind in PROBLEMS and folder is not None and few:
-                write(folder, seed, verdict, text, seed % WHOLE == 0, through_xla)
-    return figures
+def attempt(seed: int, given: Namespace) -> Iterator[Outcome]:
+    """Try the program of a seed."""
+    text = GRAMMARS[given.grammar].generate(seed, given.shared)
+    verdict = tried(text, seed, *_ways(seed, given))
+    if verdict.kind in PROBLEMS:
+        why = f"{verdict.kind}: {verdict.detail}"
+        yield Outcome(verdict.kind, given.grammar, verdict.cause, why, text)
+    else:
+        yield Outcome(verdict.kind, given.grammar, verdict.detail)
 
 
-def write(folder: Path, seed: int, verdict: Verdict, text: str, whole: bool, xla: bool) -> None:
-    """Write a program that shows a problem, and a smaller one that does."""
-
-    def fails(smaller: str) -> bool:
-        again = tried(smaller, seed, whole, xla)
-        return again.cause == verdict.cause
-
-    folder.mkdir(parents=True, exist_ok=True)
-    kind = verdict.kind.replace(" ", "_")
-    smaller = text if verdict.kind == "timeout" else minimised(text, fails)
-    head = f"# seed {seed}: {verdict.kind}: {verdict.detail}\n".replace("\n", " ").strip() + "\n"
-    (folder / f"{kind}_{seed}.py").write_text(head + smaller, encoding="utf-8")
-    (folder / f"{kind}_{seed}.whole.txt").write_text(text, encoding="utf-8")
+def _ways(seed: int, given: Namespace) -> tuple[bool, bool, Grammar]:
+    """Whether the program of a seed is checked as a file, whether it is compiled; its grammar."""
+    compiling = bool(given.xla) and seed % given.xla == 0
+    return seed % WHOLE == 0, compiling, GRAMMARS[given.grammar]
 
 
-def main() -> int:
-    """Try seeds, and print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.numpy_differences")
-    parser.add_argument("--programs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+def smaller(seed: int, outcome: Outcome, given: Namespace) -> str:
+    """Return a smaller program that shows the same problem."""
+
+    def fails(text: str) -> bool:
+        again = tried(text, seed, *_ways(seed, given))
+        return (again.kind, again.cause) == (outcome.kind, outcome.detail)
+
+    return outcome.text if outcome.kind == "timeout" else minimised(outcome.text, fails)
+
+
+def own_arguments(parser: ArgumentParser) -> None:
+    """Add the grammar and the ways to try its programs."""
     parser.add_argument("--shared", action="store_true", help="write to parameters, too")
     parser.add_argument("--grammar", choices=GRAMMARS, default="arrays", help="what is written")
-    parser.add_argument("--folder", type=Path, help="for the programs that show a problem")
     parser.add_argument("--xla", type=int, default=0, help="compile one program of so many")
-    given = parser.parse_args()
-    start = time.process_time()
-    seeds = range(given.seed, given.seed + given.programs)
-    figures = try_seeds(seeds, given.shared, given.xla, given.folder, given.grammar)
-    for seed, verdict, text in figures.problems[:20]:
-        print(f"seed {seed}: {verdict.kind}: {verdict.detail}\n{text}")
-    spent = time.process_time() - start
-    for name, count in figures.counts.most_common():
-        print(f"{name:24}{count:>10}{count / given.programs:>10.1%}")
-    print("refused first for:", dict(figures.refusals.most_common(15)))
-    rate = given.programs / spent
-    print(f"{len(figures.problems)} problems, {spent:.0f} s of the processor, {rate:.0f} a second")
-    return int(bool(figures.problems))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+CAMPAIGN = Campaign(
+    about="Plain NumPy as kernels, beside NumPy.",
+    attempt=attempt,
+    texts=lambda seed, given: [GRAMMARS[given.grammar].generate(seed, given.shared)],
+    default=2000,
+    arguments=own_arguments,
+    around=deep_and_quiet,
+    smaller=smaller,
+)

@@ -164,8 +164,6 @@ class Statements(Stores):
             self.line(f"{t} += 1")
             if kind == 2:
                 self.line(f"if {t} > 3 or {more}:")
-                self.depth += 1
-                self.line("break")
-                self.depth -= 1
+                self.line("    break")
             self.body()
         return True

@@ -13,8 +13,6 @@ class Stores(Values):
 
     def __init__(self, seed: int, shared: bool) -> None:
         super().__init__(seed, shared)
-        self.lines: list[str] = []
-        self.depth = 1
         self.nested = 0
         """How many branches and loops are around a statement."""
         self.loops = 0
@@ -25,11 +23,6 @@ class Stores(Values):
         self.left: int = self.rng.randrange(2, 11)
         """How many statements there may be."""
         self.enabled: list[Callable[[], bool]] = []
-
-    def line(self, text: str) -> bool:
-        """A statement, or the head of one."""
-        self.lines.append("    " * self.depth + text)
-        return True
 
     @contextmanager
     def block(self, *names: Array | Counter, loop: bool = False) -> Generator[None]:

@@ -6,9 +6,10 @@ integers, so whatever order sums are in, equality is exact.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from tests.support.program_writer import ProgramWriter
 
 Shape = tuple[str, ...]
 FLOATS = ("f64", "f32")
@@ -78,26 +79,20 @@ def less(size: str, by: int = 1) -> str:
     return f"{head} - {int(tail) + by}" if minus else f"{size} - {by}"
 
 
-class Values:
+class Values(ProgramWriter):
     """Writes expressions over the names of a scope."""
 
     def __init__(self, seed: int, shared: bool) -> None:
-        self.rng = random.Random(seed)
+        super().__init__(seed)
         self.shared = shared
         self.scope: Scope = Scope()
         self.least = self.rng.choice((1, 1, 1, 2, 2, 3))
-        self.used = 0
         self.straight = self.chance(0.3)
         """Whether there are no branches and no loops over numbers."""
 
-    def chance(self, probability: float) -> bool:
-        """Whether something of a probability is done."""
-        return self.rng.random() < probability
-
-    def name(self, letters: str = "yzuvw") -> str:
-        """A new name."""
-        self.used += 1
-        return f"{self.rng.choice(letters)}{self.used}"
+    def name(self, stem: str = "yzuvw") -> str:
+        """A new name that begins with one of some letters."""
+        return super().name(self.rng.choice(stem))
 
     def at_least(self, size: str) -> int:
         """The least that a size may be."""

@@ -1,7 +1,7 @@
 """The static language against CPython: what is accepted has the value that CPython computes.
 
-`python -m tests.fuzz.static_differences --programs 20000` prints what became of the programs of as
-many seeds, and of mutants of those that were accepted; the exit code is 1 if one is wrong.
+`python -m tests.campaign static --programs 20000` tries the programs of as many seeds, and mutants
+of those that are accepted.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -9,23 +9,19 @@ many seeds, and of mutants of those that were accepted; the exit code is 1 if on
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import enum
 import io
 import sys
 import tempfile
-import time
 import types
-import warnings
-from collections import Counter
-from collections.abc import Callable, Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pscdsl as psc
-from pscdsl._src.checker.check import deep_stack
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter.frames import Session
 from pscdsl._src.frontend.interpreter.functions import Closure
@@ -38,6 +34,8 @@ from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, evaluate, variable
 from pscdsl.typing.python_containers import is_tuple
+from tests.campaign.campaign import Campaign, deep_and_quiet
+from tests.campaign.outcomes import Outcome
 from tests.fuzz.static_programs import StaticProgram, generate, mutant
 
 SIZES = ((1, 1), (2, 3), (3, 2), (5, 7))
@@ -178,67 +176,41 @@ def verdict(program: StaticProgram, folder: Path) -> str:
     return "the same"
 
 
-@dataclasses.dataclass
-class StaticFigures:
-    """What became of the programs of some seeds."""
-
-    counts: Counter[str] = dataclasses.field(default_factory=Counter[str])
-    refusals: Counter[str] = dataclasses.field(default_factory=Counter[str])
-    problems: list[tuple[int, str, str]] = dataclasses.field(
-        default_factory=list[tuple[int, str, str]]
-    )
-
-    def add(self, seed: int, kind: str, program: StaticProgram, found: str) -> None:
-        """Count one."""
-        outcome = found.split(" at n=")[0] if found.startswith("different") else found
+def attempt(seed: int, given: Namespace) -> Iterator[Outcome]:
+    """Try the program of a seed, and mutants of it if it is accepted."""
+    with tempfile.TemporaryDirectory() as name:
+        program = generate(seed)
+        found = verdict(program, Path(name))
+        yield outcome("programs", program, found)
         if found.startswith("refused"):
-            outcome = "refused"
-            self.refusals[found.removeprefix("refused ")] += 1
-        self.counts[f"{kind}: {outcome}"] += 1
-        if found.startswith("different") or "poison" in found or found.endswith("PSC999"):
-            self.problems.append((seed, found, program.text + (program.other or "")))
+            return
+        for number in range(given.mutants):
+            changed = mutant(program, 1000 * seed + number)
+            if changed is not None:
+                yield outcome("mutants", changed, verdict(changed, Path(name)))
 
 
-def try_seeds(seeds: range, mutants: int = 2) -> StaticFigures:
-    """The programs of some seeds, and mutants of those that are accepted."""
-    figures = StaticFigures()
-    with (
-        tempfile.TemporaryDirectory() as name,
-        deep_stack(),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        folder = Path(name)
-        for seed in seeds:
-            program = generate(seed)
-            found = verdict(program, folder)
-            figures.add(seed, "a program", program, found)
-            if found.startswith("refused"):
-                continue
-            for number in range(mutants):
-                changed = mutant(program, 1000 * seed + number)
-                if changed is not None:
-                    figures.add(seed, "a mutant", changed, verdict(changed, folder))
-    return figures
+def outcome(of: str, program: StaticProgram, found: str) -> Outcome:
+    """Return a verdict as an outcome."""
+    kind, _, code = found.partition(" ") if found.startswith("refused") else (found, "", "")
+    if found.startswith("different"):
+        kind = "different"
+    wrong = kind == "different" or "poison" in found or code == "PSC999"
+    text = program.text + (program.other or "")
+    return Outcome(kind, of, code, found if wrong else "", text if wrong else "")
 
 
-def main() -> int:
-    """Try seeds, and print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.static_differences")
-    parser.add_argument("--programs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+def arguments(parser: ArgumentParser) -> None:
+    """Add the number of mutants."""
     parser.add_argument("--mutants", type=int, default=2, help="of each program")
-    given = parser.parse_args()
-    start = time.monotonic()
-    figures = try_seeds(range(given.seed, given.seed + given.programs), given.mutants)
-    for seed, found, text in figures.problems:
-        print(f"seed {seed}: {found}\n{text}")
-    for name, count in sorted(figures.counts.items()):
-        print(f"{name:32}{count:>10}")
-    print("refusals:", dict(figures.refusals.most_common(12)))
-    print(f"{len(figures.problems)} problems, {time.monotonic() - start:.0f} s")
-    return int(bool(figures.problems))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+CAMPAIGN = Campaign(
+    about="Programs of the static language, beside CPython.",
+    attempt=attempt,
+    texts=lambda seed, _: [generate(seed).text],
+    default=2000,
+    chunk=500,
+    arguments=arguments,
+    around=deep_and_quiet,
+)

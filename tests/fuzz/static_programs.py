@@ -13,10 +13,11 @@ import random
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pscdsl.typing.python_containers import is_sequence
+from tests.support.program_writer import ProgramWriter
 
 CONSTANTS: dict[str, Sequence[str]] = {
     "int": ("0", "1", "2", "3", "5", "7", "10", "-1", "-2"),
@@ -183,25 +184,14 @@ CLASS_CONSTANTS = (
 )
 
 
-@dataclass
-class Maker:
+class Maker(ProgramWriter):
     """Makes one program."""
 
-    rng: random.Random
-    scopes: list[dict[str, str]] = field(default_factory=lambda: [dict[str, str]()])
-    lines: list[str] = field(default_factory=list[str])
-    calls: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Templates of what the module defines, by the type of what they give."""
-    count: int = 0
-
-    def pick(self, *options: str) -> str:
-        """One of some texts."""
-        return self.rng.choice(options)
-
-    def fresh(self, stem: str) -> str:
-        """A new name."""
-        self.count += 1
-        return f"{stem}{self.count}"
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, depth=0)
+        self.scopes: list[dict[str, str]] = [{}]
+        self.calls: dict[str, list[str]] = {}
+        """Templates of what the module defines, by the type of what they give."""
 
     def names(self, kind: str) -> list[str]:
         """The names in sight of a type."""
@@ -235,130 +225,132 @@ class Maker:
 
         return re.sub(r"<(\w[\w ]*)>", fill, template)
 
-    def put(self, indent: int, text: str) -> None:
-        """Add a line, or some."""
-        self.lines.extend("    " * indent + line for line in text.split("\n"))
+    def within(self, text: str) -> None:
+        """Write what stands in a class."""
+        with self.inside():
+            self.line(text)
 
-    def statement(self, indent: int, loops: int) -> None:
+    def statement(self, loops: int) -> None:
         """A statement of a function."""
         rng, scope, kind = self.rng, self.scopes[-1], self.rng.choice(TYPES)
         own = [name for name, each in scope.items() if each == kind and name not in ("n", "m")]
         match rng.choice((*range(14), *range(10))):
             case 0 | 1 | 2 | 3:
-                name = rng.choice(own) if own and rng.random() < 0.3 else self.fresh("v")
-                self.put(indent, f"{name} = {self.expression(kind)}")
+                name = rng.choice(own) if own and rng.random() < 0.3 else self.name("v")
+                self.line(f"{name} = {self.expression(kind)}")
                 scope[name] = kind
             case 4 if own:
-                sign = "|" if kind in ("dict", "set") else self.pick("+", "+", "-", "*", "//")
-                self.put(indent, f"{rng.choice(own)} {sign}= {self.expression(kind, 2)}")
+                sign = "|" if kind in ("dict", "set") else self.one("+", "+", "-", "*", "//")
+                self.line(f"{rng.choice(own)} {sign}= {self.expression(kind, 2)}")
             case 5:
-                a, b = self.fresh("v"), self.fresh("v")
-                self.put(indent, self.filled(f"{a}, *{b} = <seq>", 2))
+                a, b = self.name("v"), self.name("v")
+                self.line(self.filled(f"{a}, *{b} = <seq>", 2))
                 scope[a], scope[b] = "int", "list"
-            case 6 | 7 if indent < 3:
-                self.put(indent, self.filled("if <any>:", 2))
-                self.block(indent + 1, 2, loops)
+            case 6 | 7 if self.depth < 3:
+                self.line(self.filled("if <any>:", 2))
+                self.block(2, loops)
                 if rng.random() < 0.5:
-                    self.put(indent, "else:")
-                    self.block(indent + 1, 2, loops)
-            case 8 | 9 if indent < 3:
-                name = self.fresh("i")
-                self.put(indent, self.filled(f"for {name} in <seq>:", 2))
+                    self.line("else:")
+                    self.block(2, loops)
+            case 8 | 9 if self.depth < 3:
+                name = self.name("i")
+                self.line(self.filled(f"for {name} in <seq>:", 2))
                 scope[name] = "int"
-                self.block(indent + 1, 2, loops + 1)
+                self.block(2, loops + 1)
                 if rng.random() < 0.3:
-                    self.put(indent, "else:")
-                    self.block(indent + 1, 1, loops)
+                    self.line("else:")
+                    self.block(1, loops)
             case 10:
-                name, given = self.fresh("f"), self.fresh("p")
-                self.put(indent, self.filled(f"def {name}({given}, k=<int>):", 2))
+                name, given = self.name("f"), self.name("p")
+                self.line(self.filled(f"def {name}({given}, k=<int>):", 2))
                 self.scopes.append({given: "int", "k": "int"})
-                self.put(indent + 1, f"return {self.expression('int', 2)}")
+                self.line(f"    return {self.expression('int', 2)}")
                 self.scopes.pop()
-                made = self.fresh("v")
+                made = self.name("v")
                 if rng.random() < 0.5 and own:
-                    self.put(indent, f"{rng.choice(own)} = {self.expression(kind, 1)}")
-                self.put(indent, self.filled(f"{made} = {name}(<int>)", 1))
+                    self.line(f"{rng.choice(own)} = {self.expression(kind, 1)}")
+                self.line(self.filled(f"{made} = {name}(<int>)", 1))
                 scope[made] = "int"
             case 11:
-                lazy, made = self.fresh("z"), self.fresh("v")
-                template = self.pick(
+                lazy, made = self.name("z"), self.name("v")
+                template = self.one(
                     f"{lazy} = zip(<seq>, <seq>)\n{made} = [q + w for q, w in {lazy}]",
                     f"{lazy} = map(lambda q: <int q>, <seq>)\n{made} = list({lazy})",
                     f"{lazy} = (<int q> for q in <seq>)\n{made} = [*{lazy}]",
                     f"{lazy} = map(abs, <seq>)\n{made} = list({lazy})",
                     f"{lazy} = reversed(<list>)\n{made} = list({lazy}) + list({lazy})",
                 )
-                self.put(indent, self.filled(template, 1))
+                self.line(self.filled(template, 1))
                 scope[made] = "list"
             case 12:
                 if loops and rng.random() < 0.5:
-                    self.put(indent, self.filled(f"if <bool>: {self.pick('break', 'continue')}", 1))
+                    self.line(self.filled(f"if <bool>: {self.one('break', 'continue')}", 1))
                 else:
-                    test = self.pick("n > 0", "m != 2", "<any> == <any>", "<bool>", "n % 2 == 0")
-                    self.put(indent, self.filled(f'assert {test}, f"{{<any>}}"', 1))
+                    test = self.one("n > 0", "m != 2", "<any> == <any>", "<bool>", "n % 2 == 0")
+                    self.line(self.filled(f'assert {test}, f"{{<any>}}"', 1))
             case 13 if own and rng.random() < 0.3:
                 name = rng.choice(own)
-                self.put(indent, f"del {name}")
+                self.line(f"del {name}")
                 del scope[name]
             case _:
-                name = self.fresh("w")
-                template = self.pick(f"[{name} := q for q in (1, <int>)]", f"({name} := <int>) < 3")
-                self.put(indent, self.filled(template, 1))
+                name = self.name("w")
+                template = self.one(f"[{name} := q for q in (1, <int>)]", f"({name} := <int>) < 3")
+                self.line(self.filled(template, 1))
                 scope[name] = "int"
 
-    def block(self, indent: int, most: int, loops: int) -> None:
+    def block(self, most: int, loops: int) -> None:
         """Statements; what they bind first may be unbound behind them."""
         before = dict(self.scopes[-1])
-        for _ in range(self.rng.randint(1, most)):
-            self.statement(indent, loops)
-        if self.rng.random() < 0.7:
-            self.scopes[-1].clear()
-            self.scopes[-1].update(before)
-        self.put(indent, "pass")
+        with self.inside():
+            for _ in range(self.rng.randint(1, most)):
+                self.statement(loops)
+            if self.rng.random() < 0.7:
+                self.scopes[-1].clear()
+                self.scopes[-1].update(before)
+            self.line("pass")
 
     def constant(self) -> None:
         """A name of the module, which now and then is bound again."""
-        kind, name = self.rng.choice(TYPES), self.fresh("G")
-        self.put(0, f"{name} = {self.expression(kind, 1)}")
+        kind, name = self.rng.choice(TYPES), self.name("G")
+        self.line(f"{name} = {self.expression(kind, 1)}")
         match self.rng.randrange(30):
             case 0:
-                other = self.fresh("G")
-                self.put(0, f"{other} = {name}\n{name} = {self.expression(kind, 1)}")
+                other = self.name("G")
+                self.line(f"{other} = {name}\n{name} = {self.expression(kind, 1)}")
                 self.scopes[0][other] = kind
             case 1:
-                self.put(0, self.filled(f"def keep(q=({name} := <{kind}>)): return q", 1))
+                self.line(self.filled(f"def keep(q=({name} := <{kind}>)): return q", 1))
             case 2:
-                self.put(0, self.filled(f"if <bool>: {name} = <{kind}>", 1))
+                self.line(self.filled(f"if <bool>: {name} = <{kind}>", 1))
             case 3:
-                self.put(0, f"try: raise ValueError\nexcept ValueError as {name}: pass")
+                self.line(f"try: raise ValueError\nexcept ValueError as {name}: pass")
             case 4:
-                self.put(0, self.filled(f"for {name} in (<{kind}>,): pass", 1))
+                self.line(self.filled(f"for {name} in (<{kind}>,): pass", 1))
             case _:
                 pass
         self.scopes[0][name] = kind
 
     def function(self) -> None:
         """A function of the module."""
-        name, kind = self.fresh("h"), self.rng.choice(TYPES)
-        parameters = [self.fresh("a") for _ in range(self.rng.randint(1, 2))]
-        self.put(0, f"def {name}({', '.join(parameters)}, d={self.expression('int', 1)}):")
+        name, kind = self.name("h"), self.rng.choice(TYPES)
+        parameters = [self.name("a") for _ in range(self.rng.randint(1, 2))]
+        self.line(f"def {name}({', '.join(parameters)}, d={self.expression('int', 1)}):")
         self.scopes.append({**dict.fromkeys(parameters, "int"), "d": "int"})
-        self.block(1, 3, 0)
-        self.put(1, f"return {self.expression(kind, 2)}")
+        self.block(3, 0)
+        self.line(f"    return {self.expression(kind, 2)}")
         self.scopes.pop()
         given = ", ".join("<int>" for _ in parameters)
-        keyword = self.pick(", d=<int>", "", "", ", 1")
+        keyword = self.one(", d=<int>", "", "", ", 1")
         self.calls.setdefault(kind, []).append(f"{name}({given}{keyword})")
 
     def enumeration(self) -> None:
         """An enumeration."""
-        name = self.fresh("E")
-        base = self.pick("enum.Enum", "enum.Enum", "enum.IntEnum", "enum.Flag")
-        self.put(0, f"class {name}({base}):")
-        self.put(1, self.pick("A = 1\nB = 2", "A = 1\nB = 1", "A = enum.auto()\nB = enum.auto()"))
+        name = self.name("E")
+        base = self.one("enum.Enum", "enum.Enum", "enum.IntEnum", "enum.Flag")
+        self.line(f"class {name}({base}):")
+        self.within(self.one("A = 1\nB = 2", "A = 1\nB = 1", "A = enum.auto()\nB = enum.auto()"))
         if self.rng.random() < 0.3:
-            self.put(1, self.pick("def w(self): return 1", "@property\ndef value(self): return 7"))
+            self.within(self.one("def w(self): return 1", "@property\ndef value(self): return 7"))
         for kind, template in (
             ("int", f"{name}.A.value"),
             ("bool", f"({name}.A is {name}.B)"),
@@ -374,18 +366,18 @@ class Maker:
 
     def record(self, parents: list[str]) -> None:
         """A class with fields, or one that is a place for functions and constants."""
-        name, rng = self.fresh("C"), self.rng
-        head = self.pick(
+        name, rng = self.name("C"), self.rng
+        head = self.one(
             f"class {name}(psc.Record):",
             f"@dataclasses.dataclass(frozen=True)\nclass {name}:",
             f"class {name}(NamedTuple):",
             f"class {name}:",
         )
         if parents and rng.random() < 0.3:
-            decorated = self.pick("", "@dataclasses.dataclass(frozen=True)\n")
+            decorated = self.one("", "@dataclasses.dataclass(frozen=True)\n")
             head = f"{decorated}class {name}({rng.choice(parents)}):"
-        self.put(0, head)
-        fields = self.pick(
+        self.line(head)
+        fields = self.one(
             "u: int",
             "u: int\nv: int = <int>",
             "u: int = <int>\nv: int = <int>",
@@ -394,15 +386,15 @@ class Maker:
             "u: int\nv: tuple = dataclasses.field(default_factory=tuple)",
             "v: int",
         )
-        self.put(1, self.filled(fields, 1))
+        self.within(self.filled(fields, 1))
         for _ in range(rng.randint(0, 2)):
             first = 3 if rng.random() < 0.8 else len(CLASS_CONSTANTS)
-            self.put(1, self.filled(rng.choice(CLASS_CONSTANTS[:first]), 1))
+            self.within(self.filled(rng.choice(CLASS_CONSTANTS[:first]), 1))
         for _ in range(rng.randint(0, 2)):
             first = 7 if rng.random() < 0.8 else len(METHODS)
-            self.put(1, self.filled(rng.choice(METHODS[:first]), 1))
+            self.within(self.filled(rng.choice(METHODS[:first]), 1))
         parents.append(name)
-        made = self.pick(f"{name}(<int>)", f"{name}(u=<int>)", f"{name}(<int>, <int>)")
+        made = self.one(f"{name}(<int>)", f"{name}(u=<int>)", f"{name}(<int>, <int>)")
         for kind, template in (
             *(("int", f"{made}.{each}") for each in ("u", "v", "g()", "p", "r", "u")),
             *(("int", f"{name}.{each}") for each in ("r", "s(<int>)", "c()")),
@@ -437,7 +429,7 @@ class StaticProgram:
 
 def generate(seed: int) -> StaticProgram:
     """The program of a seed."""
-    maker = Maker(random.Random(seed))
+    maker = Maker(seed)
     rng, parents = maker.rng, list[str]()
     for _ in range(rng.randint(0, 4)):
         maker.constant()
@@ -449,13 +441,14 @@ def generate(seed: int) -> StaticProgram:
     if rng.random() < 0.1:
         other = HEAD + "\n".join(maker.lines) + "\n"
         maker.lines = [rng.choice(("from other import *", "from other import *\nG0 = 1"))]
-    maker.put(0, "def main(n, m):")
+    maker.line("def main(n, m):")
     maker.scopes.append({"n": "int", "m": "int"})
-    for _ in range(rng.randint(1, 6)):
-        maker.statement(1, 0)
-    local = [name for name in maker.scopes[-1] if name not in ("n", "m")]
-    results = [*local[:5], maker.expression(rng.choice(TYPES))]
-    maker.put(1, f"return ({', '.join(results)},)")
+    with maker.inside():
+        for _ in range(rng.randint(1, 6)):
+            maker.statement(0)
+        local = [name for name in maker.scopes[-1] if name not in ("n", "m")]
+        results = [*local[:5], maker.expression(rng.choice(TYPES))]
+        maker.line(f"return ({', '.join(results)},)")
     return StaticProgram(HEAD + "\n".join(maker.lines) + "\n", other)
 
 

@@ -1,4 +1,4 @@
-"""Derivatives and batches of generated programs; `python -m tests.fuzz` goes on with others."""
+"""Derivatives and batches of generated programs; `python -m tests.campaign programs` has others."""
 
 from __future__ import annotations
 

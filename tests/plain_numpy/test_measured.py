@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks.measure import Ratio
-from tests.benchmarks.plain_numpy.by_hand import BY_HAND
-from tests.benchmarks.plain_numpy.programs import MEASURED, OTHERS, SIZES, lines_of, measured_at
-from tests.benchmarks.plain_numpy.report import Measured, markdown, plain
-from tests.benchmarks.plain_numpy.rivals import with_names
+from benchmarks.measure import Ratio
+from benchmarks.plain_numpy.by_hand import BY_HAND
+from benchmarks.plain_numpy.programs import MEASURED, OTHERS, SIZES, lines_of, measured_at
+from benchmarks.plain_numpy.report import Measured, markdown, plain
+from benchmarks.plain_numpy.rivals import with_names
 from tests.plain_numpy.acceptance import outcome
 from tests.plain_numpy.program import Program
 

@@ -12,13 +12,11 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import c64, c128, f32, f64, i32
-from pscdsl._src.frontend.modules.kernels import find_kernels
-from pscdsl._src.frontend.modules.scope import Project
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.ir.program import evaluate
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.xla.compilation import compile_module
 from pscdsl.typing.codes.element_types import DtypeNotAccepted
+from tests.support.kernels_of import kernels_of
 from tests.support.numpy_differential import agree, check, normal, refused
 from tests.support.numpy_harness import run
 
@@ -112,8 +110,7 @@ def test_the_vocabulary(expression: str) -> None:
     params = ", ".join(f"{name}: {GIVEN[name][0]}" for name in used)
     result = annotation(made)
     text = f"@psc.kernel\ndef f({params}) -> {result}:\n    return {expression}\n"
-    module = Project().add(Source("complex.py", HEAD + text), None)
-    definition = dict(find_kernels(module, []))["f"]
+    definition = kernels_of(HEAD + text, "complex.py")["f"]
     choices = definition.signature.choices()
     assert choices is not None
     function = definition.instance(choices[0])
@@ -274,8 +271,7 @@ def test_derivatives_on_the_axes(name: str) -> None:
     points: Any = np.array([*numbers, *np.conj(numbers), *(-np.array(numbers))])
     result = f"psc.jvp(lambda v: np.{name}(v), (z,), (t,))[1]"
     text = f'@psc.kernel\ndef f(z: c128["21"], t: c128["21"]) -> c128["21"]:\n    return {result}\n'
-    module = Project().add(Source("complex.py", HEAD + text), None)
-    definition = dict(find_kernels(module, []))["f"]
+    definition = kernels_of(HEAD + text, "complex.py")["f"]
     choices = definition.signature.choices()
     assert choices is not None
     function, step = definition.instance(choices[0]), 1e-5

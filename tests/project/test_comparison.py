@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.comparison.core import core, defined, lines_of_code
+from benchmarks.comparison.given import Made, Words, built, recorded
+from benchmarks.comparison.program import Edit, Mistake, Program, edited
+from benchmarks.comparison.programs import PROGRAMS
+from benchmarks.comparison.report import page, read
+from benchmarks.comparison.times import HEADING, PAGE, kept, section
 from pscdsl._src.checker.check import check_paths
-from tests.comparison.core import core, defined, lines_of_code
-from tests.comparison.given import Made, Words, built, recorded
-from tests.comparison.program import Edit, Mistake, Program, edited
-from tests.comparison.programs import PROGRAMS
-from tests.comparison.report import page, read
-from tests.comparison.times import HEADING, PAGE, kept, section
 
 CASES = [
     pytest.param(program, mistake, id=f"{program.name}: {mistake.about}")

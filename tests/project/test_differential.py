@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,14 +18,14 @@ import pscdsl as psc
 from pscdsl import bf16, c64, f32, f64, i64, u32
 from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.targets.pipeline import lower_module
+from tests.campaign.processes import Workers
 from tests.differential import arithmetic as a
-from tests.differential.campaign import worker
+from tests.differential.campaign import CAMPAIGN, compiled_as
 from tests.differential.enclosures import real
 from tests.differential.formats import FORMATS
 from tests.differential.programs import generate
 from tests.differential.rules import RULES, without
 from tests.differential.trials import compiled, escaped, interpreted, run
-from tests.differential.worker import compiled_as
 
 HEAD = "import numpy as np\n\nimport pscdsl as psc\nfrom pscdsl import f32\n\n\n"
 
@@ -51,7 +52,7 @@ FOUND = [
     ("hyperbolic functions", 61_000_096, 5),
 ]
 """For each rule the seed and number of a program that is wrong without it; with other operations to
-draw from, `python -m tests.differential --without RULE` finds another one."""
+draw from, `python -m tests.campaign differential --first --without RULE` finds another one."""
 RECORDED = "0.10.2"
 """Of the jaxlib with which they are wrong; another one may be wrong elsewhere."""
 
@@ -74,9 +75,17 @@ def test_each_rule_has_a_program_that_misses_it() -> None:
     alone = "integer divisors", "sums of products"
     assert {*RULES} == {*[rule for rule, _, _ in FOUND], *alone}
     options = ("--without", "integer divisors")
-    assert worker(50_000_151, 1, program=20) == (50_000_151, 0)
+    assert exit_code() == 0
     if version("jaxlib") == RECORDED:
-        assert worker(50_000_151, 1, options, program=20) == (50_000_151, -signal.SIGFPE)
+        assert exit_code(*options) == -signal.SIGFPE
+
+
+def exit_code(*options: str) -> int:
+    """How a process ends that tries a program whose divisor is zero."""
+    arguments = ("--seed", "5", *options)
+    given = CAMPAIGN.parser("differential").parse_args(arguments)
+    command = (sys.executable, "-m", "tests.campaign", "differential", *arguments)
+    return Workers(command, CAMPAIGN, given).ended(151, 1, 20).code
 
 
 @pytest.mark.parametrize("rule", ["none", "sums of products"])

@@ -1,6 +1,6 @@
 """Generated programs are accepted and mean what NumPy means; mutants are refused, or agree too.
 
-The seeds are fixed.  `python -m tests.fuzz --minutes 10` goes on with others.
+The seeds are fixed.  `python -m tests.campaign programs --minutes 10` goes on with others.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.campaign.outcomes import Figures
 from tests.fuzz import files, impurities, processes
-from tests.fuzz.campaign import Figures, elsewhere, trial
+from tests.fuzz.campaign import elsewhere, trial
 from tests.fuzz.laws import examine
 from tests.fuzz.mutants import KINDS, mutant
 from tests.fuzz.programs import generate
@@ -49,10 +50,8 @@ SEEDS = [range(first, first + 6) for first in range(0, 36, 6)]
 def test_programs_are_accepted_and_mutants_refused_or_right(seeds: range) -> None:
     figures = Figures()
     for seed in seeds:
-        trial(seed, figures, mutants=6)
-    assert not figures.problems, "\n\n".join(
-        f"seed {each.seed}, {each.kind}: {each.why}\n{each.text}" for each in figures.problems
-    )
+        figures.add(seed, trial(seed, mutants=6))
+    assert not figures.problems, figures.shown
 
 
 @settings(
@@ -71,10 +70,10 @@ def test_small_programs_shrink(rng: random.Random) -> None:
 def test_programs_in_several_files_are_the_same() -> None:
     figures = Figures()
     for seed in range(100, 110):
-        elsewhere(seed, figures, generate(random.Random(seed)), mutants=2)
-    assert not figures.problems, "\n\n".join(each.why for each in figures.problems)
-    assert figures.counts["several files", "agrees"] > 10
-    assert figures.counts["several files", "rejected"] > 0
+        figures.add(seed, elsewhere(seed, generate(random.Random(seed)), mutants=2))
+    assert not figures.problems, figures.shown
+    assert figures.table["several files", "agrees"] > 10
+    assert figures.table["several files", "rejected"] > 0
 
 
 def test_programs_are_spread_over_files_that_import_each_other() -> None:

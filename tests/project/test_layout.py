@@ -24,7 +24,7 @@ def _tracked() -> list[str]:
 
 def test_every_file_that_contributing_names_is_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    folders = [ROOT / name for name in ("pscdsl", "typing", "tests")]
+    folders = [ROOT / name for name in ("pscdsl", "typing", "tests", "benchmarks")]
     everywhere = {path.as_posix() for folder in folders for path in folder.rglob("*")}
     for name in re.findall(r"`([\w./]+(?:\.py|\.md|\w/))`", text):
         assert (ROOT / name).exists() or any(
@@ -32,9 +32,9 @@ def test_every_file_that_contributing_names_is_there() -> None:
         ), name
 
 
-def test_the_six_entries_are_there() -> None:
-    for name in ("pyproject.toml", "pscdsl", "typing", "stdlib", "tests", "examples"):
-        assert (ROOT / name).exists(), name
+def test_the_folders_of_the_top_level_are_there() -> None:
+    for name in ("pscdsl", "typing", "stdlib", "tests", "benchmarks", "examples"):
+        assert (ROOT / name).is_dir(), name
 
 
 @pytest.mark.parametrize("name", LINKED)

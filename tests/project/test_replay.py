@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.campaign.outcomes import Figures
 from tests.replay.calls import Call, Recording, sampled
-from tests.replay.campaign import BATCH, Figures, judged, quietly, replayed
+from tests.replay.campaign import BATCH, judged, quietly, replayed
 from tests.replay.documented import ROWS
 from tests.replay.kernels import written
 from tests.replay.recording import files, record
@@ -34,9 +35,8 @@ def test_a_sample_has_no_difference_but_those_that_are_documented(tmp_path: Path
     figures = Figures()
     with quietly():
         for first in range(0, len(calls), BATCH):
-            for outcome in replayed(calls[first : first + BATCH]):
-                figures.add(outcome)
-    assert not figures.problems, "\n".join(f"{x.detail}\n{x.source}" for x in figures.problems)
+            figures.add(first // BATCH, replayed(calls[first : first + BATCH]))
+    assert not figures.problems, figures.shown
     assert figures.count("equal") + figures.count("documented") > 350
 
 
@@ -56,12 +56,12 @@ SEEN: list[tuple[Call, Any, str]] = [
 @pytest.mark.parametrize(("call", "result", "kind"), SEEN, ids=[x[2] for x in SEEN])
 def test_a_wrong_result_is_seen(call: Call, result: Any, kind: str) -> None:
     verdict = judged(written(call), result)
-    assert (verdict.verdict, verdict.detail.partition(":")[0]) == ("different", kind)
+    assert (verdict.kind, verdict.problem.partition(":")[0]) == ("different", kind)
 
 
 def test_a_right_result_is_equal() -> None:
     call = Call("numpy.exp", (X,), {})
-    assert judged(written(call), np.exp(X) * (1 + 2e-16)).verdict == "equal"
+    assert judged(written(call), np.exp(X) * (1 + 2e-16)).kind == "equal"
 
 
 def test_each_row_is_in_the_document_once() -> None:

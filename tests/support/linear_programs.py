@@ -7,7 +7,6 @@ any order; copies them within arrays; folds them with integers of all kinds; mak
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +22,7 @@ from pscdsl._src.primitives.random import FoldIn, RandomBits, SplitKey
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import KEY
 from pscdsl.typing.signatures import Choice
+from tests.support.program_writer import ProgramWriter
 
 HEAD: Final = """\
 import numpy as np
@@ -138,15 +138,13 @@ def f(
 """
 
 
-class Writer:
+class Writer(ProgramWriter):
     """Writes a kernel; which of its keys it uses again is left to chance."""
 
     def __init__(self, seed: int) -> None:
-        self.choose = random.Random(seed)
-        self.again = self.choose.choice((0.0, 0.0, 0.15))
-        self.risk = self.choose.choice((0.1, 0.5))
-        self.names = 0
-        self.lines: list[str] = []
+        super().__init__(seed, depth=0)
+        self.again = self.rng.choice((0.0, 0.0, 0.15))
+        self.risk = self.rng.choice((0.1, 0.5))
         self.free: list[str] = ["key"]
         self.used: list[str] = []
         self.arrays: list[str] = ["keys"]
@@ -159,49 +157,44 @@ class Writer:
             self.draw, self.split, self.call, self.call, self.array, self.copy, self.part,
             self.carry, self.delay, self.loop_over, self.fold, self.seed, self.branch, self.wait,
         ]  # fmt: skip
-        for _ in range(self.choose.randint(1, 5)):
-            self.choose.choice(kinds)()
+        for _ in range(self.rng.randint(1, 5)):
+            self.rng.choice(kinds)()
         return HEAD + "".join(f"    {line}\n" for line in self.lines) + "    return t\n"
 
     def risky(self) -> bool:
         """Whether to do something that is likely to use a key twice."""
-        return self.choose.random() < self.risk
-
-    def fresh(self, hint: str) -> str:
-        """A name that is not taken."""
-        self.names += 1
-        return f"{hint}{self.names}"
+        return self.chance(self.risk)
 
     def key(self) -> str:
         """A key: a free one most of the time."""
-        if self.used and self.choose.random() < self.again:
-            return self.choose.choice(self.used)
+        if self.used and self.chance(self.again):
+            return self.rng.choice(self.used)
         if not self.free:
-            if self.arrays and self.choose.random() < 0.6:
+            if self.arrays and self.chance(0.6):
                 array = self.many()
                 self.free += [f"{array}[{each}]" for each in ("0", "1", "-1")]
             else:
-                self.names += 1
-                self.free.append(f"more[{self.names}]")
-        name = self.free.pop(self.choose.randrange(len(self.free)))
+                self.count += 1
+                self.free.append(f"more[{self.count}]")
+        name = self.free.pop(self.rng.randrange(len(self.free)))
         self.used.append(name)
         return name
 
     def many(self) -> str:
         """An array of four keys: one that was not used most of the time."""
-        if self.spent and self.choose.random() < self.again:
-            return self.choose.choice(self.spent)
+        if self.spent and self.chance(self.again):
+            return self.rng.choice(self.spent)
         if not self.arrays:
-            name = self.fresh("ks")
-            self.lines.append(f"{name} = psc.random.split({self.key()}, 4)")
+            name = self.name("ks")
+            self.line(f"{name} = psc.random.split({self.key()}, 4)")
             self.arrays.append(name)
-        name = self.arrays.pop(self.choose.randrange(len(self.arrays)))
+        name = self.arrays.pop(self.rng.randrange(len(self.arrays)))
         self.spent.append(name)
         return name
 
     def add(self, text: str) -> None:
         """Add a number that was drawn."""
-        self.lines.append(f"t = t + {text}")
+        self.line(f"t = t + {text}")
 
     def draw(self) -> None:
         """Draw one number."""
@@ -209,16 +202,16 @@ class Writer:
 
     def split(self) -> None:
         """Two keys in place of one."""
-        one, other = self.fresh("k"), self.fresh("k")
-        self.lines.append(f"{one}, {other} = psc.random.split({self.key()})")
+        one, other = self.name("k"), self.name("k")
+        self.line(f"{one}, {other} = psc.random.split({self.key()})")
         self.free += [one, other]
 
     def call(self) -> None:
         """Give keys to kernels."""
         key, many = self.key, self.many
-        kind = self.choose.randrange(12)
+        kind = self.rng.randrange(12)
         if kind == 0:
-            self.add(f"{self.choose.choice(('two', 'first_of'))}({key()}, {key()})")
+            self.add(f"{self.rng.choice(('two', 'first_of'))}({key()}, {key()})")
         elif kind == 1:
             self.add(f"nested({key()}, {key()}, {key()})")
         elif kind == 2:
@@ -228,86 +221,84 @@ class Writer:
         elif kind == 4:
             whole = many()
             cuts = ("[:2]", "[1:3]", "[2:]", "[::2]", "[1::2]", "[:1]", "[::-1]")
-            one, other = self.choose.choice(
-                (("[:2]", "[2:]"), ("[::2]", "[1::2]"), ("[:1]", "[1:3]"))
-            )
+            one, other = self.rng.choice((("[:2]", "[2:]"), ("[::2]", "[1::2]"), ("[:1]", "[1:3]")))
             if self.risky():
-                one, other = self.choose.choice(cuts), self.choose.choice(cuts)
+                one, other = self.rng.choice(cuts), self.rng.choice(cuts)
             self.add(f"both({whole}{one}, {whole}{other})")
         elif kind == 5:
             self.add(f"both({many()}, {many()})")
         elif kind == 6:
             whole = many()
-            again = f"{whole}[{self.choose.randrange(4)}]" if self.risky() else key()
-            self.add(f"rows(Rows({whole}[:{self.choose.randint(1, 4)}], {again}))")
+            again = f"{whole}[{self.rng.randrange(4)}]" if self.risky() else key()
+            self.add(f"rows(Rows({whole}[:{self.rng.randint(1, 4)}], {again}))")
         elif kind == 7:
             whole = many()
-            at = self.choose.randrange(4) if self.risky() else self.choose.choice((1, 2))
+            at = self.rng.randrange(4) if self.risky() else self.rng.choice((1, 2))
             self.add(f"ends({whole}) + drawn({whole}[{at}])")
         elif kind == 8:
-            one, other = self.fresh("k"), self.fresh("k")
-            self.lines.append(f"{one}, {other} = swapped({key()}, {key()})")
+            one, other = self.name("k"), self.name("k")
+            self.line(f"{one}, {other} = swapped({key()}, {key()})")
             self.free += [one, other]
         elif kind == 9:
-            name = self.fresh("k")
-            self.lines.append(f"{name}, r{name} = onward({key()})")
+            name = self.name("k")
+            self.line(f"{name}, r{name} = onward({key()})")
             self.add(f"r{name}")
             self.free.append(name)
         elif kind == 10:
             whole = many()
-            at, to = self.choose.randrange(4), self.choose.randrange(4)
+            at, to = self.rng.randrange(4), self.rng.randrange(4)
             self.add(f"two(turned({whole})[{at}], {whole}[{to}])")
         else:
             name = key()
-            one, other = self.choose.sample(("i", "i + 1", "j", "0", "1", "i * 2"), 2)
+            one, other = self.rng.sample(("i", "i + 1", "j", "0", "1", "i * 2"), 2)
             self.add(f"folded({name}, {one}) + folded({name}, {other})")
 
     def array(self) -> None:
         """An array of keys of others."""
-        name = self.fresh("ks")
-        kind = self.choose.randrange(4)
+        name = self.name("ks")
+        kind = self.rng.randrange(4)
         if kind == 0:
             parts = [self.key() for _ in range(4)]
-            self.lines.append(f"{name} = np.stack([{', '.join(parts)}])")
+            self.line(f"{name} = np.stack([{', '.join(parts)}])")
         elif kind == 1:
             one, other = self.many(), self.many()
-            cuts = self.choose.choice((("[:2]", "[2:]"), ("[1:3]", "[:2]"), ("[:1]", "[1:]")))
-            self.lines.append(f"{name} = np.concatenate([{one}{cuts[0]}, {other}{cuts[1]}])[:4]")
+            cuts = self.rng.choice((("[:2]", "[2:]"), ("[1:3]", "[:2]"), ("[:1]", "[1:]")))
+            self.line(f"{name} = np.concatenate([{one}{cuts[0]}, {other}{cuts[1]}])[:4]")
         elif kind == 2:
-            self.lines.append(f"{name} = np.where(up, {self.many()}, {self.many()})")
+            self.line(f"{name} = np.where(up, {self.many()}, {self.many()})")
         else:
-            self.lines.append(f"{name} = {self.many()}.reshape(2, 2).T.reshape(4)")
+            self.line(f"{name} = {self.many()}.reshape(2, 2).T.reshape(4)")
         self.arrays.append(name)
 
     def copy(self) -> None:
         """Keys that are copied within an array, or put into one."""
-        name, whole = self.fresh("ks"), self.many()
-        at = self.choose.choice(("0", "2", "i", "j"))
-        of = self.choose.choice((f"{whole}[0]", f"{whole}[i]", self.key()))
-        kind = self.choose.randrange(5)
+        name, whole = self.name("ks"), self.many()
+        at = self.rng.choice(("0", "2", "i", "j"))
+        of = self.rng.choice((f"{whole}[0]", f"{whole}[i]", self.key()))
+        kind = self.rng.randrange(5)
         if kind == 0:
-            self.lines.append(f"{name} = psc.update({whole}, {at}, {of})")
+            self.line(f"{name} = psc.update({whole}, {at}, {of})")
         elif kind == 1:
-            self.lines.append(f"{name} = psc.dynamic_update({whole}, {whole}[1:3], ({at},))")
+            self.line(f"{name} = psc.dynamic_update({whole}, {whole}[1:3], ({at},))")
         elif kind == 2:
-            places = ", ".join(str(self.choose.randrange(4)) for _ in range(4))
-            self.lines.append(f"{name} = {whole}[np.array([{places}])]")
+            places = ", ".join(str(self.rng.randrange(4)) for _ in range(4))
+            self.line(f"{name} = {whole}[np.array([{places}])]")
         elif kind == 3:
-            step = f"lambda i, c: psc.update(c, i, {self.choose.choice(('c[0]', 'c[i]', of))})"
-            self.lines.append(f"{name} = psc.fori_loop(0, 4, {step}, {whole})")
+            step = f"lambda i, c: psc.update(c, i, {self.rng.choice(('c[0]', 'c[i]', of))})"
+            self.line(f"{name} = psc.fori_loop(0, 4, {step}, {whole})")
         else:
             step = "lambda i, s: (psc.update(s[0], i, s[1]), s[2], s[1])"
             given = f"({whole}, {self.key()}, {self.key()})"
-            self.lines.append(f"{name} = psc.fori_loop(0, 3, {step}, {given})[0]")
+            self.line(f"{name} = psc.fori_loop(0, 3, {step}, {given})[0]")
         self.arrays.append(name)
 
     def part(self) -> None:
         """Elements of an array, at places that are known or computed."""
         whole = self.many()
         places = ("0", "1", "3", "-1", "i", "j", "i + 1")
-        one, other = self.choose.choice(places), self.choose.choice(places)
+        one, other = self.rng.choice(places), self.rng.choice(places)
         if not self.risky():
-            one = self.choose.choice(("0", "1", "3", "-1", "2"))
+            one = self.rng.choice(("0", "1", "3", "-1", "2"))
             self.add(f"drawn({whole}[{one}])")
             if one == "2":
                 return
@@ -317,103 +308,101 @@ class Writer:
 
     def carry(self) -> None:
         """A loop that carries keys in some order, and uses some of them."""
-        count = self.choose.randint(1, 5)
+        count = self.rng.randint(1, 5)
         given = [self.key() for _ in range(count)]
         names = [f"c{place}" for place in range(count)]
-        step, order = self.fresh("step"), names[:]
-        self.choose.shuffle(order)
+        step, order = self.name("step"), names[:]
+        self.rng.shuffle(order)
         body = [f"def {step}(i, s):", f"    {', '.join(names)}, t = s"]
-        if count > 1 and self.choose.random() < 0.3:
-            body += self.inner(*self.choose.sample(names, 2))
-        for name in self.choose.sample(names, self.choose.randint(0, min(2, count))):
-            kind = self.choose.randrange(1, 4)
+        if count > 1 and self.chance(0.3):
+            body += self.inner(*self.rng.sample(names, 2))
+        for name in self.rng.sample(names, self.rng.randint(0, min(2, count))):
+            kind = self.rng.randrange(1, 4)
             if self.risky():
                 body.append(f"    t = t + drawn({name})")
             elif kind == 1:
-                by = self.choose.choice(("i", "i + 1", "2 * i", "3", "-i"))
+                by = self.rng.choice(("i", "i + 1", "2 * i", "3", "-i"))
                 body.append(f"    t = t + drawn(psc.random.fold_in({name}, {by}))")
             else:
                 body.append(f"    next_{name}, sub = psc.random.split({name})")
                 body.append("    t = t + drawn(sub)")
                 order = [f"next_{name}" if each == name else each for each in order]
-        if self.choose.random() < 0.3 and self.risky():
-            order[0] = self.choose.choice((names[-1], self.key()))
+        if self.chance(0.3) and self.risky():
+            order[0] = self.rng.choice((names[-1], self.key()))
         body.append(f"    return {', '.join(order)}, t")
         self.lines += body
-        turns = self.choose.choice((1, 2, 3, 6))
-        found = [self.fresh("k") for _ in range(count)]
+        turns = self.rng.choice((1, 2, 3, 6))
+        found = [self.name("k") for _ in range(count)]
         carried = f"psc.fori_loop(0, {turns}, {step}, ({', '.join(given)}, t))"
-        self.lines.append(f"{', '.join(found)}, t = {carried}")
+        self.line(f"{', '.join(found)}, t = {carried}")
         self.free += found
 
     def inner(self, one: str, other: str) -> list[str]:
         """A loop in the body of a loop, over two of its keys."""
-        step, order = self.fresh("inner"), self.choose.choice(("u, v", "v, u"))
+        step, order = self.name("inner"), self.rng.choice(("u, v", "v, u"))
         body = [f"    def {step}(j, r):", "        u, v, t = r"]
         if self.risky():
             body.append("        t = t + drawn(v)")
-        elif self.choose.random() < 0.7:
+        elif self.chance(0.7):
             body += ["        u, sub = psc.random.split(u)", "        t = t + drawn(sub)"]
         body.append(f"        return {order}, t")
-        turns = self.choose.choice((1, 2, 3))
+        turns = self.rng.choice((1, 2, 3))
         carried = f"psc.fori_loop(0, {turns}, {step}, ({one}, {other}, t))"
         return [*body, f"    {one}, {other}, t = {carried}"]
 
     def delay(self) -> None:
         """A scan over keys that keeps some for later."""
-        count = self.choose.randint(1, 4)
+        count = self.rng.randint(1, 4)
         names = [f"c{place}" for place in range(count)]
-        step, whole = self.fresh("step"), self.many()
-        used = self.choose.sample([*names, "k"], 2 if self.risky() else 1)
+        step, whole = self.name("step"), self.many()
+        used = self.rng.sample([*names, "k"], 2 if self.risky() else 1)
         told = " + ".join(f"drawn({each})" for each in used)
         given = ", ".join(self.key() for _ in range(count))
-        out = self.choose.choice(("0.0", "0.0", self.choose.choice([*names, "k"])))
+        out = self.rng.choice(("0.0", "0.0", self.rng.choice([*names, "k"])))
         self.lines += [
             f"def {step}(s, k):",
             f"    {', '.join(names)}, t = s",
             f"    return ({', '.join([*names[1:], 'k'])}, t + {told}), {out}",
         ]
-        last, stack = self.fresh("l"), self.fresh("ks")
-        self.lines.append(f"{last}, {stack} = psc.scan({step}, ({given}, t), {whole})")
-        self.lines.append(f"t = t + {last}[{count}]")
+        last, stack = self.name("l"), self.name("ks")
+        self.line(f"{last}, {stack} = psc.scan({step}, ({given}, t), {whole})")
+        self.line(f"t = t + {last}[{count}]")
         if used == ["c0"] or self.risky():
-            self.free.append(f"{last}[{self.choose.randrange(count)}]")
+            self.free.append(f"{last}[{self.rng.randrange(count)}]")
         if out != "0.0" and (out == used[0] or self.risky()):
             self.arrays.append(stack)
 
     def wait(self) -> None:
         """A loop whose condition draws too."""
-        step, test = self.fresh("step"), self.fresh("test")
-        drawing = self.choose.random() < 0.3
-        keep = self.choose.choice(("k", "sub"))
+        step, test = self.name("step"), self.name("test")
+        drawing = self.chance(0.3)
+        keep = self.rng.choice(("k", "sub"))
         self.lines += [
             f"def {test}(s):",
             "    return s[2] + drawn(s[0]) < 3" if drawing else "    return s[2] < 3",
             f"def {step}(s):",
             "    k, other, n = s",
             "    k, sub = psc.random.split(k)" if not drawing else "    sub = other",
-            self.choose.choice(("    n = n + drawn(k if False else other)", "    n = n + 1")),
-            f"    return {keep}, {self.choose.choice(('k', 'sub', 'other'))}, n + 1",
+            self.rng.choice(("    n = n + drawn(k if False else other)", "    n = n + 1")),
+            f"    return {keep}, {self.rng.choice(('k', 'sub', 'other'))}, n + 1",
         ]
-        one, other = self.fresh("k"), self.fresh("k")
+        one, other = self.name("k"), self.name("k")
         given = f"({self.key()}, {self.key()}, 0.0)"
-        self.lines.append(f"{one}, {other}, n{one} = psc.while_loop({test}, {step}, {given})")
+        self.line(f"{one}, {other}, n{one} = psc.while_loop({test}, {step}, {given})")
         self.free += [one, other]
 
     def loop_over(self) -> None:
         """A loop over keys, by rows or by places."""
         whole = self.many()
-        kind = self.choose.randrange(5)
+        kind = self.rng.randrange(5)
         if kind == 0:
             self.add(f"psc.map(lambda k: drawn(k), {whole}).sum()")
         elif kind == 1:
-            at = self.choose.choice(("i", "i + 1", "2 * i", "3 - i"))
-            turns = self.choose.choice((2, 3, 4, 5))
-            self.lines.append(
-                f"t = psc.fori_loop(0, {turns}, lambda i, t: t + drawn({whole}[{at}]), t)"
-            )
+            at = self.rng.choice(("i", "i + 1", "2 * i", "3 - i"))
+            turns = self.rng.choice((2, 3, 4, 5))
+            self.line(f"t = psc.fori_loop(0, {turns}, lambda i, t: t + drawn({whole}[{at}]), t)")
         elif kind == 2:
-            one, other = self.choose.sample(("[:3]", "[1:]", "[::-1][:3]"), 2)
+            one, other = self.rng.sample(("[:3]", "[1:]", "[::-1][:3]"), 2)
             self.add(f"psc.map(lambda a, b: two(a, b), {whole}{one}, {whole}{other}).sum()")
         elif kind == 3:
             self.add(f"psc.map(lambda k, m: two(k, m), {whole}, {self.many()}).sum()")
@@ -422,24 +411,22 @@ class Writer:
 
     def number(self, counter: str) -> str:
         """An integer of a counter or an argument, in some type."""
-        base = self.choose.choice((counter, counter, "i", "j", "seed"))
-        factor = self.choose.choice((1, 1, 2, 3, 4, 256, 1 << 20, 1 << 30, -1))
+        base = self.rng.choice((counter, counter, "i", "j", "seed"))
+        factor = self.rng.choice((1, 1, 2, 3, 4, 256, 1 << 20, 1 << 30, -1))
         text = base if factor == 1 else f"{base} * {factor}"
-        if self.choose.random() < 0.3:
-            text = f"{text} * {self.choose.choice((2, 1 << 10, 5))}"
-        if self.choose.random() < 0.4:
-            text = f"{text} + {self.choose.choice((1, 2, 7, -1, 'j'))}"
-        if self.choose.random() < 0.3:
-            dtype = self.choose.choice(
-                ("np.uint8", "np.int8", "np.uint32", "np.int64", "np.uint64")
-            )
+        if self.chance(0.3):
+            text = f"{text} * {self.rng.choice((2, 1 << 10, 5))}"
+        if self.chance(0.4):
+            text = f"{text} + {self.rng.choice((1, 2, 7, -1, 'j'))}"
+        if self.chance(0.3):
+            dtype = self.rng.choice(("np.uint8", "np.int8", "np.uint32", "np.int64", "np.uint64"))
             text = f"({text}).astype({dtype})"
         return text
 
     def fold(self) -> None:
         """Keys of one key and numbers."""
         name = self.key()
-        kind = self.choose.randrange(4)
+        kind = self.rng.randrange(4)
         constants: tuple[str, ...] = (
             "0",
             "1",
@@ -451,16 +438,16 @@ class Writer:
         )
         constants += ("np.uint64(2**64 - 1)", "np.int64(-1)", "np.uint32(2**32 - 1)", "2**32")
         if kind == 0:
-            for number in self.choose.sample(constants, 2):
+            for number in self.rng.sample(constants, 2):
                 self.add(f"drawn(psc.random.fold_in({name}, {number}))")
         elif kind == 1:
-            turns = self.choose.choice((2, 5, 9))
+            turns = self.rng.choice((2, 5, 9))
             fold = f"drawn(psc.random.fold_in({name}, {self.number('n')}))"
-            self.lines.append(f"t = psc.fori_loop(0, {turns}, lambda n, t: t + {fold}, t)")
+            self.line(f"t = psc.fori_loop(0, {turns}, lambda n, t: t + {fold}, t)")
         elif kind == 2:
-            dtype = self.choose.choice(("np.int32", "np.uint8", "np.int8", "np.int64"))
-            most = self.choose.choice((2, 5, 9))
-            over = f"np.arange({most}, dtype={dtype}) * {self.choose.choice((1, 2, 32, 64))}"
+            dtype = self.rng.choice(("np.int32", "np.uint8", "np.int8", "np.int64"))
+            most = self.rng.choice((2, 5, 9))
+            over = f"np.arange({most}, dtype={dtype}) * {self.rng.choice((1, 2, 32, 64))}"
             fold = f"drawn(psc.random.fold_in({name}, n))"
             self.add(f"psc.map(lambda n: {fold}, {over}).sum()")
         else:
@@ -480,33 +467,33 @@ class Writer:
             "3",
         )
         seeds += ("7", "seed * 2", "(t * 9).astype(np.int32)", "i", "seed.astype(np.int64)")
-        kind = self.choose.randrange(6)
+        kind = self.rng.randrange(6)
         if kind < 3:
-            by = self.choose.choice(("seeded", "of_seed"))
-            for each in self.choose.choices(seeds, k=self.choose.randint(1, 2)):
+            by = self.rng.choice(("seeded", "of_seed"))
+            for each in self.rng.choices(seeds, k=self.rng.randint(1, 2)):
                 cast = f"({each}).astype(np.int32)" if "64" in each and by == "of_seed" else each
                 self.add(f"{by}({cast})")
         elif kind == 3:
-            one, other = self.choose.choice(seeds[:8]), self.choose.choice(seeds[:8])
-            self.add(self.choose.choice((f"of_seeds({one}, {other})", "fixed()")))
+            one, other = self.rng.choice(seeds[:8]), self.rng.choice(seeds[:8])
+            self.add(self.rng.choice((f"of_seeds({one}, {other})", "fixed()")))
         elif kind == 4:
             self.add("psc.map(lambda s: seeded(s), seeds).sum()")
         else:
-            each = self.choose.choice(("n", "n + 3", "3", "seeds[n]", "n // 2", "seed + n"))
-            self.lines.append(f"t = psc.fori_loop(0, 3, lambda n, t: t + seeded({each}), t)")
+            each = self.rng.choice(("n", "n + 3", "3", "seeds[n]", "n // 2", "seed + n"))
+            self.line(f"t = psc.fori_loop(0, 3, lambda n, t: t + seeded({each}), t)")
 
     def branch(self) -> None:
         """One of two functions of two keys."""
-        one, other = self.fresh("k"), self.fresh("k")
+        one, other = self.name("k"), self.name("k")
         arms: tuple[str, ...] = (
             "lambda a, b: (a, b)",
             "lambda a, b: (b, a)",
             "lambda a, b: swapped(a, b)",
         )
         arms += ("lambda a, b: (psc.random.split(a)[0], b)", "lambda a, b: (a, a)")
-        first, second = self.choose.choice(arms), self.choose.choice(arms)
+        first, second = self.rng.choice(arms), self.rng.choice(arms)
         given = f"{self.key()}, {self.key()}"
-        self.lines.append(f"{one}, {other} = psc.cond(up, {first}, {second}, {given})")
+        self.line(f"{one}, {other} = psc.cond(up, {first}, {second}, {given})")
         self.free += [one, other]
 
 

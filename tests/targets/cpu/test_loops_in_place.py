@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import pscdsl as psc
+from benchmarks.plain_numpy.programs import MEASURED, measured_at
 from pscdsl import f64, i64
 from pscdsl._src.kernels.kernel import load_kernel
-from tests.benchmarks.plain_numpy.programs import MEASURED, measured_at
 from tests.plain_numpy.acceptance import source
 
 pytestmark = pytest.mark.quick_code

@@ -1,0 +1,1 @@
+"""Long runs of random programs, all by one command: `python -m tests.campaign NAME`."""
