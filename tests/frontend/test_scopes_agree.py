@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import importlib
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

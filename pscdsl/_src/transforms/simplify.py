@@ -1,8 +1,8 @@
 """Smaller programs with the same meaning, and the length of compiled programs.
 
 Passes over each block repeat until nothing changes: `Forward` replaces known values (equal
-equations, constants, identities), `Pruner` omits unused ones, `StoresPass` reads past stores. Time is
-linear in the size of the program; a program that cannot be simplified is returned as it is.
+equations, constants, identities), `Pruner` omits unused ones, `StoresPass` reads past stores. Time
+is linear in the size of the program; a program that cannot be simplified is returned as it is.
 """
 
 from __future__ import annotations
