@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
