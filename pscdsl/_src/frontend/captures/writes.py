@@ -109,8 +109,9 @@ class Write:
             found = [part for each in found for part in _after(each, step)]
         if self.action == BIND:
             return bool(self.steps and found) and all(_has(each, self.steps[-1]) for each in found)
-        if self.action != _ITEMS and steps and steps[-1].key == "flat":
-            return False  # an iterator, and no array
+        inner = steps[:-1] if self.action == _ITEMS else steps
+        if any(step == Access("view", "flat") for step in inner):
+            return False  # an iterator, of which items alone can be stored
         return bool(found) and all(_takes(each, self.action) for each in found)
 
 
