@@ -356,7 +356,10 @@ def applied(
             # It may be a container that is held, of which it is a copy here.
             freeze(session, (args, dict(kwargs)), Frozen("others hold", frame.span(node)))
         return result
-    if isinstance(function, DType) or getattr(function, "returns_new_arrays", False):
+    same = _is_cast_to_own(function, load(args)) if isinstance(function, DType) else None
+    if same:
+        return args[0]
+    if same is False or getattr(function, "returns_new_arrays", False):
         made = own(session, invoke(frame, here, function, load(args), load(kwargs)))
         return adopt(session, made)  # a list or a dict that nobody else holds
     why = f"is given to {_title(function)}, which may hold it"
@@ -367,6 +370,14 @@ def applied(
     if isinstance(result, Once) and session.stores != written:
         raise Failure(Mutation(what=f"a store in {result.kind}", rewrite=AT_ONCE))
     return result
+
+
+def _is_cast_to_own(dtype: DType, args: Sequence[Any]) -> bool | None:
+    """Return whether a cast gives its argument itself; None if its dtype is not decided yet."""
+    array = args[0] if len(args) == 1 else None
+    if isinstance(array, Weak) and array.shape:
+        return None
+    return isinstance(array, Value) and array.dtype is dtype and bool(array.shape)
 
 
 OF_RECORDS: Final = {
