@@ -777,9 +777,7 @@ def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr)
 
 
 def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> Any:
-    """Evaluate an f-string; with a size or an array in it, it can only be the message of an
-    `assert`.
-    """
+    """Evaluate an f-string; the text of a size or an array can only be the message of an `assert`."""
     del node
     parts = [_part(frame, value) for value in values]
     for part in parts:

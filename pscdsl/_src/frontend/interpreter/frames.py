@@ -397,8 +397,7 @@ class Session:
         """Facts about loops from their earlier elaborations, by span."""
 
     def report_of(self, failure: Failure, arrays: Iterable[Any]) -> None:
-        """Report a failure where arrays meet; the first finding about arrays that do not fit is
-        enough.
+        """Report a failure where arrays meet, once for the same arrays that do not fit together.
 
         If a comment may silence the first finding, the others are reported, too.
         """
