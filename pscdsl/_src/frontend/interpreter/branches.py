@@ -118,7 +118,7 @@ Outcome: TypeAlias = "Return | Jump | Maybe | None"
 
 @dataclass(frozen=True)
 class Gives:
-    """The value of an expression that is one of two."""
+    """The value of an expression in a branch."""
 
     value: Any
     node: ast.expr
@@ -186,7 +186,7 @@ def joined(value: Any) -> Any:
 
 @dataclass(eq=False)
 class Path:
-    """One of the two pieces of program, and the state that it leaves."""
+    """One of the two pieces of program, and the state at its end."""
 
     block: Builder
     outcome: Outcome | Gives
@@ -204,7 +204,7 @@ class Path:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the function goes on with the names of this path."""
+        """Whether the function continues with the names of this path."""
         return self.kinds != frozenset((RETURN,))
 
     def at_end(self, read: Callable[[], Any]) -> Any:
@@ -233,7 +233,7 @@ def fork(
     predicate: Value,
     thunks: tuple[Thunk, Thunk],
 ) -> Any:
-    """Return the outcome of the first piece of program if a predicate holds, else of the second.
+    """Return the outcome of one of two pieces of program: the first if a predicate holds.
 
     For two expressions the result is the value.
     """
@@ -284,7 +284,7 @@ class Column:
 
 @dataclass(eq=False)
 class _Join:
-    """What two paths leave, as one program."""
+    """The results of two paths, joined into one program."""
 
     frame: Frame
     here: Builder
@@ -435,7 +435,7 @@ class _Join:
         return found.replaced(names=name) if isinstance(found, ValuesDiffer) else found
 
     def _is_outside(self, value: Any) -> bool:
-        """Whether a value can be used after the branches."""
+        """Return whether a value can be used after the branches."""
         if isinstance(value, Located):
             if not all(self.state.existed(cell) for cell in value.cells()):
                 return False

@@ -472,9 +472,7 @@ class Rolled:
             self._add_container(container)
 
     def _add_container(self, container: Container) -> None:
-        """Carry the items of a list or a dict, or collect the items that each step appends to a
-        list.
-        """
+        """Carry the items of a list or a dict, or collect what each step appends to a list."""
         name = named_container(self.session, container)
         held = None if self.held is None else self.held[container]
         found = appended_name(self.frame, self.node, container)
@@ -507,9 +505,7 @@ class Rolled:
         )
 
     def _items(self, wanted: dict[int, DType]) -> list[Value]:
-        """Return the items of lists and dicts at the end of a step; Again if their types were
-        learnt.
-        """
+        """Return the items of lists and dicts after a step; Again if their types were learnt."""
         found: list[Value] = []
         again = False
         for container, items in self.carry.contents.items():
@@ -544,9 +540,7 @@ class Rolled:
         return found
 
     def _rows(self) -> list[Value]:
-        """Return the items that a step appends to each list; a Failure if the step count is
-        unknown.
-        """
+        """Return the items that a step appends to each list; a Failure if the loop may end early."""
         here = self.program.current
         for container, appended in self.carry.appended.items():
             if not self._is_counted:
@@ -592,8 +586,7 @@ class Rolled:
             self._share(before, self._snapshot(key[1]))
 
     def _share(self, value: Any, why: Frozen, name: str = "") -> bool:
-        """Freeze the cells from before the loop that a value shows; return whether any was not
-        frozen.
+        """Freeze the cells from before the loop that a value shows; return whether any is new.
 
         A `name` that each step binds before it reads it can show these cells only after the loop.
         """
@@ -875,7 +868,7 @@ class Rolled:
         return self._left(results, ends)
 
     def _left(self, results: Sequence[Value], last: Sequence[Atom]) -> Outcome:
-        """Bind names and cells to what the loop leaves; where control goes."""
+        """Bind names and cells to the results of the loop, and return its outcome."""
         remaining = iter(results)
         at_end = iter(last)
         session = self.session
