@@ -20,9 +20,7 @@ def inputs_of_ufunc(name: str) -> int | None:
 def arrangement(
     name: str, rank: int, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Arranged | None:
-    """Return the arrangement of axes that a NumPy function makes for a rank; None if it makes
-    none.
-    """
+    """Return the arrangement of axes that a NumPy function makes; None if it makes none."""
     function: Any = np
     for part in name.split(".")[1:]:
         function = getattr(function, part, None)

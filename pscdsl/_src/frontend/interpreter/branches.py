@@ -204,7 +204,7 @@ class Path:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the function continues with the names of this path."""
+        """Return whether the function continues with the names of this path."""
         return self.kinds != frozenset((RETURN,))
 
     def at_end(self, read: Callable[[], Any]) -> Any:
@@ -403,7 +403,7 @@ class _Join:
         return self._value(column, going, key)
 
     def _value(self, column: Sequence[Any], paths: Sequence[Path], key: Key | None) -> Build:
-        """Join the values of a name, or of the expression or the function; Unjoined if impossible."""
+        """Join the values of a name, an expression or a function; Unjoined if impossible."""
         first = column[0]
         if any(map(is_poisoned, column)):
             return lambda results: POISON
@@ -517,8 +517,7 @@ class _Join:
         return lambda results: Ref(Cell(session, content(results), frozen, in_c_order))
 
     def _is_owned(self, value: Any, path: Path, key: Key | None) -> bool:
-        """Return whether only the joined name or expression refers to an array at the end of a
-        path.
+        """Return whether only the joined name or expression refers to an array after a path.
 
         Within an expression, waiting operands may refer to arrays without a name.
         """

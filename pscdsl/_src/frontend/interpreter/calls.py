@@ -392,7 +392,7 @@ def _followed(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    """Call a Python function that passes on references; its result is new, or reads the arguments."""
+    """Call a Python function that passes on references; its result is new, or reads arguments."""
     session = frame.session
     result = invoke(frame, here, function, args, kwargs)
     if isinstance(result, Once):

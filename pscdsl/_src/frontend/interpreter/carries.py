@@ -267,7 +267,7 @@ class Learnt:
     written: Sequence[tuple[str, int]]
     """The arrays that it writes, as a name and the number of a cell among those that it shows."""
     leaves: Mapping[str, Sequence[tuple[DType | None, Kind, bool]]]
-    """For each name without a dtype at the start: the dtypes, the kinds, and whether it is given."""
+    """For each name without a dtype at the start: dtypes, kinds, and whether it is given."""
 
 
 @dataclass(eq=False)
@@ -292,7 +292,7 @@ class Carry:
 
     @property
     def exits(self) -> bool:
-        """Whether a step may leave the loop."""
+        """Return whether a step may leave the loop."""
         return bool(self.kinds - {ON})
 
     def leaves(self) -> list[Leaf]:

@@ -102,9 +102,7 @@ class Container:
         change(content)
 
     def replace(self, content: Content) -> None:
-        """Replace the content even if the container is shared, with the result of a branch or a
-        loop.
-        """
+        """Replace the content even if it is shared, with the result of a branch or a loop."""
         session = self.session
         session.journal.append(Changed(self, self.content(), self.stamp))
         session.stores += 1
@@ -266,8 +264,7 @@ _IN_ORDER: Final = frozenset(("builtins.enumerate", "builtins.zip", "items", "ke
 
 @contextmanager
 def walking(session: Session, source: Any) -> Generator[Callable[[int], None]]:
-    """Iterate over a container, or an iterator over some; items that are still to be read must
-    stay.
+    """Iterate over a container, or an iterator over some; items still to be read must stay.
 
     The context gives a function that sets the position of the loop.
     """

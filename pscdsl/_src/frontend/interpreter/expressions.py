@@ -400,7 +400,7 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
 
 
 def _meant_by(finding: NoSuchAttribute, attr: str) -> NoSuchAttribute:
-    """Mend the suggestions about an unknown name of a module: only names with the attribute help."""
+    """Mend the suggestions about an unknown name in a module: they must have the attribute."""
     module = finding.owner.split("`")[1]
     known = [each for each in finding.known if f"{module}.{each}.{attr}" in MEANINGS]
     end = f".{finding.attribute}.{attr}"
@@ -464,7 +464,7 @@ NEW_BY_INDEX: Final = frozenset(f"numpy.{name}" for name in ("r_", "c_", "mgrid"
 def before_mask(
     frame: Frame, node: ast.Subscript, owner: Located, index: Any
 ) -> tuple[Located, Any]:
-    """Split `x[mask, 1]` into the view `x[:, 1]` and the mask; other indices are returned as given."""
+    """Split `x[mask, 1]` into the view `x[:, 1]` and the mask; return other indices as given."""
     if not is_tuple(index) or len(index) < 2 or sum(map(is_mask, index)) != 1:
         return owner, index
     if any(part is None or part is Ellipsis or is_slice(part) or is_tuple(part) for part in index):
@@ -753,7 +753,7 @@ def _named_by_annotations(
 
 
 def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any:
-    """Evaluate a default; an unknown default outside of a kernel is refused only where it is used."""
+    """Evaluate a default; an unknown one outside of a kernel is refused only where it is used."""
     if frame.program is not None:
         return evaluate(frame, node)
     quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
@@ -777,7 +777,7 @@ def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr)
 
 
 def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> Any:
-    """Evaluate an f-string; the text of a size or an array can only be the message of an `assert`."""
+    """Evaluate an f-string; the text of an array can only be the message of an `assert`."""
     del node
     parts = [_part(frame, value) for value in values]
     for part in parts:

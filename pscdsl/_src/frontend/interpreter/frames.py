@@ -140,7 +140,7 @@ def _of_targets(nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def evaluated_annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:
-    """Yield the annotations of a function, which are evaluated at its definition unless postponed."""
+    """Yield the annotations of a function, which its definition evaluates unless postponed."""
     spec = node.args
     parameters = (*spec.posonlyargs, *spec.args, spec.vararg, *spec.kwonlyargs, spec.kwarg)
     for parameter in parameters:
@@ -238,7 +238,7 @@ class Ledger:
         return self._evaluated[node][1]
 
     def latest(self, node: ast.AST) -> Any:
-        """Return the value of an expression at its last evaluation; None if it was not evaluated."""
+        """Return the value of an expression at its last evaluation; None if there was none."""
         return self._evaluated.get(node, (0, None))[1]
 
     def settle(self, node: ast.AST, parts: Iterable[ast.AST], began: int) -> None:
@@ -285,7 +285,7 @@ class Scope(Protocol):
         ...
 
     def lookup_annotation(self, name: str) -> Any:
-        """Return the value of a name in an annotation, where imports for type checkers count, too."""
+        """Return the value of a name in an annotation, where type checkers' imports count, too."""
         ...
 
     @property
@@ -552,7 +552,7 @@ class Frame:
 
     @property
     def in_kernel(self) -> bool:
-        """Whether this is the kernel's source text (its body or a function nested in it)."""
+        """Return whether this is the kernel's source text (its body or a function nested in it)."""
         frame: Frame | None = self
         while frame is not None:
             if frame.closure is not None and frame.closure is self.session.root:
@@ -598,7 +598,7 @@ class Frame:
             raise Failure(UnknownName(name=name, unassigned=False)) from None
 
     def local(self, name: str) -> Any:
-        """Return the value of a variable of this function or an enclosing one; None if it has none."""
+        """Return the value of a variable of this function or an enclosing one; else None."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.names:

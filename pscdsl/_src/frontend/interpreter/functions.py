@@ -50,7 +50,7 @@ from pscdsl.typing.python_containers import is_dict, is_sequence
 
 MAX_UNROLL = 10_000
 LARGE_UNROLL = 1_000
-"""The number of equations of an unrolled loop that is worth a warning, from `MANY_STEPS` steps on."""
+"""The equations of an unrolled loop that are worth a warning, from `MANY_STEPS` steps on."""
 MANY_STEPS = 16
 
 

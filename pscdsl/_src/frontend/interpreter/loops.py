@@ -220,7 +220,7 @@ class Rolled:
         }
 
     def _written(self) -> Iterator[tuple[Frame, str, int]]:
-        """Yield the names whose arrays the loop writes, and the number of the cell that each shows."""
+        """Yield the names whose arrays the loop writes, and the number of the cell of each."""
         for frame, before in self.state.names:
             for name, value in before.items():
                 for place, cell in enumerate(_cells_of(value)):
@@ -540,7 +540,7 @@ class Rolled:
         return found
 
     def _rows(self) -> list[Value]:
-        """Return the items that a step appends to each list; a Failure if the loop may end early."""
+        """Return the items that a step appends to each list; a Failure if the count is open."""
         here = self.program.current
         for container, appended in self.carry.appended.items():
             if not self._is_counted:

@@ -42,9 +42,7 @@ from pscdsl.typing.python_containers import is_tuple
 
 
 class Selected(Located):
-    """The elements of an array at the places where a mask holds, in a copy without other
-    holders.
-    """
+    """The elements of an array where a mask holds, in a copy without other holders."""
 
     __slots__ = ("_full", "_is_safe", "mask", "refusal")
 
@@ -323,9 +321,7 @@ def length(x: Selected) -> PythonNumber:
 
 
 def called(here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call a function with selected elements; `NotImplemented` if the arguments need no
-    treatment here.
-    """
+    """Call a function with selected elements; `NotImplemented` if no rule here applies."""
     found = among(*args, *kwargs.values())
     if found is None:
         return NotImplemented

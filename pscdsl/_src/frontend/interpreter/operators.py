@@ -143,9 +143,7 @@ def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
 
 
 def _is_list_beside_array(left: Any, right: Any) -> bool:
-    """Return whether one operand is a list or a tuple that NumPy converts since the other is an
-    array.
-    """
+    """Return whether NumPy converts one operand, a list or a tuple, since the other has axes."""
     return (_is_list(left) and _has_axes(right)) or (_is_list(right) and _has_axes(left))
 
 
@@ -190,7 +188,7 @@ def _is_number_itself(value: Any) -> bool:
 
 
 def _as_array(frame: Frame, node: ast.AST, value: Any, other: Any) -> Any:
-    """Convert a condition on sizes to an array if the other operand is one, and not to a weak bool."""
+    """Convert a condition on sizes to an array if the other operand is one."""
     if isinstance(value, Undecided) and isinstance(other, Value):
         return condition(frame.here(node), value)
     return value
@@ -756,7 +754,7 @@ def truth(
 def truth_of(
     frame: Frame, node: ast.expr, value: Any, construct: str, rewrite: str | Callable[[], str]
 ) -> bool | None:
-    """Return the static truth of an evaluated expression; None, with the finding reported, if none."""
+    """Return the static truth of a value; None, with the finding reported, if it has none."""
     if isinstance(value, Poison):
         return None
     if is_traced(value) or is_known_array(value):
@@ -988,7 +986,7 @@ def _require_known_places(frame: Frame, node: ast.Subscript, index: Any) -> None
 
 
 def _is_applied(frame: Frame, value: Any, index: Any) -> bool:
-    """Return whether `value[index]` applies a type; within a kernel, only records can be applied."""
+    """Return whether `value[index]` applies a type; in a kernel, only records can be applied."""
     if isinstance(value, RecordClass) and value.kind != "namespace":
         return isinstance(index, str) or len(value.variables) > 0
     outside = frame.program is None or frame.session.annotating

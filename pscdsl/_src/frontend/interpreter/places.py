@@ -331,7 +331,7 @@ class Ref(Located):
         """The content of the cell at the last read of the view, and the view."""
 
     def load(self) -> Array:
-        """Apply the steps to the content of the cell; a view is computed again only after a store."""
+        """Apply the steps to the content of the cell, unless the last view is still valid."""
         whole = self.cell.content
         if not self.steps:
             return note_array(whole)

@@ -174,9 +174,7 @@ def _leaving(name: str, array: Any, rewrite: str) -> Failure:
 
 
 def _needs_number(name: str, x: Any, rewrite: str) -> Failure:
-    """Return the refusal of an array, or of a complex or unsigned scalar, where one number is
-    needed.
-    """
+    """Return the refusal of an array, or of an unsuitable scalar, in place of a number."""
     given = f"one number, and is given an array ({describe(x)})"
     if is_traced(x) and not x.ndim:
         unsigned = x.dtype.is_unsigned
@@ -276,9 +274,7 @@ def _filter(here: Any, function: Any, iterable: Any, /) -> Any:
 
 
 def _reads_names(function: Any) -> bool:
-    """Return whether the results of a function may depend on names that are rebound before the
-    call.
-    """
+    """Return whether a function's results may depend on names that are rebound later."""
     if isinstance(function, Closure):
         return function.outer is not None
     return not (function is None or isinstance(function, StaticFunction | Meaning))
@@ -350,9 +346,7 @@ def frame_of(here: Any) -> Frame:
 
 
 def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
-    """Return the results of a `key` function for the items: closed values, which CPython
-    compares.
-    """
+    """Return the results of a `key` function, closed values that CPython compares."""
     keys = list(items) if key is None else [call(here, key, item) for item in items]
     _refuse_arrays(name, "", keys)
     require_closed(f"the order in which `{name}` puts its items", *keys)
@@ -804,9 +798,7 @@ def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -
 
 
 def _root_of_size(here: Any, size: Dim) -> Number:
-    """Return `math.isqrt`, which is exact: the f64 root of an integer below 2**52 is accurate
-    enough.
-    """
+    """Return `math.isqrt`, exactly: the f64 root of an integer below 2**52 suffices."""
     if not here.facts.proves(Fact("<=", 0, size)):
         raise Failure(NotStatic(what=f"the sign of {size}"))
     given = bounds_of(here.facts, size)

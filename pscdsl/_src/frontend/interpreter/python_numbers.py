@@ -183,9 +183,7 @@ def of_math(here: Any, name: str, function: str, args: Sequence[Any]) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """Return a computed scalar as a Python number; numbers computed from sizes, and others, as
-    given.
-    """
+    """Return a computed scalar as a Python number; any other value as given."""
     number = None if isinstance(value, Number) else real_number(value)
     return value if number is None else number
 

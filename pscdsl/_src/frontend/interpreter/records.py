@@ -250,9 +250,7 @@ class RecordClass:
         return self._own(member.value) if member.kind == "method" else member.value
 
     def _own(self, method: Any) -> Any:
-        """Return a method as it is in this class: an inherited kernel takes instances of this
-        class.
-        """
+        """Return a method as in this class: an inherited kernel takes instances of this class."""
         of_class = getattr(method, "of_class", None)
         return method if of_class is None else of_class(self)
 

@@ -78,9 +78,7 @@ class State:
         return found
 
     def written(self) -> dict[Cell, tuple[Array, int]]:
-        """Return the cells that were written, with their present content and the number of the
-        store.
-        """
+        """Return the cells that were written, with their content and the time of the store."""
         changes = self.session.journal[self.mark :]
         cells = [change.cell for change in changes if isinstance(change, Written)]
         return {cell: (cell.content, cell.stamp) for cell in cells}

@@ -142,7 +142,7 @@ def _message(frame: Frame, msg: ast.expr) -> Any:
 
 
 def check_guard(frame: Frame, node: ast.If) -> bool:
-    """Assume the precondition `if fact: raise …`; return whether the body runs, and not the `else`."""
+    """Assume the precondition `if fact: raise …`; return whether the body, not `else`, runs."""
     test, otherwise = node.test, raises(node.body) is None
     value = read(frame, test)
     if isinstance(value, Poison):
@@ -645,7 +645,7 @@ def _rolled(
 
 
 def _bound_in(frame: Frame, body: Sequence[ast.stmt], target: ast.expr | None = None) -> list[str]:
-    """Return the names that a loop's body binds; `+=` on an array writes to it and binds nothing."""
+    """Return the names that a loop's body binds; `+=` on an array writes and binds nothing."""
     found: dict[str, None] = {} if target is None else dict.fromkeys(assigned(target))
     written: set[ast.AST] = set()
     for node in (each for statement in body for each in ast.walk(statement)):
@@ -814,9 +814,7 @@ class TracedExit(Exception):
 
 
 def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
-    """Run the steps of a loop with a static test, up to one that leaves it; TracedExit if it is
-    not.
-    """
+    """Run the steps of a loop with a static test; TracedExit if the test is not static."""
     while True:
         frame.session.next_step()
         value = read(frame, test)

@@ -17,9 +17,7 @@ _MOST = 50
 
 
 def elements_meant(source: Source, values: Iterable[Value], wanted: Shape) -> str:
-    """Return the suggestion if a value has whole rows of an array, and one element of each would
-    fit.
-    """
+    """Return the suggestion for a value with whole rows, where one element of each would fit."""
     for value in values:
         for at in _elementwise_from(value):
             if _has_rows(at, wanted) and (text := _written(source, at)):

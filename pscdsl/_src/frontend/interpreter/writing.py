@@ -151,7 +151,7 @@ class WritingKernel:
         )
 
     def call(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call the kernel with arguments that may be references, and store its results into these."""
+        """Call the kernel with arguments that may be references, and store its results there."""
         definition = self.definition
         names = definition.signature.writes
         bound = definition.closure.bind(args, kwargs)
