@@ -72,7 +72,7 @@ from pscdsl.typing.dtypes import BOOL, C128, F64, I32, I64, KEY, DType, Kind, ac
 from pscdsl.typing.python_containers import is_dict
 from pscdsl.typing.unify import array_difference
 
-# Where control goes after a statement.
+# The outcomes of statements.
 
 
 class Return:
@@ -181,7 +181,7 @@ def joined(value: Any) -> Any:
     return value
 
 
-# Both paths, and what they leave.
+# Both paths, and the join of their results.
 
 
 @dataclass(eq=False)
@@ -348,7 +348,7 @@ class _Join:
         node = next((o.node for o in outcomes if isinstance(o, Return | Maybe)), self.node)
         return of_kind(kinds, None if code is None else code(results), value, node)
 
-    # What a column of values becomes.
+    # Joins of columns of values.
 
     def _content(self, container: Container) -> Build:
         """Join the content of a list, a dict or a set."""
@@ -719,7 +719,7 @@ def are_given(column: Sequence[Array]) -> bool:
     return any(isinstance(each, PythonNumber) and not each.adapts for each in column)
 
 
-# Where control goes after a statement, a step of a loop, and a loop.
+# The outcomes after a statement, a step of a loop, and a loop.
 
 
 def resumed(frame: Frame, node: ast.AST, outcome: Maybe, rest: Callable[[], Outcome]) -> Outcome:

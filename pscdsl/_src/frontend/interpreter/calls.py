@@ -103,7 +103,7 @@ from pscdsl.typing.python_containers import (
     is_tuple,
 )
 
-# What is called, and with which arguments.
+# The evaluation of callees and arguments.
 
 
 def call(
@@ -114,7 +114,7 @@ def call(
     keywords: Sequence[ast.keyword],
 ) -> Any:
     """Evaluate a call."""
-    # Calls are expressions, and their arguments too.
+    # The import is here since calls and their arguments are expressions.
     from pscdsl._src.frontend.interpreter.expressions import (
         evaluate_used,
         locate,
@@ -377,7 +377,7 @@ OF_RECORDS: Final = {
 
 
 def _reads(function: Builtin, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether a Python function only reads its arguments and passes none of them on."""
+    """Return whether a Python function only reads its arguments and does not pass them on."""
     if function.name == "builtins.sum" and (len(args) != 1 or kwargs):
         return False  # without items it returns the start value
     reads = function.given is Given.READ
@@ -914,7 +914,7 @@ def with_operands(
 
 
 def _one_each(source: Source, values: Sequence[Any]) -> str:
-    """Suggest a mend where one operand has whole rows, and an element of each fits the other."""
+    """Suggest a fix where one operand has whole rows, and an element of each fits the other."""
     if not all(isinstance(value, Value) for value in values):
         return ""
     left, right = values

@@ -131,7 +131,7 @@ class Leaf:
             if dtype is own:
                 return param.builder.program.mark(param, self.sites)
             wanted[id(self)] = dtype
-            return block.parameter(ArrayType(dtype, shape))  # of a round that is forgotten
+            return block.parameter(ArrayType(dtype, shape))  # this round is discarded
 
         return Weak(block, self.kind, shape, at, whole=I64)
 

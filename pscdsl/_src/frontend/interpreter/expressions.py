@@ -262,7 +262,7 @@ def _with_bindings(frame: Frame, node: ast.expr, failure: Failure) -> Failure:
 
 
 def _with_part(frame: Frame, node: ast.expr, part: ast.AST, failure: Failure) -> Failure:
-    """Suggest a mend if an operand is a method, or a tuple in the place of an array."""
+    """Suggest a fix if an operand is a method, or a tuple in the place of an array."""
     (finding, *others) = failure.diagnostics
     if others:
         return failure
@@ -400,7 +400,7 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
 
 
 def _meant_by(finding: NoSuchAttribute, attr: str) -> NoSuchAttribute:
-    """Mend the suggestions about an unknown name in a module: they must have the attribute."""
+    """Suggest only names with this attribute in a finding about an unknown name."""
     module = finding.owner.split("`")[1]
     known = [each for each in finding.known if f"{module}.{each}.{attr}" in MEANINGS]
     end = f".{finding.attribute}.{attr}"

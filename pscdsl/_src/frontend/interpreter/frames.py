@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.functions import Closure
 
 
-# The expressions that CPython evaluates whenever it executes an expression or a statement, in
-# order.
+# The expressions that CPython evaluates, in order, whenever it executes a node.
+#
+# Expressions that are evaluated only on a condition (the rest of `and`, a branch, the element of a
+# comprehension, the message of an `assert`) are excluded: they are due when that condition is
+# taken. Nothing is due in `raise`: it leaves the kernel, and its exception is never seen.
 
 Part = ast.expr | None
 
@@ -150,7 +153,7 @@ def evaluated_annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:
         yield node.returns
 
 
-# Nodes of the syntax tree given to their handlers, and the ledger of what was evaluated.
+# The handlers of syntax tree nodes, and the ledger of evaluated expressions.
 #
 # A handler is given fields of its node by name. A field that the handler does not take is refused
 # where it is used, so that no field is ignored, not even one that a newer Python adds. The ledger
@@ -372,13 +375,13 @@ class Session:
         self.unseen_stores = 0
         """The number of stores into objects that no program can see."""
         self.barrier = 0
-        """The depth of the block outside of which no array is written."""
+        """The depth of a block: arrays made outside of it take no stores."""
         self.cells = 0
         """The number of cells and containers made so far."""
         self.outside = 0
         """The number of those made outside of that block: no such container is changed."""
         self.reported_before = 0
-        """The number of findings before this step of a loop; the step repeats none of them."""
+        """The number of findings before this step of a loop; the step does not repeat these."""
         self.journal: list[Change] = []
         """The in-place changes, in order."""
         self.caller_holds: tuple[Cell, ...] = ()
@@ -442,7 +445,7 @@ class Session:
         """Return whether a comment may silence a finding."""
         source = self.root.source if self.root is not None else None
         if source is None or finding.span.path != source.path:
-            return True  # it may stand in a helper of another file
+            return True  # it may be in a helper of another file
         return DIRECTIVE.search(source.text) is not None
 
     def next_step(self) -> None:
@@ -608,7 +611,7 @@ class Frame:
 
     def _refuse_sizes(self, name: str, value: Any) -> None:
         """Refuse a captured value that holds sizes of another kernel."""
-        from pscdsl._src.frontend.arguments import holds_sizes  # which knows frames
+        from pscdsl._src.frontend.arguments import holds_sizes  # avoids an import cycle
 
         if holds_sizes(value):
             what = "an array" if is_traced(value) else "which holds sizes"

@@ -97,7 +97,7 @@ def items_of(value: Any) -> Sequence[Any]:
 
 def _items(value: Any, unknown: str) -> Sequence[Any]:
     """Return the items in order; `unknown` is the message for a value without items."""
-    from pscdsl._src.frontend.interpreter.records import RecordClass  # which iterates
+    from pscdsl._src.frontend.interpreter.records import RecordClass  # avoids an import cycle
 
     if is_traced(value) or isinstance(value, Located):
         raise Failure(LoopOverArray(found=str(value.type)))
@@ -178,7 +178,7 @@ class Closure:
         declared: Sequence[Any] = getattr(self.node, "type_params", ())  # from Python 3.12 on
         if not declared:
             return {}
-        from pscdsl._src.frontend.annotations import type_parameter  # annotations call functions
+        from pscdsl._src.frontend.annotations import type_parameter  # avoids an import cycle
 
         return {each.name: type_parameter(each.name) for each in declared}
 
@@ -216,8 +216,8 @@ class Closure:
         If the body writes to an argument that is a reference, the caller's array is written. Values
         from elsewhere belong to others.
         """
-        from pscdsl._src.frontend.arguments import contract  # which calls functions
-        from pscdsl._src.frontend.interpreter.statements import run_body  # which calls functions
+        from pscdsl._src.frontend.arguments import contract  # avoids an import cycle
+        from pscdsl._src.frontend.interpreter.statements import run_body  # avoids an import cycle
 
         program = session.program
         place = program.span if program is not None else None

@@ -417,7 +417,7 @@ class Rolled:
         head = self.node.iter if isinstance(self.node, ast.For) else self.node.test
         return self.frame.span(head)
 
-    # What a step teaches.
+    # Facts learnt from a step.
 
     def _learn_changes(self) -> None:
         """Carry the additional changes of a step."""

@@ -289,7 +289,7 @@ def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
 
 def _long_list(frame: Frame, name: str, left: Any, right: Any) -> Long | None:
     """Return `[number] * n` of a size; None for anything else."""
-    from pscdsl._src.frontend.interpreter.loop_lists import repeated  # which compares items
+    from pscdsl._src.frontend.interpreter.loop_lists import repeated  # avoids an import cycle
 
     in_order = left.__class__ is list
     items: Any = left if in_order else right
@@ -746,7 +746,7 @@ def truth(
     frame: Frame, node: ast.expr, construct: str, rewrite: str | Callable[[], str]
 ) -> bool | None:
     """Return the static truth of an expression; None, with the finding reported, if it has none."""
-    from pscdsl._src.frontend.interpreter.expressions import read  # which applies operators
+    from pscdsl._src.frontend.interpreter.expressions import read  # avoids an import cycle
 
     return truth_of(frame, node, read(frame, node), construct, rewrite)
 

@@ -586,7 +586,7 @@ def _dot_general(
 
 
 def _gather(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    """Gather elements of an array of known size at indices of which some are valid."""
+    """Gather elements of an array of known size; only some indices are valid."""
     primitive, (x, indices) = equation.primitive, operands
     assert isinstance(primitive, Gather)
     (given, places), result = _types(equation)

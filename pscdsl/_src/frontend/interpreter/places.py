@@ -399,7 +399,7 @@ class Shared(Located):
         return self._value
 
     def cells(self) -> Sequence[Cell]:
-        """Return every cell of which it may be a view."""
+        """Return every cell whose view it may be."""
         return [cell for cell, _ in self._stamps]
 
     def store(self, here: Builder, index: Any, value: Any) -> None:
@@ -551,7 +551,7 @@ def load(value: Any) -> Any:
     if isinstance(value, Located):
         return value.load()
     if isinstance(value, BoundArrayMethod):
-        from pscdsl.numpy import methods  # which the language knows arrays by
+        from pscdsl.numpy import methods  # imported when needed
 
         return methods.attribute(value.owner.load(), value.name)
     if is_traced(value) or isinstance(value, Walked) or not holds_references(value):
@@ -566,7 +566,7 @@ def load(value: Any) -> Any:
 
 def held_in(session: Session, value: Any) -> Iterator[Cell | Container]:
     """Yield the cells that a value refers to, and the containers in it."""
-    from pscdsl._src.frontend.interpreter.containers import containers_in  # which have references
+    from pscdsl._src.frontend.interpreter.containers import containers_in  # avoids an import cycle
 
     for each in located_in(value):
         yield from each.cells()
@@ -606,7 +606,7 @@ def own(
                 return each
             return Ref(Cell(session, each, frozen, c_order))
         if not (is_sequence(each) or is_dict(each)) or id(each) in session.containers:
-            return each  # the very object: others may know it
+            return each  # the same object: others may hold it
         if not _holds_values(each):
             return each
         if is_dict(each):

@@ -130,7 +130,7 @@ def _body(name: str, entry: Entry) -> Rule:
     if real is None:
         return entry.rule
 
-    @functools.wraps(entry.rule)  # messages are about its parameters
+    @functools.wraps(entry.rule)  # messages name its parameters
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
         alone = len(args) == 1 or name not in ("builtins.max", "builtins.min", "max", "min")
         taken = [*map(_taken, args[:1]), *args[1:]] if entry.consumes and alone else args
@@ -580,7 +580,7 @@ def _dict(here: Any, iterable: Any = (), /, **kwargs: Any) -> Any:
 
 def _set(kind: type) -> Rule:
     def apply(here: Any, iterable: Any = (), /) -> Any:
-        from pscdsl._src.frontend.interpreter.expressions import set_of  # which call this library
+        from pscdsl._src.frontend.interpreter.expressions import set_of  # avoids an import cycle
 
         return kind(iterable if is_set(iterable) else set_of(list(items_of(iterable))))
 

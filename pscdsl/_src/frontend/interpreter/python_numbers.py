@@ -155,7 +155,7 @@ def extremum(here: Any, name: str, items: Sequence[Any]) -> Any:
 def furthest(here: Any, name: str, items: Sequence[Any]) -> Any:
     """Return `min` or `max` as in Python: a later item only if it is strictly further."""
     found, *rest = items
-    promote(*items, weak_ok=True)  # a Failure for other dtypes: it is not known which one is taken
+    promote(*items, weak_ok=True)  # a Failure for other dtypes: the result's is unknown
     for each in rest:
         precedes = _numpy("less" if name == "min" else "greater", here, each, found)
         found = _numpy("where", here, precedes, each, found)

@@ -164,7 +164,7 @@ class RecordClass:
 
     def static_names(self) -> frozenset[str]:
         """Return the names of the fields whose values are known while checking."""
-        from pscdsl._src.frontend.annotations import static_fields  # annotations name records
+        from pscdsl._src.frontend.annotations import static_fields  # avoids an import cycle
 
         return static_fields(self)
 

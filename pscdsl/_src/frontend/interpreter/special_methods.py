@@ -151,7 +151,7 @@ class _Refusal:
 
     def because(self, reason: str, instead: str = "") -> Failure:
         """Return the refusal with a reason."""
-        from pscdsl._src.frontend.interpreter.operators import SIGNS  # which calls methods
+        from pscdsl._src.frontend.interpreter.operators import SIGNS  # avoids an import cycle
 
         left, right = (
             describe(each.seen() if isinstance(each, Located) else each)
@@ -303,7 +303,7 @@ def _as_tuple(function: Closure, record: RecordValue) -> Closure:
 
 def _yielded(function: Closure, statement: ast.stmt) -> ast.expr | None:
     """Return a statement of an iterator as an item of a tuple; None if it yields nothing."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which calls methods
+    from pscdsl._src.frontend.interpreter.expressions import evaluate  # avoids an import cycle
 
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield):
         return statement.value.value or ast.copy_location(ast.Constant(None), statement)

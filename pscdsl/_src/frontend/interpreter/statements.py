@@ -242,7 +242,7 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, t
         name = frame.closure.name if frame.closure is not None else "helper"
         for fact in value.facts:
             frame.report(node.test, PreconditionNotMet.of(program.facts, name, fact))
-        program.facts = program.facts.assume(*value.facts)  # reported: what follows is not
+        program.facts = program.facts.assume(*value.facts)  # report nothing that follows from it
         return
     if not value:
         condition = frame.source.text_of(node.test)

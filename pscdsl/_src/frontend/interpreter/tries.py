@@ -44,7 +44,7 @@ def run_try(
     finalbody: list[ast.stmt],
 ) -> Outcome:
     """Run the body, then `else` if the body raises nothing, then `finally`."""
-    from pscdsl._src.frontend.interpreter.statements import run  # which runs this
+    from pscdsl._src.frontend.interpreter.statements import run  # avoids an import cycle
 
     if frame.program is None:
         raise _refused("`try`")
@@ -78,7 +78,7 @@ def _refused(what: str, *labels: Label, rewrite: str = _REWRITE) -> Failure:
 
 def _require_known(frame: Frame, handler: ast.ExceptHandler) -> None:
     """Refuse a handler of an exception that NumPy may raise for elements, in some error mode."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which evaluates this
+    from pscdsl._src.frontend.interpreter.expressions import evaluate  # avoids an import cycle
 
     quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
     node = handler.type

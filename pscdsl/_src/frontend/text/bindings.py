@@ -379,7 +379,7 @@ def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.AST]:
 
 
 def _merge(names: _Names, ways: list[_Names], going_on: list[_Names] | None = None) -> None:
-    """Merge the bindings of several paths, of which some continue here."""
+    """Merge the bindings of several paths; `going_on` are those that continue here."""
     for name in dict.fromkeys(name for way in ways for name in way):
         found = [binding for way in ways for binding in way.get(name, ())]
         names[name] = tuple(dict.fromkeys(found))
@@ -435,6 +435,8 @@ def same(values: list[object], constants: tuple[type, ...]) -> bool:
 
 
 # The uses of names, attributes and functions in a source file: one walk over its tree.
+#
+# The binding of a use is computed on demand.
 
 
 ScopeNode: TypeAlias = (

@@ -15,6 +15,9 @@ from hashlib import blake2b
 from typing import Any, Final, cast
 
 # The content of code, independent of the text that it was compiled from and of its file.
+#
+# Two code objects with the same content behave the same. Python's comparison of code sometimes
+# treats 0.0 as -0.0, and before Python 3.12 ignores columns; this one does not.
 
 
 SIZE: Final = 32
@@ -90,6 +93,11 @@ def _joined(value: object, parts: list[bytes]) -> bytes:
 
 
 # The texts of loaded code: files, cells of notebooks, prompts, `python -c`.
+#
+# Python's `linecache` has the texts of files, and those that IPython, doctest and, from Python 3.13
+# on, Python's prompt and `-c` add under names that are no files. Before, `sys.orig_argv` has the
+# text of `-c`. The name `<string>` is shared by several programs, so its code is compared with the
+# compiled text: `exec`, `dataclass` and `namedtuple` make code with that name, too.
 
 
 COMMAND: Final = "<string>"

@@ -19,6 +19,9 @@ from pscdsl._src.frontend.text.code_texts import shown_text
 from pscdsl._src.support.paths import read, resolved
 
 # Notebooks as lists of cells: the JSON document is read as data, with any content.
+#
+# A place in a notebook is a cell and a line in it. Its path is `FILE:cell NUMBER`, with all cells
+# counted from 1, as in editors and other linters.
 
 
 SUFFIX = ".ipynb"
@@ -128,7 +131,7 @@ TAB = 4
 _LIMIT = 32 * 1024 * 1024
 """The limit on files that are read for a snippet."""
 _SOURCES = (".py", ".pyi", ".ipynb")
-"""The files whose lines are shown; other files must turn out to be Python."""
+"""The suffixes of files whose lines are shown; other files must turn out to be Python."""
 
 _SLOW = ("punycode", "idna")
 """Encodings that take quadratic time."""
@@ -184,7 +187,7 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 
 def display(line: str) -> DisplayLine:
-    """Return a line for a terminal and a log: tabs expanded, control characters replaced."""
+    """Return a line for a terminal and a log: tabs expanded, controls and commands replaced."""
     if "##" in line:
         line = _COMMAND.sub(_REPLACEMENT, line)
     if line.isascii() and line.isprintable():

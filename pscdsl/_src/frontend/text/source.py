@@ -174,7 +174,7 @@ class Source:
         return cached
 
     def functions(self, code: types.CodeType) -> list[FunctionNode]:
-        """Return the function nodes that a code object may come from: one per line and name."""
+        """Return the functions with the line and the name of a code object: usually one."""
         if self._functions is None:
             self._functions = {}
             for node in ast.walk(self.tree):
@@ -251,11 +251,11 @@ def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
         raise Failure(NotPython(reason=reason, span=Span(path, line, 1, line, 2)))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape is not ours to report
+            warnings.simplefilter("ignore")  # invalid escapes are not reported
             tree = ast.parse(text, path)
             if sys.version_info >= (3, 15) and _comprehension_depth(text, tree) > _MOST_NESTED:
                 raise SyntaxError("too many statically nested blocks")
-            compile(tree, path, "exec", flags, dont_inherit=True)  # it sees more than a parser
+            compile(tree, path, "exec", flags, dont_inherit=True)  # finds more than a parser
             return tree
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
@@ -443,6 +443,10 @@ def with_defaults(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 
 # Notebooks as source: the code cells of a document are one module.
+#
+# Each cell is parsed separately, so that an error is reported in its cell. IPython's additions to
+# Python (`%matplotlib inline`, `!ls`, `x?`) do not matter in a kernel and are replaced, line by
+# line, by statements that do nothing.
 
 
 _MAGIC = re.compile(r"\s*(?:[%!?]|[^#'\"]*\?\??\s*$)")
