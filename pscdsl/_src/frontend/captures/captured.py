@@ -34,7 +34,7 @@ class Module(Protocol):
 
 @dataclass(frozen=True)
 class Guard:
-    """Refuses captures that cannot be kept unchanged; each call checks the others."""
+    """Refuses captures that cannot be protected from changes; each call checks the others."""
 
     anew: bool = False
     """Whether captured values are looked up again at each call, and so may change in between."""

@@ -226,7 +226,7 @@ def _unshared(
 ) -> Any:
     """Return the result of a call, with new memory if nothing else refers to the argument's array.
 
-    `np.linspace(0, 1, 6).reshape(2, 3)` may be a view or a copy, and the difference cannot be seen.
+    `np.linspace(0, 1, 6).reshape(2, 3)` may be a view or a copy, without a visible difference.
     `origin` is the expression of the array, and the numbers of cells before it was made and before
     the call.
     """

@@ -213,8 +213,8 @@ class Closure:
     def enter(self, session: Session, names: dict[str, Any]) -> Any:
         """Elaborate the body with its parameters bound; the result may be a reference.
 
-        If the body writes to an argument that is a reference, the caller's array is written. Values
-        from elsewhere belong to others.
+        If the body writes to an argument that is a reference, the caller's array is written. Other
+        values belong to the caller.
         """
         from pscdsl._src.frontend.arguments import contract  # avoids an import cycle
         from pscdsl._src.frontend.interpreter.statements import run_body  # avoids an import cycle

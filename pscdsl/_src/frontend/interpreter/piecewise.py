@@ -32,7 +32,7 @@ def piecewise(here: Builder, x: Any, condlist: Any, funclist: Any, *args: Any, *
     """Return an array like `x` with the result of each function where its condition holds.
 
     `funclist` has one function of selected elements, or number, for each condition, and optionally
-    one more for all other places. The functions get the other arguments, too.
+    another one for all other places. The functions get the other arguments, too.
     """
     if not isinstance(x, Value) or not x.ndim:
         raise _bad(f"takes an array with axes, not {describe(x)}")

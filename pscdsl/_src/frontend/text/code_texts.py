@@ -115,7 +115,7 @@ def text_of(
 ) -> str | None:
     """Return the text that code with this file name was compiled from; None if Python has none.
 
-    `code` is part of the code; without it names that several texts share give None.
+    `code` is part of the code; without it the result is None for a name that several texts share.
     """
     if filename == COMMAND:
         text = command()
