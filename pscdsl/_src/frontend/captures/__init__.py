@@ -1,1 +1,1 @@
-"""What kernels see of their surroundings, and who else may change it."""
+"""The objects that kernels capture, and the code that may change them."""

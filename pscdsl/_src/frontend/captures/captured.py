@@ -1,4 +1,4 @@
-"""What a kernel sees beyond its arguments: constants, which stay what they are from then on."""
+"""The values that a kernel captures: constants, which must not change from then on."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from pscdsl.typing.signatures import DTypeClass
 
 
 class Module(Protocol):
-    """A module, as far as its text goes."""
+    """A module with its source text."""
 
     @property
     def source(self) -> Source:
-        """Its text and tree."""
+        """The text and the tree."""
         ...
 
 
 @dataclass(frozen=True)
 class Guard:
-    """Refuses what cannot be held as it is; that the rest stays so, each call makes sure."""
+    """Refuses captures that cannot be protected from changes; each call checks the others."""
 
     anew: bool = False
-    """Whether what is captured is looked up again at each call: then it may change in between."""
+    """Whether captured values are looked up again at each call, and so may change in between."""
 
     def admit(self, module: Module | None, name: str, value: Any) -> None:
         """Refuse a name of a module."""
@@ -45,7 +45,7 @@ class Guard:
         self._require_held(name, value)
 
     def of_builtin(self, module: Module, name: str) -> None:
-        """Refuse a name of Python's own."""
+        """Refuse a Python builtin."""
 
     def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> None:
         """Refuse an attribute of a class."""
@@ -70,7 +70,7 @@ class Guard:
 
 
 def _array_in(value: Any) -> Any:
-    """An array of objects, or of a class of its own, that a value is or holds."""
+    """Return an array of objects, or of a subclass, that a value is or holds."""
     kind: type[Any] = value.__class__
     if issubclass(kind, np.ndarray):
         return value if kind is not np.ndarray or value.dtype.hasobject else None
@@ -79,24 +79,24 @@ def _array_in(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class _VariableWrites:
-    """What was found of a variable."""
+    """The writes that concern a variable."""
 
     rebinding: tuple[Write, ...]
     writes: tuple[Write, ...]
-    """Of the variable, and of what else has the same object."""
+    """The writes to the variable, and to its aliases."""
     held: tuple[Write, ...]
-    """Of what the container holds that it is bound to."""
+    """The writes to the items of the container that it is bound to."""
     bound: Label | None
     asked: frozenset[str]
 
 
 @dataclass(frozen=True)
 class ProjectGuard(Guard):
-    """Refuses also what the files of a project certainly write, for the sake of one module."""
+    """Also refuses captures that files of a project certainly write, for one module."""
 
     writes: Writes = field(kw_only=True)
     searched: set[str] = field(kw_only=True)
-    """What was asked of all files; see `Files.answer_to`."""
+    """The questions asked about all files; see `Files.answer_to`."""
 
     def admit(self, module: Module | None, name: str, value: Any) -> None:
         """Refuse a name of a module that something writes."""
@@ -108,7 +108,7 @@ class ProjectGuard(Guard):
             self._refuse_variable(names, None, name, value)
 
     def of_builtin(self, module: Module, name: str) -> None:
-        """Refuse a name of Python's own that something binds to another value."""
+        """Refuse a Python builtin that something rebinds."""
         own = self.writes.within(module.source.path, name)
         for write in (*own, *self._patches("builtins")):
             if write.name in (name, f"builtins.{name}") and write.action == BIND:
@@ -141,7 +141,7 @@ class ProjectGuard(Guard):
     def of_function(
         self, source: Source, node: FunctionNode, name: str, value: Any, *, default: bool = False
     ) -> None:
-        """Refuse a local name that something beside the kernel writes."""
+        """Refuse a local name that code outside the kernel writes."""
         self._require_held(name, value)
         names = None if default else self.writes.sources.names(source.path)
         if names is not None and names.source is source:
@@ -165,7 +165,7 @@ class ProjectGuard(Guard):
                 raise _written(name, write, known.bound)
 
     def _written(self, names: Names, scope: ScopeNode | None, name: str) -> _VariableWrites:
-        """The writes of a variable, of what else has the same object, and of what it holds."""
+        """Return the writes to a variable, to its aliases, and to the items that it holds."""
         bound = names.bindings(scope, name)
         label = None
         if bound and not isinstance(bound[0], ast.arguments):
@@ -188,7 +188,7 @@ class ProjectGuard(Guard):
         return self.writes.patches(library)
 
     def _refuse_patched(self, names: Names, name: str, full: str) -> None:
-        """Refuse what something puts in the place of what a library has."""
+        """Refuse a library object that something replaces."""
         for write in self._patches(full.partition(".")[0]) if full else ():
             owner, _, last = write.name.rpartition(".")
             is_part = f"{owner}.".startswith(f"{full}.") and last in names.uses.attributes
@@ -200,7 +200,7 @@ _LIBRARY = KnownModule | Marker | Meaning | StaticFunction | DType | DTypeClass
 
 
 def _held(names: Names, bound: Sequence[ast.AST]) -> Iterator[Reference]:
-    """The variables whose objects a container holds that a name is bound to."""
+    """Yield the variables whose objects are in the container that a name is bound to."""
     made = names.uses.parents.get(bound[0]) if len(bound) == 1 else None
     whole = made.value if isinstance(made, ast.Assign | ast.AnnAssign) else None
     waiting = [whole]

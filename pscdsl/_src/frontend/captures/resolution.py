@@ -1,6 +1,6 @@
-"""What expressions stand for: variables of modules and functions, and parts of their values.
+"""The resolution of expressions: to variables of modules and functions, and parts of their values.
 
-Only what is certain is followed: imports, names that are bound once, views of arrays, items.
+Only certain facts are followed: imports, names that are bound once, views of arrays, items.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.files import Files
 
 LIBRARY: Final = ""
-"""The place of names of libraries, and of Python's own, which are whole: `numpy.sin`."""
+"""The place of names of libraries and builtins, which are complete: `numpy.sin`."""
 UNKNOWN: Final = object()
 """An index that the text does not say."""
 EACH: Final = object()
-"""The index of any item, where a loop goes through all."""
+"""The index of any item, in a loop over all."""
 VIEWS: Final = frozenset("T mT flat".split())
-"""Attributes of an array that show it."""
+"""Attributes of an array that are views of it."""
 _IMPORTERS: Final = ("importlib.import_module", "builtins.__import__")
 Place: TypeAlias = str | ScopeNode
 Binding: TypeAlias = ast.AST
@@ -39,7 +39,7 @@ Binding: TypeAlias = ast.AST
 
 @dataclass(frozen=True, slots=True)
 class ModuleText:
-    """A module of the project: the place of its text, if it has one, and what lies in it."""
+    """A module of the project: the place of its text, if it has one, and its files."""
 
     place: str | None
     found: Found | None
@@ -47,16 +47,16 @@ class ModuleText:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """From a value to a part of it."""
+    """A step from a value to a part of it."""
 
     kind: str
-    """`item`, `attribute`, or `view`."""
+    """The kind of step: `item`, `attribute`, or `view`."""
     key: object
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A variable, or what is reached from it."""
+    """A variable, or a value that is reached from it."""
 
     place: Place
     """The path of a module, or the node of a function or class."""
@@ -65,16 +65,16 @@ class Reference:
     is_alias: bool = False
     """Whether another variable is bound to the same object."""
     module: ModuleText | None = None
-    """What it is, if it is a module of the project."""
+    """The module of the project that it refers to, if any."""
 
     def then(self, kind: str, key: object) -> Reference:
-        """A part of it."""
+        """Return a reference to a part of it."""
         return replace(self, steps=(*self.steps, Access(kind, key)))
 
 
 @lru_cache(maxsize=1024)
 def _shows(name: str) -> bool:
-    """Whether a function of NumPy's gives a view of its first argument, or all of it as a copy."""
+    """Return whether a NumPy function returns a view of its first argument, or a full copy."""
     function = MEANINGS.get(name) if name.startswith("numpy.") else None
     if not isinstance(function, Meaning):
         return False
@@ -82,38 +82,38 @@ def _shows(name: str) -> bool:
 
 
 def _is_view_method(name: str) -> bool:
-    """Whether a method gives a view of its array, or all of it as a copy."""
+    """Return whether a method returns a view of its array, or a full copy."""
     return name == "view" or (name in methods.NAMES and _shows(f"numpy.{name}"))
 
 
 class SourceNames:
-    """The files of a check, and what their names stand for."""
+    """The files of a check, and the resolution of their names."""
 
     def __init__(self, files: Files, added: Mapping[str, Source] | None = None) -> None:
         self.files = files
         self.added = dict(added or {})
-        """Modules that are given as text, by the paths by which findings name them."""
+        """Modules that are given as text, by their paths in findings."""
         self._names: dict[str, Names | None] = {}
         self._paths = {each.place: each.path for each in files.texts}
         self.asked: dict[str | Found, set[Found]] = {}
-        """The modules that names of a file, or of a package, were looked up in."""
+        """The modules in which names of a file, or of a package, were looked up."""
 
     def names(self, place: str) -> Names | None:
-        """The names of a file; None if it is not Python."""
+        """Return the names of a file; None if it is not Python."""
         if place not in self._names:
             source = self.added.get(place)
             try:
                 source = source or self.files.source(self._paths[place])
                 self._names[place] = Names(self, source)
             except (Failure, KeyError, RecursionError):
-                self._names[place] = None  # it cannot be run, and writes nothing
+                self._names[place] = None  # it cannot be run, so it writes nothing
         return self._names[place]
 
     def _found(self, asker: str, name: str, level: int = 0) -> Found | None:
         return self.files.imported_by(self._paths.get(asker), name, level)
 
     def module(self, asker: str, name: str, level: int = 0) -> Reference:
-        """The module that an import names, of the project or of a library."""
+        """Return the module that an import names, of the project or of a library."""
         known = None if level else known_module(name)
         found = None if known is not None else self._found(asker, name, level)
         if found is not None:
@@ -124,7 +124,7 @@ class SourceNames:
     def attribute(
         self, ref: Reference, name: str, *, stored: bool = False
     ) -> tuple[Reference, ...]:
-        """`ref.name`; if it is `stored`, the variable alone, and not what it is bound to."""
+        """Resolve `ref.name`; if it is `stored`, only to the variable, and not to its value."""
         module = ref.module
         if module is None:
             if ref.place == LIBRARY:
@@ -136,7 +136,7 @@ class SourceNames:
         return self.inside(ref, name) or (() if names is None else names.starred(name))
 
     def inside(self, ref: Reference, name: str) -> tuple[Reference, ...]:
-        """A module in a package."""
+        """Resolve a module in a package."""
         found = None if ref.module is None else ref.module.found
         inner = None if found is None else self.files.inside(found, name)
         if found is not None and inner is not None:
@@ -149,7 +149,7 @@ class SourceNames:
         return ModuleText(None if found.file is None else self.files.place(found.file), found)
 
     def consulted(self, place: str) -> tuple[str, ...]:
-        """Return the files that say what the names in a file stand for, directly or not."""
+        """Return the files on which the resolution of the names in a file depends."""
         seen: set[str | Found] = {place}
         waiting: list[str | Found] = [place]
         files: set[str] = set()
@@ -165,7 +165,7 @@ class SourceNames:
 
 
 class Names:
-    """What the names in one file stand for."""
+    """The resolution of the names in one file."""
 
     def __init__(self, sources: SourceNames, source: Source) -> None:
         self.sources = sources
@@ -185,7 +185,7 @@ class Names:
                     self._imports.setdefault(name, []).append((node, alias))
 
     def bindings(self, scope: ScopeNode | None, name: str) -> list[Binding]:
-        """What binds a name in a scope; operators in place bind nothing anew."""
+        """Return the bindings of a name in a scope; augmented assignments are not bindings."""
         index = self.uses
         found: list[Binding] = []
         if isinstance(scope, FunctionNode) and name in parameters(scope):
@@ -203,7 +203,7 @@ class Names:
         return found
 
     def stores(self, name: str) -> list[ast.AST]:
-        """Whatever binds a name, or unbinds it, in some scope."""
+        """Return all nodes that bind or unbind a name, in any scope."""
         index = self.uses
         return [
             *(each for each in index.names.get(name, ()) if not isinstance(each.ctx, ast.Load)),
@@ -213,15 +213,15 @@ class Names:
         ]
 
     def binds(self, name: str) -> bool:
-        """Whether the module binds a name."""
+        """Return whether the module binds a name."""
         return bool(self.bindings(None, name))
 
     def variable(self, scope: ScopeNode | None, name: str) -> tuple[Reference, ...]:
-        """What a variable of a scope stands for: itself, and what else has the same object."""
+        """Resolve a variable of a scope: to itself, and to its aliases."""
         known = self._known.get((scope, name))
         if known is None:
             own = Reference(self.place if scope is None else scope, name)
-            self._known[scope, name] = (own,)  # while it is looked for
+            self._known[scope, name] = (own,)  # for look-ups during its resolution
             known = self._known[scope, name] = self._variable(scope, name, own)
         return known
 
@@ -235,13 +235,13 @@ class Names:
             )
         others, *more = [tuple(self._origin(scope, each, name)) for each in found] or [()]
         if any(each != others for each in more):
-            return (own,)  # bound several times, and not to the same
+            return (own,)  # bound several times, and to different values
         if others and others[0].place == LIBRARY and isinstance(found[0], ast.alias):
             return others
         return (own, *others)
 
     def starred(self, name: str) -> tuple[Reference, ...]:
-        """What `from … import *` may bind a name to."""
+        """Resolve a name that `from … import *` may bind."""
         for node in self._stars:
             module = self.sources.module(self.place, node.module or "", node.level)
             if module.module is None:
@@ -252,7 +252,7 @@ class Names:
         return ()
 
     def _origin(self, scope: ScopeNode | None, binding: Binding, name: str) -> Iterator[Reference]:
-        """What a binding of a name gives to it."""
+        """Yield the references of the value that a binding gives to a name."""
         parent = self.uses.parents.get(binding)
         if isinstance(binding, ast.alias):
             yield from self._imported(parent, binding)
@@ -280,7 +280,7 @@ class Names:
         return (self.sources.module(self.place, name),)
 
     def _looped(self, target: ast.AST) -> Iterator[Reference]:
-        """What a loop gives to a target: items, of one that is enumerated, or of one of several."""
+        """Yield the references of a loop's target: items, also of `enumerate` and `zip`."""
         parents = self.uses.parents
         above = parents.get(target)
         place = None
@@ -309,7 +309,7 @@ class Names:
                     yield each.then("item", EACH)
 
     def refs(self, node: ast.expr) -> tuple[Reference, ...]:
-        """What an expression stands for; nothing if that is not known."""
+        """Resolve an expression; empty if it is unknown."""
         if isinstance(node, ast.Name):
             return self.variable(self.uses.owner(node, node.id), node.id)
         if isinstance(node, ast.NamedExpr):
@@ -331,7 +331,7 @@ class Names:
         return self._called(node) if isinstance(node, ast.Call) else ()
 
     def own_module(self) -> Reference:
-        """The module that this is the text of."""
+        """Return the module that this text belongs to."""
         return Reference(LIBRARY, self.place, module=ModuleText(self.place, None))
 
     def _attributes(self, owners: tuple[Reference, ...], name: str) -> tuple[Reference, ...]:
@@ -361,7 +361,7 @@ class Names:
         return ()
 
     def namespace(self, node: ast.expr) -> tuple[Reference, ...]:
-        """The module or class whose names a dict holds: `vars(lib)`, `globals()`."""
+        """Return the module or class whose namespace a dict is: `vars(lib)`, `globals()`."""
         if isinstance(node, ast.Attribute) and node.attr == "__dict__":
             return self.refs(node.value)
         if isinstance(node, ast.Call):
@@ -373,14 +373,14 @@ class Names:
         return ()
 
     def qualified(self, node: ast.expr) -> str:
-        """The full name of what a library or Python itself has; empty for anything else."""
+        """Return the full name of an object of a library or Python; empty for anything else."""
         for each in self.refs(node) if isinstance(node, ast.Name | ast.Attribute) else ():
             if each.place == LIBRARY and each.module is None:
                 return each.name
         return ""
 
     def kernel_decorator(self, node: ast.AST) -> ast.expr | None:
-        """The decorator that makes a function a kernel."""
+        """Return the decorator that makes a function a kernel."""
         if node not in self._kernels:
             self._kernels[node] = next(
                 (
@@ -394,7 +394,7 @@ class Names:
         return self._kernels[node]
 
     def in_kernel(self, node: ast.AST) -> bool:
-        """Whether a node stands in the text of a kernel."""
+        """Return whether a node is in the text of a kernel."""
         function = self.uses.function_of(node)
         while function is not None:
             if self.kernel_decorator(function) is not None:
@@ -409,9 +409,9 @@ def _is_class_method(node: FunctionNode) -> bool:
 
 
 def constant(node: ast.expr) -> object:
-    """What an index or a name says, as far as its text does; `UNKNOWN` if it does not."""
+    """Return the constant value of an index or a name; `UNKNOWN` if the text does not say it."""
     if isinstance(node, ast.Slice):
-        return slice(None)  # whichever: it shows a part
+        return slice(None)  # any slice gives a part
     if isinstance(node, ast.Tuple):
         items = tuple(constant(each) for each in node.elts)
         return UNKNOWN if UNKNOWN in items else items

@@ -1,7 +1,7 @@
-"""What a project certainly writes: an index of each file, by the variable that is written.
+"""The certain writes in a project: an index of each file, by the variable that is written.
 
-A write counts only if the text says what it writes; what a function may do with its arguments is
-not asked.  Each file is gone through once, when one of the names in it is looked up.
+A write counts only if the text shows its target; the effects of a function on its arguments are not
+examined. Each file is indexed once, when one of its names is looked up.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.files import Files
 
 BIND: Final = "bind"
-"""A variable, or an attribute, is bound to something else or unbound."""
+"""A variable or an attribute is rebound or unbound."""
 _ITEMS: Final = "items"
 _OPERATOR: Final = "operator"
 _ARGUMENT: Final = "argument"
-"""Given to a function that writes it."""
+"""Passed to a function that writes it."""
 _OF_ARRAY: Final = "array"
-"""Given to a function that writes arrays, and copies anything else."""
+"""Passed to a function that writes arrays, and copies anything else."""
 _DUNDERS: Final = frozenset("__setitem__ __delitem__ __iadd__ __imul__ __ior__ __isub__".split())
 _METHODS: Final[Mapping[type, frozenset[str]]] = {
     list: frozenset((*LIST_METHODS, *_DUNDERS)),
@@ -52,7 +52,7 @@ _METHODS: Final[Mapping[type, frozenset[str]]] = {
 }
 _ALL_METHODS: Final = frozenset[str]().union(*_METHODS.values())
 _LAYOUT: Final = frozenset("shape dtype strides flat real imag data".split())
-"""Attributes of an array that are stored."""
+"""Attributes of an array that can be stored."""
 _WRITING: Final = {
     **{f"numpy.{name}": (0, key, _OF_ARRAY) for name, key in (("copyto", "dst"), ("put", "a"))},
     **{f"numpy.{name}": (0, "arr", _OF_ARRAY) for name in ("place", "put_along_axis")},
@@ -71,12 +71,12 @@ _WRITING: Final = {
     },
     **{f"bisect.{name}": (0, "a", _ARGUMENT) for name in "insort insort_left insort_right".split()},
 }
-"""Functions that write an argument: its place, its name, and what has to be given."""
+"""Functions that write an argument: its position, its name, and the required action."""
 _NAMES: Final = _ALL_METHODS.union(
     (name.rpartition(".")[2] for name in _WRITING),
     "__delattr__ __setattr__ at delattr delitem dict object patch setattr setitem shuffle".split(),
 )
-"""The last parts of the names of what writes."""
+"""The last parts of the names of functions that write."""
 _GENERATORS: Final = frozenset(
     "numpy.random.default_rng numpy.random.RandomState numpy.random.Generator random.Random".split()
 )
@@ -90,7 +90,7 @@ class Write:
     place: Place
     name: str
     steps: tuple[Access, ...]
-    """From the variable's value to what is written."""
+    """The path from the variable's value to the written part."""
     action: str
     span: Span
     text: str
@@ -98,11 +98,11 @@ class Write:
     """Whether it runs with the statements of its module."""
 
     def rebinds(self) -> bool:
-        """Whether the variable itself is bound anew."""
+        """Return whether the variable itself is rebound."""
         return self.action == BIND and not self.steps
 
     def into(self, value: Any) -> bool:
-        """Whether it changes the value that the variable has."""
+        """Return whether it changes the value of the variable."""
         steps = self.steps if self.action != BIND else self.steps[:-1]
         found = [value]
         for step in steps:
@@ -116,14 +116,14 @@ class Write:
 
 
 def _has(value: Any, step: Access) -> bool:
-    """Whether a value has an attribute that decides what it is."""
+    """Return whether a value has an attribute that is part of its state."""
     if isinstance(value, np.ndarray):
         return step.key in _LAYOUT
     return isinstance(value, RecordValue) and step.key in value.fields
 
 
 def _takes(value: Any, action: str) -> bool:
-    """Whether a value is one that an action changes in its place."""
+    """Return whether an action changes a value in place."""
     if kind_of(value) is None:
         return False
     if action == _OF_ARRAY:
@@ -135,7 +135,7 @@ def _takes(value: Any, action: str) -> bool:
 
 
 def _after(value: Any, step: Access) -> list[Any]:
-    """What a step leads to; nothing if that is no part of the value, or not known."""
+    """Return the values that a step leads to; none if the step is invalid, or unknown."""
     if value.__class__ is np.ndarray:
         return _part_of_array(value, step)
     if step.kind == "attribute":
@@ -153,7 +153,7 @@ def _after(value: Any, step: Access) -> list[Any]:
 
 
 def _part_of_array(value: Any, step: Access) -> list[Any]:
-    """The view of an array that a step gives; nothing if it is a copy or a scalar."""
+    """Return the view of an array that a step gives; none if it is a copy or a scalar."""
     if step.kind == "view":
         if step.key in ("reshape", "ravel", "ascontiguousarray", "view", "flat"):
             return [value.reshape(-1)] if value.flags.c_contiguous else []
@@ -179,10 +179,10 @@ class Writes:
         self._named: dict[str, dict[Place, list[Write]]] = {}
         self._patches: dict[str, list[Write]] = {}
         self.known: dict[object, Any] = {}
-        """What guards have found of each variable."""
+        """The results of guards for each variable."""
 
     def of(self, place: Place, name: str) -> list[Write]:
-        """The writes of a variable."""
+        """Return the writes to a variable."""
         if name not in self._named:
             found = self._named[name] = dict[Place, list[Write]]()
             for each in self._indices_of(self._files.writing(f"writes {name}")):
@@ -191,12 +191,12 @@ class Writes:
         return self._named[name].get(place, [])
 
     def within(self, place: str, name: str) -> list[Write]:
-        """The writes of a variable of a module in its own text."""
+        """Return the writes to a variable of a module in the text of the module."""
         found = self._index(place).writes.get(name, ())
         return [each for each in found if each.place == place]
 
     def patches(self, library: str) -> list[Write]:
-        """The writes of what a library has."""
+        """Return the writes to attributes of a library."""
         if library not in self._patches:
             self._patches[library] = [
                 write
@@ -209,7 +209,7 @@ class Writes:
         return self._patches[library]
 
     def digests(self, path: str) -> list[tuple[str, str]]:
-        """Return the names of what a file writes, and a digest of the writes of each."""
+        """Return the names that a file writes, and a digest of the writes to each."""
         place = self._files.place(path)
         if place not in self._digests:
             self._digests[place] = [
@@ -219,7 +219,7 @@ class Writes:
         return self._digests[place]
 
     def consulted(self, path: str) -> tuple[str, ...] | None:
-        """Return the files that say what the names in a file stand for; None if it was not read."""
+        """Return the files on which the names of a file depend; None if it was not read."""
         place = self._files.place(path)
         return self.sources.consulted(place) if place in self._indices else None
 
@@ -240,7 +240,7 @@ def _digest(writes: Iterable[Write]) -> str:
 
 
 class _WriteIndex:
-    """The writes in one file, by the names of what they write."""
+    """The writes in one file, by the name of the target."""
 
     def __init__(self, names: Names | None) -> None:
         self.writes: dict[str, list[Write]] = {}
@@ -268,7 +268,7 @@ class _WriteIndex:
 
     def _add(self, ref: Reference, action: str, node: ast.AST) -> None:
         if isinstance(ref.place, FunctionNode) and ref.place not in self._around:
-            return  # nothing but the function itself sees it
+            return  # only the function itself can see it
         if self._names.in_kernel(node):
             return
         shown = self._shown(node)
@@ -285,13 +285,13 @@ class _WriteIndex:
         return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
     def _into(self, owner: ast.expr, action: str, node: ast.AST) -> None:
-        """A write into what an expression stands for."""
+        """Record a write into the value of an expression."""
         for ref in self._names.refs(owner):
             if ref.place != LIBRARY:
                 self._add(ref, action, node)
 
     def _bind(self, owners: Iterable[Reference], name: object, node: ast.AST) -> None:
-        """An attribute of a module, of a class, or of another value is bound anew."""
+        """Record that an attribute of a module, a class, or another value is rebound."""
         if isinstance(name, str):
             for owner in owners:
                 for ref in self._names.sources.attribute(owner, name, stored=True):
@@ -312,7 +312,7 @@ class _WriteIndex:
             self._into(node.value, _ITEMS, statement)
 
     def _outer(self, node: ast.Global | ast.Nonlocal) -> None:
-        """What a function binds of the names that are not its own."""
+        """Record the global and nonlocal names that a function binds."""
         index = self._names.uses
         function = index.function_of(node)
         if function is None:
@@ -345,7 +345,7 @@ class _WriteIndex:
             self._method(function, node)
 
     def _may_write(self, node: ast.Call) -> bool:
-        """Whether a call may be one of those that are asked about, by the last part of its name."""
+        """Return whether a call may be a relevant one, by the last part of its name."""
         if not isinstance(node.func, ast.Attribute) or self._by_kernels:
             return True
         name = node.func.attr
@@ -355,7 +355,7 @@ class _WriteIndex:
         return name in _NAMES or any(each.arg == "out" for each in node.keywords)
 
     def _of_library(self, name: str, node: ast.Call) -> None:
-        """A call of a function of a library, by its full name."""
+        """Record a call of a library function, by its full name."""
         arguments = node.args
         if any(isinstance(each, ast.Starred) for each in arguments):
             return
@@ -385,7 +385,7 @@ class _WriteIndex:
             self._into(arguments[0], _ITEMS, node)
 
     def _out(self, name: str, node: ast.Call) -> None:
-        """`out=` of a function of NumPy's, by its name or by position."""
+        """Record the `out=` argument of a NumPy function, by keyword or by position."""
         outs = [each.value for each in node.keywords if each.arg == "out"]
         ufunc = getattr(np, name.removeprefix("numpy."), None)
         if isinstance(ufunc, np.ufunc):
@@ -395,7 +395,7 @@ class _WriteIndex:
                 self._into(inner, _OF_ARRAY, node)
 
     def _by_name(self, arguments: list[ast.expr], node: ast.Call) -> None:
-        """`patch("lib.S", …)`: the attribute that a text names."""
+        """Record `patch("lib.S", …)`, which names the attribute in a text."""
         text = constant(arguments[0]) if arguments else None
         if not isinstance(text, str) or "." not in text:
             return
@@ -408,7 +408,7 @@ class _WriteIndex:
         self._bind(owners, last, node)
 
     def _method(self, function: ast.Attribute, node: ast.Call) -> None:
-        """A call of a method that stores by a name, or into what it is given."""
+        """Record a call of a method that stores by a name, or into an argument."""
         method, owner, arguments = function.attr, function.value, node.args
         if method in ("setattr", "delattr", "setitem", "delitem") and self._patches(owner):
             if method.endswith("item") and arguments:
@@ -434,7 +434,7 @@ class _WriteIndex:
                     self._bind(namespace, key, node)
 
     def _patches(self, owner: ast.expr) -> bool:
-        """Whether this is the fixture `monkeypatch`, or a part of a test that it makes."""
+        """Return whether an expression is the fixture `monkeypatch`, or a context that it makes."""
         if not isinstance(owner, ast.Name):
             return False
         if owner.id == "monkeypatch":
@@ -449,7 +449,7 @@ class _WriteIndex:
         )
 
     def _made_by(self, node: ast.expr) -> str:
-        """The full name of the function of a library that made a value."""
+        """Return the full name of the library function that made a value."""
         if isinstance(node, ast.Name):
             scope = self._names.uses.owner(node, node.id)
             found = self._names.bindings(scope, node.id)
@@ -458,7 +458,7 @@ class _WriteIndex:
         return self._names.qualified(node.func) if isinstance(node, ast.Call) else ""
 
     def _kernel(self, ref: Reference, node: ast.Call) -> None:
-        """A call of a kernel that declares to write to its arguments."""
+        """Record a call of a kernel that declares to write to its arguments."""
         names = self._names.sources.names(str(ref.place))
         found = [] if names is None else names.bindings(None, ref.name)
         if names is None or len(found) != 1 or not isinstance(found[0], FunctionStatement):
@@ -474,12 +474,12 @@ class _WriteIndex:
 
 
 def _given(node: ast.Call, position: int, keyword: str) -> Iterator[ast.expr]:
-    """What a call gives to a parameter."""
+    """Yield the arguments that a call passes to a parameter."""
     if position < len(node.args):
         yield node.args[position]
     yield from (each.value for each in node.keywords if each.arg == keyword)
 
 
 def _is_in_place(node: ast.Call) -> bool:
-    """Whether `byteswap` is asked to write."""
+    """Return whether a call of `byteswap` writes in place."""
     return any(constant(each) is True for each in _given(node, 0, "inplace"))

@@ -1,4 +1,4 @@
-"""Views with the axes in another order, and ufuncs, as NumPy has them."""
+"""Views with the axes in another order, and ufuncs, as in NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pscdsl.typing.python_containers import is_known_array
 
 
 def inputs_of_ufunc(name: str) -> int | None:
-    """How many arrays a ufunc takes before the one that it writes to; None if it is none."""
+    """Return the number of a ufunc's inputs, without `out`; None for other functions."""
     found = getattr(np, name.removeprefix("numpy."), None) if name.startswith("numpy.") else None
     return found.nin if isinstance(found, np.ufunc) and found.nout == 1 else None
 
@@ -20,11 +20,11 @@ def inputs_of_ufunc(name: str) -> int | None:
 def arrangement(
     name: str, rank: int, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Arranged | None:
-    """How a view shows an array of a rank, as NumPy makes it; None if it makes none."""
+    """Return the arrangement of axes that a NumPy function makes; None if it makes none."""
     function: Any = np
     for part in name.split(".")[1:]:
         function = getattr(function, part, None)
-    # An array without memory of its own: its shape and its strides say what became of each axis.
+    # The shape and the strides of an array without memory show where each axis went.
     shape = tuple(range(2, 2 + rank))
     strides = tuple(8 * 10**axis for axis in range(rank))
     whole = np.lib.stride_tricks.as_strided(np.zeros(1), shape, strides, writeable=False)

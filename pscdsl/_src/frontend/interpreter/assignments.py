@@ -1,4 +1,4 @@
-"""What binds names to values and stores into arrays and containers: patterns, `=`, `+=`, `del`."""
+"""Bindings of names and stores into arrays and containers: patterns, `=`, `+=`, `del`."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 
 
 def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
-    """`owner[index] = value`, where the value has been evaluated, and is read now."""
+    """Execute `owner[index] = value`; the value was evaluated before, and is read now."""
     owner = locate(frame, target.value)
     index = read(frame, target.slice)
-    holds = isinstance(owner, list | dict)  # also what was refused, of which no more is said
+    holds = isinstance(owner, list | dict)  # also a refused container, whose findings were reported
     if is_poisoned(index) or (not holds and (is_poisoned(owner) or is_poisoned(value))):
         raise Poisoned
     if frame.program is not None and isinstance(owner, list | dict):
@@ -120,7 +120,7 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
 
 
 def _store_attribute(frame: Frame, target: ast.Attribute, value: Any) -> None:
-    """`z.real = value`, which is `z.real[...] = value`."""
+    """Execute `z.real = value`, which is `z.real[...] = value`."""
     part = _written_part(frame, target)
     if is_poisoned(value):
         raise Poisoned
@@ -131,7 +131,7 @@ def _store_attribute(frame: Frame, target: ast.Attribute, value: Any) -> None:
 
 
 def _written_part(frame: Frame, target: ast.Attribute) -> Located:
-    """The array that a store into `owner.real` or `owner.imag` writes to."""
+    """Return the array that a store into `owner.real` or `owner.imag` writes to."""
     if target.attr not in ("real", "imag"):
         raise _attribute_store(frame, target)
     owner = locate(frame, target.value)
@@ -144,7 +144,7 @@ def _written_part(frame: Frame, target: ast.Attribute) -> Located:
 
 
 def set_item_of(frame: Frame, target: ast.Subscript, owner: Any, index: Any, value: Any) -> None:
-    """`owner[index] = value` of a list or a dict."""
+    """Execute `owner[index] = value` for a list or a dict."""
     what = f"a store into `{frame.source.text_of(target)}`"
     try:
         changed(frame.session, owner, set_item, index, value)
@@ -154,7 +154,7 @@ def set_item_of(frame: Frame, target: ast.Subscript, owner: Any, index: Any, val
 
 
 def delete_item_of(frame: Frame, target: ast.Subscript) -> None:
-    """`del owner[index]` of a list or a dict."""
+    """Execute `del owner[index]` for a list or a dict."""
     text = f"`del {frame.source.text_of(target)}`"
     owner, index = locate(frame, target.value), read(frame, target.slice)
     if is_poisoned(owner) or is_poisoned(index):
@@ -168,14 +168,14 @@ def delete_item_of(frame: Frame, target: ast.Subscript) -> None:
 
 
 def _of_store(frame: Frame, target: ast.expr, failure: Failure, several: bool) -> Failure:
-    """Why a store is refused, in terms of its text, with what to write instead."""
+    """Add the store's text and a suggested replacement to its refusal."""
     text = frame.source.text_of
 
     def instead(known: str) -> str:
         if not (isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)):
             return known
         changed = _changed_copy(frame, target, "…")
-        if several:  # of which it is not known how many there are
+        if several:  # their number is unknown
             name, mask = text(target.value), text(target.slice)
             changed = f"{name} = np.where({mask}, …, {name}), with values for all places"
             changed += _returned(frame, target)
@@ -193,7 +193,7 @@ def _subscript_store(frame: Frame, target: ast.Subscript) -> Failure:
 
 
 def _returned(frame: Frame, target: ast.Subscript) -> str:
-    """What else to write where nobody would see the new array."""
+    """Return the suggestion to return the new array, if it would be lost otherwise."""
     node = None if frame.closure is None else frame.closure.node
     if isinstance(target.value, ast.Name) and is_lost(node, target.value.id):
         return f", and `return {target.value.id}` at the end"
@@ -201,13 +201,13 @@ def _returned(frame: Frame, target: ast.Subscript) -> str:
 
 
 def _is_array(frame: Frame, node: ast.expr) -> bool:
-    """Whether what stands here is an array, or would have been one."""
+    """Return whether an expression is an array, or would have been one."""
     value = read(frame, node)
     return is_traced(value) or is_known_array(value) or isinstance(value, Poison)
 
 
 def _changed_copy(frame: Frame, target: ast.Subscript, item: str) -> str:
-    """What makes a changed copy of what a store changes, with another item at one place."""
+    """Return the text of an expression that makes a copy with another item at one place."""
     text = frame.source.text_of
     owner, index = text(target.value), text(target.slice)
     if isinstance(target.value, ast.Name) and target.value.id not in frame.names:
@@ -243,7 +243,7 @@ _ARRAYS: Final = {
     "real": "an array that the function made takes it, and a number has no parts to write",
     "imag": "a complex array that the function made takes it",
 }
-"""What to write instead of stores into attributes of arrays."""
+"""The suggested replacements of stores into attributes of arrays."""
 
 
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
@@ -284,7 +284,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
 def augment(
     frame: Frame, node: ast.AugAssign, target: ast.expr, operator: str, value: ast.expr
 ) -> None:
-    """`target += value`: an array is written in its place, and a name of another value bound."""
+    """Execute `target += value`: write to an array in place, or bind a name to another value."""
     if isinstance(target, ast.Subscript):
         _update_item(frame, node, target, operator, value)
         return
@@ -326,7 +326,7 @@ def augment(
         text = frame.source.text_of(value)
         rewrite = f"{name} = {name} {sign} {text}"
         if isinstance(left, list) and sign == "+":
-            rewrite = f"{name} = [*{name}, *{text}]"  # it may be any collection
+            rewrite = f"{name} = [*{name}, *{text}]"  # the operand may be any collection
         raise Failure(purity.made_anew(f"`{sign}=` on the {kind} `{name}`", rewrite))
     try:
         require_scalar(left)
@@ -337,7 +337,7 @@ def augment(
 
 
 def _of_records(frame: Frame, node: ast.AST, operator: str, left: Any, right: Any) -> Any:
-    """What `left += right` gives if it calls a method; `NotImplemented` if it calls none."""
+    """Return the result of `left += right` if it calls a method; else `NotImplemented`."""
     if isinstance(left, Located):
         return NotImplemented  # NumPy writes to the array
     special_methods.refuse_in_place(left, operator)
@@ -347,7 +347,7 @@ def _of_records(frame: Frame, node: ast.AST, operator: str, left: Any, right: An
 def _update_attribute(
     frame: Frame, node: ast.AugAssign, target: ast.Attribute, operator: str, value: ast.expr
 ) -> None:
-    """`z.real += value`: what `z.real` shows is written in its place."""
+    """Execute `z.real += value`, which writes through the view `z.real`."""
     part = _written_part(frame, target)
     right = loaded(frame, value, locate(frame, value))
     if is_poisoned(right):
@@ -363,7 +363,7 @@ def _update_attribute(
 def _change(
     frame: Frame, node: ast.AugAssign, left: Any, operator: str, right: Any, text: str
 ) -> None:
-    """`left += right` of a list, a dict or a set, which all its names show."""
+    """Execute `left += right` for a list, a dict or a set in place."""
     sign = operators.SIGNS[operator]
     try:
         changed(frame.session, left, OPERATORS[left.__class__, operator], right)
@@ -372,7 +372,7 @@ def _change(
 
 
 def _of_update(frame: Frame, node: ast.AugAssign, name: str, failure: Failure) -> Failure:
-    """Why `name += value` is refused, with what to write instead."""
+    """Add the text of `name += value` and a suggested replacement to its refusal."""
     sign = operators.SIGNS[type(node.op).__name__]
     text = _operand(frame.source.text_of(node.value), node.value)
     rewrite = f"{name} = {name} {sign} {text}"
@@ -386,7 +386,7 @@ def _of_update(frame: Frame, node: ast.AugAssign, name: str, failure: Failure) -
 def _update_item(
     frame: Frame, node: ast.AugAssign, target: ast.Subscript, operator: str, value: ast.expr
 ) -> None:
-    """`owner[index] += value`: owner and index once; the item is read before a scalar changes."""
+    """Execute `owner[index] += value`; the item is read before `value` is evaluated."""
     owner = locate(frame, target.value)
     index = locate(frame, target.slice)
     if is_poisoned(owner) or is_poisoned(index):
@@ -434,7 +434,7 @@ def _update_item_of(
     value: ast.expr,
     place: tuple[Any, Any],
 ) -> None:
-    """`owner[index] += value` of a list or a dict: an array in it is written in its place."""
+    """Execute `owner[index] += value` for a list or a dict; an array item is written in place."""
     owner, index = place
     found = container_of(frame.session, owner)
     if found is None or found.frozen is not None:
@@ -483,6 +483,6 @@ def _updated_part(frame: Frame, target: ast.Subscript, operator: str, value: ast
 
 
 def _operand(text: str, node: ast.expr) -> str:
-    """A node as it is written behind an operator."""
+    """Return an operand's text, in parentheses if an operator needs them."""
     loose = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Tuple)
     return f"({text})" if isinstance(node, loose) else text

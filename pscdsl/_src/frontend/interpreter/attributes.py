@@ -69,7 +69,7 @@ def _library_module(frame: Frame, name: str) -> Any:
 
 
 def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
-    """What `value.name` is; a Failure if it has no meaning."""
+    """Return `value.name`; a Failure if it has no meaning."""
     if is_constant(value) and frame.program is not None:
         value = frame.here(node).constant(value)
     if is_constant(value):
@@ -113,16 +113,16 @@ def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
         return _of_static(value, name, frame.source.text_of(node.value))
     except Failure as failure:
         if isinstance(value, list | dict) and isinstance(node.value, ast.Name):
-            frame.poison(node.value.id)  # it is not what the program says any more
+            frame.poison(node.value.id)  # the program no longer determines its value
         raise failure from None
 
 
 DATA: Final = frozenset("shape ndim size dtype itemsize nbytes".split())
-"""Attributes of an array that hold nothing of its elements."""
+"""Attributes of an array that do not depend on its elements."""
 
 
 def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -> Any:
-    """What `owner.name` is of an array that is somewhere: a fact, a view, a method."""
+    """Return `owner.name` of a located array: a fact, a view or a method."""
     seen = owner.seen()
     if name in DATA:
         return attribute(frame, node, seen, name)
@@ -162,7 +162,7 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
 
 
 def _of_constant(value: Any, name: str) -> Any:
-    """An attribute of a NumPy array at module level: NumPy's own."""
+    """Return an attribute of a NumPy array at module level, as in NumPy."""
     found = getattr(value, name, None) if name in methods.NAMES else None
     if callable(found):
 
@@ -180,7 +180,7 @@ def _of_constant(value: Any, name: str) -> Any:
 
 
 def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
-    """A method of a PMap or a PVector, or the value of a key that is written as an attribute."""
+    """Return a method of a PMap or a PVector, or the value of a key as an attribute."""
     methods = MAP if isinstance(value, MapValue) else VECTOR
     if name in methods:
         method = methods[name]
@@ -273,7 +273,7 @@ VECTOR: dict[str, Callable[..., Any]] = {
 
 
 def _method(value: Any, name: str) -> ContainerMethod:
-    """A method of one of Python's own values: CPython's, where all is closed."""
+    """Return a method of a Python value; for closed arguments it is CPython's."""
 
     def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
         walks = name == "join" or is_set(value)
@@ -310,7 +310,7 @@ RULES: dict[tuple[type, str], Callable[..., Any]] = {
     **{(kind, "copy"): copy.copy for kind in (list, dict)},
     **{(dict, name): _view(name) for name in ("items", "keys", "values")},
 }
-"""Methods that have a meaning where not everything is closed."""
+"""Methods that are supported for arguments that are not closed."""
 _FOLLOWED: Final = frozenset(name for _, name in RULES)
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset(
@@ -329,7 +329,7 @@ METHODS: dict[type, frozenset[str]] = {
     int: frozenset(("bit_length",)),
     complex: frozenset(("conjugate",)),
 }
-"""Methods that compute something of a closed value, and nothing else."""
+"""Methods that only compute a result from a closed value."""
 PROPERTIES: dict[type, frozenset[str]] = {
     **{kind: frozenset(("real", "imag")) for kind in (bool, int, float, complex)},
     int: frozenset(("real", "imag", "numerator", "denominator")),

@@ -1,11 +1,11 @@
-"""Branches on values of the program: both are elaborated, and what they leave is joined.
+"""Branches on traced values: both are elaborated, and their results are joined.
 
-`fork` elaborates two pieces of program from the same state, each in a block of its own, and binds
-one `Switch`, whose results are what the two leave differently: names, the contents of cells, what
-they return, and where control goes.  What cannot be one value is refused where it is read.
+`fork` elaborates two pieces of program from the same state, each in a separate block, and binds one
+`Switch`, whose results are the differences between the two: names, the contents of cells, returned
+values, and the next code that runs. Values that cannot be joined are refused where they are read.
 
-A name that two paths leave with two arrays stands for a new cell: it may be written only if nobody
-else holds either of the two, else all of them are frozen.
+A name to which two paths give two arrays refers to a new cell: it may be written only if nothing
+else refers to either of the two, else all of them are frozen.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ from pscdsl.typing.dtypes import BOOL, C128, F64, I32, I64, KEY, DType, Kind, ac
 from pscdsl.typing.python_containers import is_dict
 from pscdsl.typing.unify import array_difference
 
-# Where control goes after a statement.
+# The outcomes of statements.
 
 
 class Return:
-    """A function has returned."""
+    """The function has returned."""
 
     __slots__ = ("node", "value")
 
@@ -95,21 +95,21 @@ class Jump:
 
 
 ON, BREAK, CONTINUE, RETURN = 0, 1, 2, 3
-"""Where control goes, as the program computes it."""
+"""The codes of an outcome, which the program computes."""
 CODES: Final = {"break": BREAK, "continue": CONTINUE}
 
 
 class Maybe:
-    """Where control goes is known when the program runs."""
+    """The outcome is known only at run time."""
 
     __slots__ = ("code", "kinds", "node", "value")
 
     def __init__(self, code: Value, kinds: frozenset[int], value: Any, node: ast.AST) -> None:
         self.code = code
         self.kinds = kinds
-        """The codes that there may be."""
+        """The possible codes."""
         self.value = value
-        """What is returned, if the code says so."""
+        """The returned value, for the code `RETURN`."""
         self.node = node
 
 
@@ -118,7 +118,7 @@ Outcome: TypeAlias = "Return | Jump | Maybe | None"
 
 @dataclass(frozen=True)
 class Gives:
-    """The value of an expression that is one of two."""
+    """The value of an expression in a branch."""
 
     value: Any
     node: ast.expr
@@ -128,7 +128,7 @@ Thunk: TypeAlias = "Callable[[], Outcome | Gives]"
 
 
 def kinds_of(outcome: Outcome | Gives) -> frozenset[int]:
-    """The codes of where control may go."""
+    """Return the possible codes of an outcome."""
     if outcome is None or isinstance(outcome, Gives):
         return frozenset((ON,))
     if isinstance(outcome, Return):
@@ -139,7 +139,7 @@ def kinds_of(outcome: Outcome | Gives) -> frozenset[int]:
 
 
 def of_kind(kinds: frozenset[int], code: Value | None, value: Any, node: ast.AST) -> Outcome:
-    """The outcome with these codes."""
+    """Return the outcome with these codes."""
     if len(kinds) > 1:
         assert code is not None
         return Maybe(code, kinds, value, node)
@@ -153,12 +153,12 @@ def of_kind(kinds: frozenset[int], code: Value | None, value: Any, node: ast.AST
 
 
 def is_condition(value: Any) -> bool:
-    """Whether a value of the program decides a branch: a number or a bool without axes."""
+    """Return whether a traced value can decide a branch: a number or a bool without axes."""
     return is_traced(value) and not value.ndim and not isinstance(value, Number)
 
 
 def predicate_of(here: Builder, value: Any, construct: str) -> Value:
-    """The truth of a value of the program, as Python takes it: whether it is other than zero."""
+    """Return the truth of a traced value as Python defines it: whether it differs from zero."""
     if isinstance(value, Undecided):
         return condition(here, value)
     if isinstance(value, bool):
@@ -175,18 +175,18 @@ def predicate_of(here: Builder, value: Any, construct: str) -> Value:
 
 
 def joined(value: Any) -> Any:
-    """What two expressions give as one value; a Failure if it is none."""
+    """Return the joined value of two expressions; a Failure if they cannot be joined."""
     if isinstance(value, Unjoined):
         raise Failure(*value.why)
     return value
 
 
-# Both paths, and what they leave.
+# Both paths, and the join of their results.
 
 
 @dataclass(eq=False)
 class Path:
-    """One of the two pieces of program, and the state that it leaves."""
+    """One of the two pieces of program, and the state at its end."""
 
     block: Builder
     outcome: Outcome | Gives
@@ -195,20 +195,20 @@ class Path:
     containers: dict[Container, Content]
     frozen: list[tuple[Cell | Container, Frozen]]
     held: Counter[Cell | Container] | None
-    """How often names refer to each cell and container at its end."""
+    """The number of names that refer to each cell and container at its end."""
 
     @property
     def kinds(self) -> frozenset[int]:
-        """Where control may go."""
+        """The possible codes of the outcome."""
         return kinds_of(self.outcome)
 
     @property
     def goes_on(self) -> bool:
-        """Whether the function goes on with the names of this path."""
+        """Return whether the function continues with the names of this path."""
         return self.kinds != frozenset((RETURN,))
 
     def at_end(self, read: Callable[[], Any]) -> Any:
-        """What is read in its block, with the cells as this path leaves them."""
+        """Return the result of `read` in its block, with the cells as at the end of this path."""
         program = self.block.program
         outer, program.current = program.current, self.block
         before = [(cell, cell.content, cell.stamp) for cell in self.cells]
@@ -233,9 +233,9 @@ def fork(
     predicate: Value,
     thunks: tuple[Thunk, Thunk],
 ) -> Any:
-    """The outcome of the first piece of program if a predicate holds, and of the second if not.
+    """Return the outcome of one of two pieces of program: the first if a predicate holds.
 
-    Of two expressions it is the value.
+    For two expressions the result is the value.
     """
     session, program = frame.session, frame.program
     assert program is not None
@@ -270,7 +270,7 @@ def fork(
 
 
 Build: TypeAlias = "Callable[[Sequence[Value]], Any]"
-"""Makes what is joined of the results of the `Switch`."""
+"""Makes a joined value from the results of the `Switch`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,12 +279,12 @@ class Column:
 
     type: ArrayType
     ends: tuple[Array | None, ...]
-    """What each path leaves; None for one on which the function has returned."""
+    """The value of each path; None for a path on which the function has returned."""
 
 
 @dataclass(eq=False)
 class _Join:
-    """What two paths leave, as one program."""
+    """The results of two paths, joined into one program."""
 
     frame: Frame
     here: Builder
@@ -294,21 +294,21 @@ class _Join:
     columns: list[Column] = field(default_factory=list[Any])
     """The results of the `Switch`."""
     shared: list[tuple[Cell | Container, Frozen]] = field(default_factory=list[Any])
-    """The cells that a joined name may stand for."""
+    """The cells that a joined name may refer to."""
 
     @property
     def session(self) -> Session:
         return self.frame.session
 
     def outcome(self, predicate: Value) -> Any:
-        """Join everything, bind the `Switch`, and go on with what it gives."""
+        """Join everything, bind the `Switch`, and return the joined outcome."""
         going = [path for path in self.paths if path.goes_on]
         names = {key: self._name(key, going) for path in going for key in path.names}
         cells = {
             cell: self._array(
                 [path.cells.get(cell, (cell.content, 0))[0] for path in self.paths], self.paths
             )
-            for path in self.paths  # also of one that returns: the caller may hold it
+            for path in self.paths  # also of a returning path: the caller may hold the cell
             for cell in path.cells
             if self.state.existed(cell)
         }
@@ -348,10 +348,10 @@ class _Join:
         node = next((o.node for o in outcomes if isinstance(o, Return | Maybe)), self.node)
         return of_kind(kinds, None if code is None else code(results), value, node)
 
-    # What a column of values becomes.
+    # Joins of columns of values.
 
     def _content(self, container: Container) -> Build:
-        """What a list, a dict or a set holds after both paths."""
+        """Join the content of a list, a dict or a set."""
         paths = self.paths
         if not self._outlives(container):
             paths = [path for path in paths if path.goes_on]
@@ -372,7 +372,7 @@ class _Join:
             raise Failure(*found).at(span) from None
 
     def _outlives(self, container: Container) -> bool:
-        """Whether who called the function that returns on a path may read a container."""
+        """Return whether the caller of a function that returns on a path may read a container."""
         if all(path.goes_on for path in self.paths) or container.serial <= self.frame.began:
             return True
         outcomes = [path.outcome for path in self.paths]
@@ -381,7 +381,7 @@ class _Join:
         return found is None or container in found
 
     def _items(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
-        """Lists of one length, or dicts of the same keys, item by item."""
+        """Join lists of one length, or dicts of the same keys, item by item."""
         first = column[0]
         if is_dict(first):
             entries = {k: self._item([value[k] for value in column], paths) for k in first}
@@ -403,7 +403,7 @@ class _Join:
         return self._value(column, going, key)
 
     def _value(self, column: Sequence[Any], paths: Sequence[Path], key: Key | None) -> Build:
-        """One value in the place of those that paths leave; Unjoined if there is none."""
+        """Join the values of a name, an expression or a function; Unjoined if impossible."""
         first = column[0]
         if any(map(is_poisoned, column)):
             return lambda results: POISON
@@ -422,7 +422,7 @@ class _Join:
             return lambda results: Unjoined(found)
 
     def _unnamed(self, paths: Sequence[Path]) -> str:
-        """How messages speak of what the paths return or give."""
+        """Name the result of the paths for messages."""
         if any(isinstance(path.outcome, Gives) for path in paths):
             parent = uses(self.frame.source).parents.get(self.node)
             if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
@@ -435,11 +435,11 @@ class _Join:
         return found.replaced(names=name) if isinstance(found, ValuesDiffer) else found
 
     def _is_outside(self, value: Any) -> bool:
-        """Whether a value can be used after the branches."""
+        """Return whether a value can be used after the branches."""
         if isinstance(value, Located):
             if not all(self.state.existed(cell) for cell in value.cells()):
                 return False
-            # A view may be of an index that is computed within: then it cannot be read here.
+            # The index of a view may be computed in a branch: then the view cannot be read here.
             inner = value.indices() if isinstance(value, Ref) else (value.seen(),)
             return all(map(self._is_outside, inner))
         if isinstance(value, Weak):
@@ -468,7 +468,7 @@ class _Join:
     def _container(
         self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, items: Build
     ) -> Build:
-        """What is one of several lists or dicts: a new one, changed if nobody holds the others."""
+        """Join lists or dicts into a new one, which may be changed if nothing else holds them."""
         if column[0].__class__ is tuple:
             return items
         session = self.session
@@ -490,7 +490,7 @@ class _Join:
         return lambda results: adopt(session, items(results), frozen)
 
     def _item(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
-        """An item of a container: its arrays are held by it, and by nobody else that is known."""
+        """Join an item of a container: only the container is known to hold its arrays."""
         first = column[0]
         if all(alike(first, each) for each in column) and self._is_outside(first):
             return lambda results: first
@@ -499,7 +499,7 @@ class _Join:
     def _reference(
         self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, *, alone: bool
     ) -> Build:
-        """A new cell for what may be one of several arrays."""
+        """Join several arrays into a new cell."""
         content = self._array(
             [path.at_end(value.load) for value, path in zip(column, paths, strict=True)], paths
         )
@@ -517,9 +517,9 @@ class _Join:
         return lambda results: Ref(Cell(session, content(results), frozen, in_c_order))
 
     def _is_owned(self, value: Any, path: Path, key: Key | None) -> bool:
-        """Whether nobody but what is joined refers to an array at the end of a path.
+        """Return whether only the joined name or expression refers to an array after a path.
 
-        In an expression there are operands that wait for others, and refer to what no name does.
+        Within an expression, waiting operands may refer to arrays without a name.
         """
         if any(cell in value.cells() for cell, _ in path.frozen):
             return False
@@ -539,7 +539,7 @@ class _Join:
             self.shared.append((each, self._frozen("")))
 
     def _tree(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
-        """Numbers, records and trees of them: leaf by leaf."""
+        """Join numbers, records and trees of them, leaf by leaf."""
         leaves: list[list[Array]] = []
         trees: list[Type] = []
         for value, path in zip(column, paths, strict=True):
@@ -560,7 +560,7 @@ class _Join:
         return lambda results: unflatten(trees[0], iter([build(results) for build in builds]))
 
     def _array(self, column: Sequence[Array], paths: Sequence[Path]) -> Build:
-        """One array in the place of those that paths leave; a Failure if their types differ."""
+        """Join arrays into one; a Failure if their types differ."""
         number = is_python_number(column)
         kind = kind_of(column)
         program, place = self.here.program, len(self.columns)
@@ -588,7 +588,7 @@ class _Join:
         return build
 
     def _code(self) -> Callable[[Sequence[Value]], Value]:
-        """Where control goes, as a number."""
+        """Join the codes of the outcomes."""
         codes = [
             path.outcome.code
             if isinstance(path.outcome, Maybe)
@@ -600,7 +600,7 @@ class _Join:
         return lambda results: results[place]
 
     def _bound(self, predicate: Value) -> Sequence[Value]:
-        """The results of the `Switch`."""
+        """Bind the `Switch` and return its results."""
         if not self.columns:
             return ()
         traced: list[tuple[Builder, list[Array], Type]] = []
@@ -610,7 +610,7 @@ class _Join:
                 found: list[Array] = []
                 for column in self.columns:
                     each, wanted = column.ends[number], column.type
-                    if each is None:  # whatever it is
+                    if each is None:  # the value is never read
                         each = placeholder(path.block, wanted)
                     found.append(at(each, wanted.dtype))
                 return found
@@ -621,13 +621,13 @@ class _Join:
 
 
 def _at_end(session: Session, value: Any, path: Path) -> Any:
-    """A list, a dict or a tuple as a path leaves it."""
+    """Return a list, a dict or a tuple as at the end of a path."""
     container = container_of(session, value)
     return value if container is None else path.containers.get(container, value)
 
 
 def lengths_differ(column: Sequence[Any]) -> tuple[str, str] | None:
-    """How contents differ that cannot be one, in words; None if they can be."""
+    """Describe how two contents differ that cannot be joined; None if they can."""
     for other in column[1:]:
         first: Any = column[0]
         if is_dict(first):
@@ -643,17 +643,17 @@ def lengths_differ(column: Sequence[Any]) -> tuple[str, str] | None:
 
 
 def counted(number: int) -> str:
-    """A number of items in words."""
+    """Describe a number of items."""
     return f"{number} item" if number == 1 else f"{number} items"
 
 
 def keys_of(value: dict[Any, Any]) -> str:
-    """A dict in words."""
+    """Describe a dict by its keys."""
     return f"a dict of {', '.join(map(repr, value))}" if value else "an empty dict"
 
 
 def named_container(session: Session, container: Container) -> str:
-    """What a container is called: by one of its names."""
+    """Return one of a container's names for messages, else its kind."""
     for frame in live_frames(session):
         for name, value in frame.names.items():
             if value is container.value:
@@ -662,7 +662,7 @@ def named_container(session: Session, container: Container) -> str:
 
 
 def silence(session: Session, container: Container) -> None:
-    """Take the names of a container for what is wrong: it was reported."""
+    """Poison the names of a container: its error was reported."""
     for frame in live_frames(session):
         for name, value in frame.names.items():
             if value is container.value:
@@ -670,13 +670,13 @@ def silence(session: Session, container: Container) -> None:
 
 
 def _value_of(outcome: Outcome | Gives) -> Any:
-    """What an expression gives, or a function returns."""
+    """Return the value of an expression in a branch, or of a `return`."""
     assert isinstance(outcome, Gives | Return | Maybe)
     return outcome.value
 
 
 def placeholder(here: Builder, type: ArrayType) -> Value:  # noqa: A002
-    """Return an array that nobody reads."""
+    """Return an array that is never read."""
     dtype = type.dtype
     if dtype is not KEY:
         zero = {Kind.BOOL: False, Kind.INT: 0, Kind.COMPLEX: 0j}.get(dtype.kind, 0.0)
@@ -686,9 +686,9 @@ def placeholder(here: Builder, type: ArrayType) -> Value:  # noqa: A002
 
 
 def joined_dtype(program: Program, column: Sequence[Array], site: Site) -> DType:
-    """The dtype that several arrays have, or can be taken in; a Failure if there is none.
+    """Return the common dtype of several arrays; a Failure if there is none.
 
-    Where no array has one, it is chosen for the site.
+    If no array has a dtype, it is chosen for the site.
     """
     known = list(dict.fromkeys(each.dtype for each in column if isinstance(each, Value)))
     if len(known) > 1:
@@ -701,29 +701,29 @@ def joined_dtype(program: Program, column: Sequence[Array], site: Site) -> DType
 
 
 def kind_of(column: Sequence[Array]) -> Kind:
-    """The highest kind of several arrays."""
+    """Return the highest kind of several arrays."""
     return max(each.dtype.kind if isinstance(each, Value) else each.kind for each in column)
 
 
 CARRIERS: Final = {Kind.BOOL: BOOL, Kind.INT: I64, Kind.FLOAT: F64, Kind.COMPLEX: C128}
-"""What Python's own numbers are computed in."""
+"""The dtypes in which Python numbers are computed."""
 
 
 def is_python_number(column: Sequence[Array]) -> bool:
-    """Whether several numbers are all Python's own, which adapt to what they meet."""
+    """Return whether all are Python numbers, which adapt to other operands."""
     return all(isinstance(each, Weak) and not each.ndim for each in column)
 
 
 def are_given(column: Sequence[Array]) -> bool:
-    """Whether the kernel is given one of several numbers, or what another one is made of."""
+    """Return whether any of the numbers is, or was computed from, an argument of the kernel."""
     return any(isinstance(each, PythonNumber) and not each.adapts for each in column)
 
 
-# Where control goes after a statement, a step of a loop, and a loop.
+# The outcomes after a statement, a step of a loop, and a loop.
 
 
 def resumed(frame: Frame, node: ast.AST, outcome: Maybe, rest: Callable[[], Outcome]) -> Outcome:
-    """Go on with the rest if control does, else leave as the outcome says."""
+    """Continue with the rest if the outcome's code says so, else leave as it says."""
     assert frame.program is not None
     kinds = outcome.kinds - {ON}
 
@@ -736,14 +736,14 @@ def resumed(frame: Frame, node: ast.AST, outcome: Maybe, rest: Callable[[], Outc
 
 
 def after_step(frame: Frame, outcome: Outcome) -> Outcome:
-    """Where control goes after a step: `continue` goes on with the next one."""
+    """Return the outcome after a step: `continue` becomes the next step."""
     return _instead(frame, outcome, CONTINUE)
 
 
 def after_loop(
     frame: Frame, node: ast.AST, outcome: Outcome, orelse: Callable[[], Outcome] | None
 ) -> Outcome:
-    """Where control goes after a loop: its `else`, unless a `break` left it, and on."""
+    """Return the outcome after a loop: run its `else`, unless a `break` left it, and continue."""
     if outcome is None:
         return None if orelse is None else orelse()
     if orelse is not None and isinstance(outcome, Maybe) and ON in outcome.kinds:
@@ -752,7 +752,7 @@ def after_loop(
 
 
 def _instead(frame: Frame, outcome: Outcome, kind: int) -> Outcome:
-    """The outcome that goes on where this one says otherwise."""
+    """Return the outcome with the code `ON` in place of a kind."""
     if isinstance(outcome, Jump) and CODES[outcome.kind] == kind:
         return None
     if not isinstance(outcome, Maybe) or kind not in outcome.kinds:

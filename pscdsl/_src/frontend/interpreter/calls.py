@@ -103,7 +103,7 @@ from pscdsl.typing.python_containers import (
     is_tuple,
 )
 
-# What is called, and with which arguments.
+# The evaluation of callees and arguments.
 
 
 def call(
@@ -113,8 +113,8 @@ def call(
     args: Sequence[ast.expr],
     keywords: Sequence[ast.keyword],
 ) -> Any:
-    """The value of a call."""
-    # Calls are expressions, and their arguments too.
+    """Evaluate a call."""
+    # The import is here since calls and their arguments are expressions.
     from pscdsl._src.frontend.interpreter.expressions import (
         evaluate_used,
         locate,
@@ -135,7 +135,7 @@ def call(
     nodes: list[ast.expr] = []
     session = frame.session
     lazy: list[tuple[Any, int]] = []
-    """What is lazy, and how many stores there were when it was computed here."""
+    """The lazy arguments, each with the number of stores when it was evaluated."""
     for each in args:
         if isinstance(each, ast.Starred):
             source = locate_in_place(frame, each.value)
@@ -161,7 +161,7 @@ def call(
         if session.stores - session.unseen_stores != stores:
             raise Failure(StaleView(by=value.description(), items=True))
     if isinstance(function, External) and not _is_store(function, values):
-        raise Failure(purity.external_use(function))  # whatever its arguments are
+        raise Failure(purity.external_use(function))  # for any arguments
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
     if isinstance(function, Meaning) and function.name.startswith("scipy."):
@@ -198,7 +198,7 @@ def _overwriting(
     keywords: Sequence[ast.keyword],
     began: int,
 ) -> list[str]:
-    """Return the keywords `overwrite_a=True` of arrays that nobody sees after the call."""
+    """Return the keywords `overwrite_a=True` of arrays that nothing refers to after the call."""
     nodes = {keyword.arg: keyword.value for keyword in keywords}
     found: list[str] = []
     for name, value in named.items():
@@ -224,11 +224,11 @@ def _unshared(
     result: Any,
     origin: tuple[ast.expr, int, int],
 ) -> Any:
-    """The result of a call; new where it is all that is left of an array that nobody else holds.
+    """Return the result of a call, with new memory if nothing else refers to the argument's array.
 
-    `np.linspace(0, 1, 6).reshape(2, 3)` may be a view or a copy, and nobody can tell which.
-    `origin` is what stands for the array, and how many cells there were before it was made, and
-    before the call.
+    `np.linspace(0, 1, 6).reshape(2, 3)` may be a view or a copy, without a visible difference.
+    `origin` is the expression of the array, and the numbers of cells before it was made and before
+    the call.
     """
     if not isinstance(function, Meaning | BoundArrayMethod) or not isinstance(result, Located):
         return result
@@ -249,20 +249,20 @@ def _unshared(
 
 
 def _keeps_elements(function: Meaning | BoundArrayMethod, given: Ref) -> bool:
-    """Whether the result has the elements of an array, each once."""
+    """Return whether the result has the elements of the array, each once."""
     if isinstance(function, BoundArrayMethod):
         return methods.result_of(function.name, [given], {}) is Result.SAME_ELEMENTS
     return function.result_of([given], {}) is Result.SAME_ELEMENTS
 
 
 def _is_store(function: External, values: Sequence[Any]) -> bool:
-    """Whether a function of NumPy's writes to an array that it is given here."""
+    """Return whether this call of a NumPy function writes to an array argument."""
     return function.name in STORING and len(values) > 0 and isinstance(values[0], Located)
 
 
 def _class(frame: Frame, node: ast.expr) -> Any:
-    """What `isinstance` is given: a class that is not known is none of those of our values."""
-    # Calls are expressions, and their arguments too.
+    """Evaluate an argument of `isinstance`: no value is an instance of an unknown class."""
+    # The import is here since calls and their arguments are expressions.
     from pscdsl._src.frontend.interpreter.expressions import evaluate
 
     session = frame.session
@@ -274,7 +274,7 @@ def _class(frame: Frame, node: ast.expr) -> Any:
 
 
 def _unpacked(value: Any) -> dict[str, Any]:
-    """What `**value` gives to a call."""
+    """Return the keyword arguments of `**value`."""
     if isinstance(value, MapValue):
         return dict(value.items)
     if isinstance(value, Poison):
@@ -289,7 +289,7 @@ def _unpacked(value: Any) -> dict[str, Any]:
 
 
 def described(function: Any) -> str:
-    """A function's name for messages."""
+    """Return a function's name for messages."""
     return str(getattr(function, "name", describe(function)))
 
 
@@ -301,10 +301,10 @@ def applied(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    """Call a function with arguments that may be references; arrays that it makes get cells.
+    """Call a function with arguments that may be references; new arrays in its result get cells.
 
-    Who is not known to read or to hand on its arguments is given values, and what they refer to is
-    never written again.
+    A function that may keep its arguments is given values, and the cells that they refer to are
+    frozen.
     """
     session = frame.session
     if frame.program is None:
@@ -325,9 +325,9 @@ def applied(
     if isinstance(function, BoundArrayMethod):
         return _method(frame, here, function, args, kwargs)
     if isinstance(function, RecordClass) and function.kind == "typeddict":
-        function = MEANINGS["builtins.dict"]  # nothing of its keys is looked at
+        function = MEANINGS["builtins.dict"]  # its keys are not checked
     if isinstance(function, Marker) and function.name == "numpy.ndarray":
-        function = MEANINGS["numpy.empty"]  # which makes what is left in memory zeros, too
+        function = MEANINGS["numpy.empty"]  # the uninitialised memory becomes zeros, too
     if isinstance(function, Meaning):
         return _library(frame, here, function, args, kwargs)
     if isinstance(function, Method) and isinstance(function.function, WritingKernel):
@@ -353,7 +353,7 @@ def applied(
             return _new_container(frame, node, result)
         result = own(session, result)
         if is_container(result) and container_of(session, result) is None:
-            # It may be a container that is held, of which it is a copy here.
+            # The result may be a copy, here, of a container that others hold.
             freeze(session, (args, dict(kwargs)), Frozen("others hold", frame.span(node)))
         return result
     same = _is_cast_to_own(function, load(args)) if isinstance(function, DType) else None
@@ -361,7 +361,7 @@ def applied(
         return args[0]
     if same is False or getattr(function, "returns_new_arrays", False):
         made = own(session, invoke(frame, here, function, load(args), load(kwargs)))
-        return adopt(session, made)  # a list or a dict that nobody else holds
+        return adopt(session, made)  # a list or a dict without other holders
     why = f"is given to {_title(function)}, which may hold it"
     frozen = Frozen(why, frame.span(node))
     written = session.stores
@@ -384,13 +384,13 @@ OF_RECORDS: Final = {
     "builtins.len": ("__len__", special_methods.length),
     "builtins.abs": ("__abs__", special_methods.absolute),
 }
-"""Functions of Python's that call a method of a record."""
+"""Python functions that call a method of a record."""
 
 
 def _reads(function: Builtin, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a function of Python's reads what it is given, and hands none of it on."""
+    """Return whether a Python function only reads its arguments and does not pass them on."""
     if function.name == "builtins.sum" and (len(args) != 1 or kwargs):
-        return False  # of no items it returns what it starts with
+        return False  # without items it returns the start value
     reads = function.given is Given.READ
     return reads and ("key" not in kwargs or function.name == "builtins.sorted")
 
@@ -403,7 +403,7 @@ def _followed(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    """A function of Python's that passes on references: what it makes is new, or reads others."""
+    """Call a Python function that passes on references; its result is new, or reads arguments."""
     session = frame.session
     result = invoke(frame, here, function, args, kwargs)
     if isinstance(result, Once):
@@ -417,7 +417,7 @@ def _followed(
 
 
 def _new_container(frame: Frame, node: ast.Call, made: Any) -> Any:
-    """A list, a dict or a set that a function made of items which others may hold."""
+    """Return a list, dict or set that a function made of items which others may hold."""
     others = Frozen("comes from what is not followed", frame.span(node))
     return adopt(frame.session, own(frame.session, made, others))
 
@@ -426,7 +426,7 @@ AT_ONCE: Final = "it is done when the items are gone through: write a loop"
 
 
 def _title(function: Any) -> str:
-    """A function for messages, as what is done to its arguments."""
+    """Return a function's name or description for a message about its arguments."""
     name = getattr(function, "name", "")
     known = isinstance(name, str) and name
     return f"`{name.removeprefix('builtins.')}`" if known else describe(function)
@@ -435,7 +435,7 @@ def _title(function: Any) -> str:
 def _library(
     frame: Frame, here: Any, function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """A function of the library; what it returns is new, or may be a view of its arguments."""
+    """Call a library function; its result is new, or may be a view of the arguments."""
     if any(map(_holds_long, (*args, *kwargs.values()))):
         function, args, kwargs = _of_long_lists(function, args, kwargs)
     target, args, kwargs = _target(function, args, kwargs)
@@ -455,7 +455,7 @@ def _placed(
     kwargs: Mapping[str, Any],
     result: Any,
 ) -> Any:
-    """A result with a cell for each array in it, where it is new; else what may be a view."""
+    """Give each array in a new result a cell; mark other results as possible views."""
     if not isinstance(known, Result):
         parts = zip(known, result, strict=True)
         return tuple([_placed(frame, name, part, args, kwargs, each) for part, each in parts])
@@ -475,7 +475,7 @@ def _holds_long(argument: Any) -> bool:
 def _of_long_lists(
     function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Meaning, Sequence[Any], Mapping[str, Any]]:
-    """A call with arrays in the place of lists that loops made, where NumPy makes them of lists."""
+    """Replace lists that loops made by arrays, where NumPy converts lists to arrays."""
     if function.name == "numpy.stack" and len(args) == 1 and not kwargs:
         array = MEANINGS["numpy.array"]
         assert isinstance(array, Meaning)
@@ -497,7 +497,7 @@ def _of_long_lists(
 
 
 def _joined_rows(name: str, rows: Value | Weak) -> Any:
-    """What `np.concatenate`, `np.vstack` or `np.hstack` makes of the rows of an array."""
+    """Return `np.concatenate`, `np.vstack` or `np.hstack` of the rows of an array."""
     facts, rank = rows.builder.facts, rows.ndim - 1
     if (name == "numpy.hstack" and rank > 1) or (name == "numpy.concatenate" and rank == 0):
         problem = f"takes no list of {rows.shape[0]} arrays with {rank} axes here"
@@ -520,7 +520,7 @@ _JOINING: Final = frozenset(f"numpy.{name}" for name in ("concatenate", "vstack"
 def _target(
     function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Located | None, Sequence[Any], Mapping[str, Any]]:
-    """The array that a call writes its result to, if there is one, and the other arguments."""
+    """Split the arguments into the array that the call writes to, if any, and the others."""
     out = kwargs.get("out")
     count = inputs_of_ufunc(function.name)
     if out is None and count is not None and len(args) == count + 1:
@@ -542,7 +542,7 @@ def _method(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    """A method of an array."""
+    """Call a method of an array."""
     owner, name = function.owner, function.name
     if name in STORING_METHODS:
         return STORING_METHODS[name](here, owner, *load(args), **load(kwargs))
@@ -560,7 +560,7 @@ def _method(
     known = methods.result_of(name, [whole, *values], named)
     if isinstance(known, Result) and known.is_new:
         if not owner.ndim and any(cell.frozen for cell in owner.cells()):
-            return result  # of an array or of a scalar
+            return result  # the method of an array or of a scalar
     elif name in ("reshape", "transpose") and len(args) > 1:
         args = [tuple(args)]
     return _placed(frame, f"numpy.{name}", known, [owner, *args], kwargs, result)
@@ -574,7 +574,7 @@ def _viewing(
     kwargs: Mapping[str, Any],
     result: Any,
 ) -> Any:
-    """What may show the arguments of a call: a view that is followed, or a value for a while."""
+    """Return a result as a followed view, or as a possible view of the arguments."""
     owner = args[0] if args else None
     if isinstance(owner, Ref) and is_traced(result):
         step: Step | None = None
@@ -597,7 +597,7 @@ def _viewing(
 def invoke(
     frame: Frame, here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Apply what was found to be called."""
+    """Apply a callable to values."""
     if "out" in kwargs and isinstance(function, Meaning | BoundMethod):  # no array to write to
         refusal = purity.library_call(function.name, kwargs)
         if refusal is not None:
@@ -656,7 +656,7 @@ def _plain_all(
 
 
 def _plain(here: Any, x: Any) -> Any:
-    """An argument as the library takes it: conditions as arrays, Python's types as dtypes."""
+    """Return an argument for the library: conditions as arrays, Python types as dtypes."""
     if isinstance(x, Undecided):
         return condition(here, x)
     if isinstance(x, StaticFunction):
@@ -689,7 +689,7 @@ _FOLDABLE = (int, float, complex, bool)
 
 
 def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A NumPy function of Python numbers is a Python number; None if this is something else."""
+    """Compute a NumPy function of Python numbers as a Python number; None for any other call."""
     if kwargs or not args or not function.name.startswith("numpy."):
         return None
     if not all(isinstance(argument, _FOLDABLE) for argument in args):
@@ -703,17 +703,17 @@ def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
         except (TypeError, ValueError, OverflowError):
             return None
     if not is_scalar(result) or result.dtype != np.asarray(result.item()).dtype:
-        return None  # the result has a dtype of its own
+        return None  # the result has a dtype that differs from Python's
     return result.item()
 
 
 MAX_STATIC = 1_000_000
 MAX_WORK = 100_000_000
-"""The product of the sizes of the arrays that a function is given."""
+"""The limit on the product of the sizes of a function's array arguments."""
 
 
 def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """NumPy itself, for constants at module level; bounded in size."""
+    """Call NumPy for constants at module level, with bounded sizes."""
     real: Any = np if function.name.startswith("numpy.") else None
     for part in function.name.split(".")[1:]:
         real = getattr(real, part, None)
@@ -734,7 +734,7 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
     named = {key: _as_numpys(function.name, x) for key, x in kwargs.items()}
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are for whoever runs the module
+            warnings.simplefilter("ignore")  # warnings concern whoever runs the module
             result = real(*plain, **named)
     except Exception as error:
         said, *_ = (*str(error).splitlines(), "")
@@ -750,7 +750,7 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
 
 
 def _as_numpys(name: str, value: Any) -> Any:
-    """An argument as NumPy itself takes it; a Failure for what is none of its or of Python's."""
+    """Return an argument for NumPy; a Failure for a value that neither NumPy nor Python has."""
     if isinstance(value, StaticFunction):
         value = PYTHON_DTYPES.get(value.name, value)
     if isinstance(value, DType):
@@ -781,12 +781,12 @@ _IN_ONE: Final = {
     **dict.fromkeys(("arrays", "tup", "object"), _ARRAYS),
     "reps": ("several numbers", "numbers"),
 }
-"""The parameters that take several things as one argument."""
+"""The parameters that take several items as one argument."""
 _OF_TWO: Final = {
     **dict.fromkeys(("numpy.max", "numpy.amax"), "np.maximum"),
     **dict.fromkeys(("numpy.min", "numpy.amin"), "np.minimum"),
 }
-"""The elementwise functions beside reductions that may be taken for them."""
+"""The elementwise functions that may have been meant instead of reductions."""
 
 
 def in_brackets(
@@ -797,7 +797,7 @@ def in_brackets(
     args: Sequence[Any],
     nodes: Sequence[ast.expr],
 ) -> Failure:
-    """What is said of `np.zeros(n, m)` and `np.hstack(x, y)`, whose arguments are one tuple."""
+    """Correct the finding about `np.zeros(n, m)` or `np.hstack(x, y)`, which take one tuple."""
     is_method = isinstance(function, BoundMethod | BoundArrayMethod)
     meaning = MEANINGS.get(f"numpy.{function.name}") if is_method else function
     if not isinstance(meaning, Meaning):
@@ -806,7 +806,7 @@ def in_brackets(
     parameters = meaning.signature.parameters
     for name, (one, several) in _IN_ONE.items():
         place = meaning.place(name)
-        if place is None or (is_method and name != "axis"):  # `x.reshape(n, m)` is as good
+        if place is None or (is_method and name != "axis"):  # `x.reshape(n, m)` is valid
             continue
         if name == "axis" and (parameters[name].annotation != "Axes" or "ddof" in parameters):
             continue  # one axis alone, or `np.std(x, 0, 1)`, which may mean `ddof=1`
@@ -849,11 +849,11 @@ def _is_operand(value: object) -> bool:
 
 
 _FUNCTIONS: Final = frozenset("f fun body_fun cond_fun true_fun false_fun".split())
-"""What combinators call the functions that they take."""
+"""The names of function parameters of combinators."""
 
 
 def in_order(failure: Failure, function: Any, args: Sequence[Any]) -> Failure:
-    """What is said of a combinator whose arguments stand in another order."""
+    """Correct the finding about a combinator with its arguments in the wrong order."""
     if isinstance(function, Meaning) and function.name.startswith("pscdsl.random."):
         place, shapes = function.place("shape"), [is_tuple(load(each)) for each in args]
         if place is not None and any(shapes) and not any(shapes[place : place + 1]):
@@ -881,7 +881,7 @@ def in_order(failure: Failure, function: Any, args: Sequence[Any]) -> Failure:
         if each.default is each.empty or each.name == "xs"
     )
     text = f"the order is `{function.name}({order})`"
-    if order == "fun":  # `psc.grad` and its like
+    if order == "fun":  # `psc.grad` and similar
         text = f"`{function.name}(fun)` gives a function, which takes the arrays"
     return Failure(finding.replaced(instead=text))
 
@@ -897,7 +897,7 @@ def with_operands(
     values: Sequence[Any] = (),
     sign: str = "",
 ) -> Failure:
-    """Findings that speak of two operands, with the operands as they are written."""
+    """Add the operands' source text to findings about two operands."""
     if len(nodes) != 2 or not any(hasattr(d, "operands") for d in failure.diagnostics):
         return failure
     texts = [frame.source.text_of(node) for node in nodes]
@@ -925,7 +925,7 @@ def with_operands(
 
 
 def _one_each(source: Source, values: Sequence[Any]) -> str:
-    """The help where one operand has whole rows, and an element of each fits the other."""
+    """Suggest a fix where one operand has whole rows, and an element of each fits the other."""
     if not all(isinstance(value, Value) for value in values):
         return ""
     left, right = values
@@ -935,7 +935,7 @@ def _one_each(source: Source, values: Sequence[Any]) -> str:
 
 
 def _reduced_apart(values: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
-    """The axes along which two operands reduce the same array, if they differ."""
+    """Return the axes along which two operands reduce the same array, if they differ."""
     if not all(isinstance(value, Value) for value in values):
         return ()
     (left, _), (right, _) = map(_reductions, values)
@@ -948,9 +948,9 @@ def _reduced_apart(values: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
 def _reductions(
     value: Value, most: int = 200
 ) -> tuple[dict[tuple[frozenset[Atom], int], set[tuple[int, ...]]], frozenset[Atom]]:
-    """The axes of the last reductions that a value is made by, and the atoms that it begins with.
+    """Return the axes of the last reductions inside a value, and the atoms that it begins with.
 
-    The axes are by the atoms that the reduced array begins with, and by its rank.
+    The axes are keyed by the atoms that the reduced array begins with, and by its rank.
     """
     made = {output: at for at in value.builder.equations for output in at.outputs}
     beginnings: set[Atom] = set()
@@ -977,13 +977,13 @@ def _reductions(
 
 
 def _beside(node: ast.expr, text: str) -> str:
-    """An operand as it can be written beside others."""
+    """Return an operand's text, in parentheses if an operator needs them."""
     simple = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
     return text if simple else f"({text})"
 
 
 def _reduction(name: str) -> Meaning | None:
-    """The function of NumPy's of this name that can keep the axes that it reduces."""
+    """Return the NumPy function of this name if it can keep the axes that it reduces."""
     for qualified in (f"numpy.{name}", f"numpy.linalg.{name}"):
         found = MEANINGS.get(qualified)
         if isinstance(found, Meaning) and {"axis", "keepdims"} <= found.signature.parameters.keys():
@@ -992,7 +992,7 @@ def _reduction(name: str) -> Meaning | None:
 
 
 def _with_axis_kept(node: ast.expr, text: str, shape: Shape) -> tuple[str, int]:
-    """A reduction along one axis with `keepdims=True`, and the axis; -1 if it is none."""
+    """Return a reduction along one axis with `keepdims=True`, and the axis; -1 if it is none."""
     if not isinstance(node, ast.Call) or not text.endswith(")"):
         return "", -1
     function = node.func
@@ -1017,11 +1017,11 @@ INITIAL = {
     "psc.while_loop": (2, "init_val"),
     "psc.map_reduce": (3, "init"),
 }
-"""Where a loop is given its initial carry."""
+"""The position and the keyword of a loop's initial carry."""
 
 
 def with_initial(failure: Failure, frame: Frame, node: ast.Call) -> Failure:
-    """Findings about a carry, with the place of its initial value."""
+    """Add the place of the initial value to findings about a carry."""
     loops = {d.loop for d in failure.diagnostics if isinstance(d, CarryMismatch)}
     if len(loops) != 1:
         return failure
@@ -1037,7 +1037,7 @@ def with_initial(failure: Failure, frame: Frame, node: ast.Call) -> Failure:
 
 
 def with_origins(failure: Failure, args: Sequence[Any]) -> Failure:
-    """Findings about types, with the declarations of the arguments that they are about."""
+    """Add the declarations of the arguments to findings about their types."""
     if not all(d.code[3] in "345" for d in failure.diagnostics):
         return failure
     labels: list[Label] = []

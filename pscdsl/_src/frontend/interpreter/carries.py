@@ -1,4 +1,4 @@
-"""What loops carry: names and containers, leaf by leaf, and in which dtypes."""
+"""The carries of loops: names and containers, leaf by leaf, with their dtypes."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ from pscdsl.typing.python_containers import is_dict, is_sequence
 
 
 def rebuilt(value: Any, tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any]) -> Any:
-    """A value of the structure of another one, of other leaves; `array` makes its references."""
+    """Return a value of the same structure from other leaves; `array` makes its references."""
     if isinstance(value, Located):
         return array(next(leaves))
     if is_sequence(value):
         assert isinstance(tree, TupleType)
         parts = zip(value, tree.items, strict=True)
         return type(value)([rebuilt(each, item, leaves, array) for each, item in parts])
-    if is_dict(value):  # whose leaves are in the order of the keys
+    if is_dict(value):  # its leaves are in the order of the keys
         assert isinstance(tree, DictType)
         found = {key: rebuilt(value[key], item, leaves, array) for key, item in tree.items}
         return {key: found[key] for key in value}
@@ -65,27 +65,27 @@ def rebuilt(value: Any, tree: Type, leaves: Iterator[Any], array: Callable[[Any]
 
 @dataclass(eq=False)
 class Leaf:
-    """One array that is carried, and in which dtype."""
+    """A carried array and its dtype."""
 
     start: Array
-    """What it is before the loop."""
+    """Its value before the loop."""
     dtype: DType | None
-    """Its dtype; None for a number of Python's own, which adapts to what it meets."""
+    """Its dtype; None for a Python number, which adapts to other operands."""
     kind: Kind
     settled: bool = True
-    """Whether its dtype is known, and not only the one that it starts with."""
+    """Whether its dtype is final, and not only that of its start."""
     expected: bool = False
-    """Whether it is known from before, and not seen yet."""
+    """Whether its dtype is from an earlier elaboration, and not confirmed yet."""
     given: bool = False
-    """Whether it is made of numbers that the kernel is given."""
+    """Whether it is computed from numbers that the kernel is given."""
     is_array: bool = False
-    """Whether it may be an array though it has no axes."""
+    """Whether it may be an array without axes, and not a scalar."""
     sites: frozenset[Site] = frozenset()
-    """Where its dtype was chosen, if it was."""
+    """The sites where its dtype was chosen, if it was."""
 
     @classmethod
     def of(cls, start: Array, site: Site) -> Leaf:
-        """The leaf that starts as this; `site` is where one without a dtype gets it."""
+        """Return the leaf with this start; at `site` a dtype is chosen if the start has none."""
         program = start.builder.program
         if isinstance(start, Value):
             return cls(start, start.dtype, start.dtype.kind, sites=program.sites(start))
@@ -97,7 +97,7 @@ class Leaf:
 
     @classmethod
     def from_zeros(cls, end: Array, site: Site) -> Leaf:
-        """The leaf of the type of what a step leaves, which nobody reads before that."""
+        """Return a leaf of the type of a step's result, whose initial value is never read."""
         leaf = cls.of(end, site)
         builder, kind, shape = end.builder, leaf.kind, end.type.shape
 
@@ -114,15 +114,15 @@ class Leaf:
 
     @property
     def type(self) -> ArrayType:
-        """The type of what is carried."""
+        """The type in which it is carried."""
         return ArrayType(self.carrier, self.start.type.shape)
 
     def initial(self) -> Value:
-        """What is carried first."""
+        """Return the initial carry."""
         return at(self.start, self.carrier)
 
     def shown(self, param: Value, wanted: dict[int, DType]) -> Array:
-        """How the body sees it; an array whose dtype is open notes in which it is wanted."""
+        """Return the leaf as the body sees it; an array with an open dtype notes the wanted one."""
         if self.dtype is None or self.settled:
             return self.after(param)
         block, own, shape = param.builder, self.dtype, self.start.type.shape
@@ -131,12 +131,12 @@ class Leaf:
             if dtype is own:
                 return param.builder.program.mark(param, self.sites)
             wanted[id(self)] = dtype
-            return block.parameter(ArrayType(dtype, shape))  # of a round that is forgotten
+            return block.parameter(ArrayType(dtype, shape))  # this round is discarded
 
         return Weak(block, self.kind, shape, at, whole=I64)
 
     def after(self, result: Value, end: Atom | None = None) -> Array:
-        """How the body sees it, or what it is after a loop whose steps leave `end`."""
+        """Return the leaf as the body sees it, or after a loop whose steps end with `end`."""
         program = result.builder.program
         if self.dtype is None:
             array: Array = computed(result, self.kind, given=self.given)
@@ -146,7 +146,7 @@ class Leaf:
         return note_array(array) if self.is_array or may_be_array(self.start) else array
 
     def learn(self, end: Array, wanted: DType | None) -> bool:
-        """Take the dtype that a step gives it; whether that is another one."""
+        """Take the dtype from a step's result; return whether anything changed."""
         if may_be_array(end) and not self.is_array:
             self.is_array = True
             self.learn(end, wanted)
@@ -169,13 +169,13 @@ class Leaf:
         return changed
 
     def expect(self, dtype: DType | None, kind: Kind, given: bool) -> None:
-        """Begin with what it came to before."""
+        """Start with the dtype of an earlier elaboration."""
         if not isinstance(self.start, Value) and not (self.settled and self.dtype is not None):
             self.expected = (self.dtype, self.kind, self.given) != (dtype, kind, given)
             self.dtype, self.kind, self.given, self.settled = dtype, kind, given, True
 
     def _confirm(self, end: Array) -> None:
-        """See that a step gives it what is expected; Mistaken if not."""
+        """Check that a step's result has the expected dtype; Mistaken if not."""
         same = isinstance(end, Weak) and end.kind is self.kind and are_given([end]) == self.given
         if end.dtype is not self.dtype if isinstance(end, Value) else self.dtype or not same:
             raise Mistaken
@@ -183,40 +183,40 @@ class Leaf:
 
 @dataclass(eq=False)
 class Slot:
-    """A name that is carried."""
+    """A carried name."""
 
     key: Key
     before: Any
-    """What it stands for before the loop; MISSING if it is carried out of it only."""
+    """Its value before the loop; MISSING if it is first bound in the body."""
     leaves: list[Leaf]
     tree: Type | None
     owned: bool
-    """Whether the body may write its array."""
+    """Whether the body may write to its array."""
     dropped: Sequence[Diagnostic] | None = None
-    """Why it is not carried, if it is not: steps leave other types than they begin with."""
+    """The reason why it is not carried, if it is not: a step changes its type."""
     form: Any = None
-    """A value of its structure."""
+    """A value with its structure."""
 
     def value(self, leaves: Iterator[Any], session: Session, frozen: Frozen | None) -> Any:
-        """What the name stands for, of these leaves."""
+        """Return the name's value with these leaves."""
         assert self.tree is not None
         value = rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, frozen)))
         adopt_all(session, value, frozen or Frozen("is what a step of the loop left"))
         return value
 
     def left_out(self) -> Any:
-        """What the name stands for if it is not carried."""
+        """Return the name's value if it is not carried."""
         return Unjoined(self.dropped) if self.dropped else POISON
 
 
 @dataclass(eq=False)
 class CarriedItems:
-    """The items of a list or a dict that is carried."""
+    """The carried items of a list or a dict."""
 
     name: str
     session: Session
     form: Any
-    """What it holds before the loop."""
+    """Its content before the loop."""
     leaves: list[Leaf]
     tree: Type
 
@@ -224,7 +224,7 @@ class CarriedItems:
     def of(
         cls, session: Session, here: Builder, name: str, container: Container, span: Span
     ) -> CarriedItems:
-        """The items of a container; a Failure if they cannot be carried."""
+        """Return the carried items of a container; a Failure if they cannot be carried."""
         form = container.content()
         if isinstance(form, set):
             raise Failure(NotStatic(what=f"{name}, a set that a step changes,")).at(span)
@@ -239,7 +239,7 @@ class CarriedItems:
         return cls(name, session, form, leaves, tree)
 
     def content(self, leaves: Iterator[Any], frozen: Frozen) -> Any:
-        """What it holds, of these leaves."""
+        """Return the content with these leaves."""
         session = self.session
 
         def array(leaf: Any) -> Ref:
@@ -253,50 +253,50 @@ class CarriedItems:
 
 
 class Mistaken(Exception):
-    """The body does not do what it did when it was elaborated before."""
+    """The body differs from its earlier elaboration."""
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a loop's body did when it was elaborated before, in a step of a loop around it.
+    """The facts about a loop's body from its elaboration in an earlier step of an outer loop.
 
-    Without it each loop is elaborated twice for each time that the loop around it is.  It is only
-    where to begin: if the body does not do all of it, the loop is learnt from nothing.
+    Without them each inner loop is elaborated twice for each elaboration of the outer loop. They
+    are only a starting point: if the body differs, the loop is elaborated without them.
     """
 
     written: Sequence[tuple[str, int]]
-    """The arrays that it writes: names, and which of the cells that each of them shows."""
+    """The arrays that it writes, as a name and the number of a cell among those that it shows."""
     leaves: Mapping[str, Sequence[tuple[DType | None, Kind, bool]]]
-    """Of names that begin without a dtype of their own: dtypes, kinds, and what is given."""
+    """For each name without a dtype at the start: dtypes, kinds, and whether it is given."""
 
 
 @dataclass(eq=False)
 class Carry:
-    """What a loop carries, as far as it is known."""
+    """The carry of a loop, as far as it is known."""
 
     slots: dict[Key, Slot] = field(default_factory=dict[Any, Slot])
     cells: dict[Cell, Leaf] = field(default_factory=dict[Cell, Leaf])
     contents: dict[Container, CarriedItems] = field(default_factory=dict[Container, CarriedItems])
-    """Lists and dicts of before the loop whose items a step changes."""
+    """Lists and dicts from before the loop whose items a step changes."""
     appended: dict[Container, Appended] = field(default_factory=dict[Container, Appended])
-    """Lists of before the loop to which each step appends, and which it does not read."""
+    """Lists from before the loop to which each step appends, and which it does not read."""
     frozen: dict[Cell | Container, Frozen] = field(default_factory=dict[Any, Frozen])
-    """Cells and containers of before the loop that a step shares."""
+    """Cells and containers from before the loop that a step shares."""
     local: dict[Key, None] = field(default_factory=dict[Key, None])
     """Names that only the body binds."""
     kinds: frozenset[int] = frozenset((ON,))
-    """Where control may go after a step."""
+    """The codes of an outcome after a step."""
     returned: list[Leaf] = field(default_factory=list[Leaf])
     returned_form: Any = MISSING
     returned_tree: Type = NONE
 
     @property
     def exits(self) -> bool:
-        """Whether a step may leave the loop."""
+        """Return whether a step may leave the loop."""
         return bool(self.kinds - {ON})
 
     def leaves(self) -> list[Leaf]:
-        """The leaves of names, of arrays, and of lists and dicts, in the order of the equation."""
+        """Return the leaves of names, arrays, lists and dicts, in the order of the equation."""
         found = [leaf for slot in self.slots.values() for leaf in slot.leaves]
         found += self.cells.values()
         found += [leaf for items in self.contents.values() for leaf in items.leaves]

@@ -1,7 +1,7 @@
-"""Comprehensions and generators: loops that make a list, a set, a dict, or items for a reader.
+"""Comprehensions and generators: loops that make a list, a set, a dict, or items for a consumer.
 
-A loop over known items is unrolled.  One over an array of unknown length, or over a symbolic range,
-is a rolled loop that appends to a list: what it makes is as long as the loop.
+A loop over known items is unrolled. A loop over an array of unknown length, or over a symbolic
+range, is a rolled loop that appends to a list, whose length is the number of steps.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import Failure
 
 ITEMS: Final = " items"
-"""The name of the list that a rolled comprehension makes: none that programs can write."""
+"""The name of the list that a rolled comprehension makes: no identifier, so programs cannot use
+it.
+"""
 UNPACKED: Final = " item"
-"""The name of what `*items for …` unpacks."""
+"""The name of the item that `*items for …` unpacks."""
 
 
 Emit = Callable[[Frame], None]
-"""Takes what a step makes, in the frame of the comprehension."""
+"""Takes the result of a step, in the frame of the comprehension."""
 Guard = Callable[[Session], AbstractContextManager[Any]]
-"""Watches the evaluation of what the source says."""
+"""Guards the evaluation of expressions in the source."""
 
 
 def list_comprehension(
     frame: Frame, node: ast.ListComp, elt: ast.expr, generators: list[ast.comprehension]
 ) -> Any:
-    """`[elt for …]`."""
+    """Evaluate `[elt for …]`."""
     del node
     return _collected(frame, elt, generators)
 
@@ -49,7 +51,7 @@ def list_comprehension(
 def generator(
     frame: Frame, node: ast.GeneratorExp, elt: ast.expr, generators: list[ast.comprehension]
 ) -> Any:
-    """All that `(elt for …)` gives; a reader may stop before its end."""
+    """Evaluate all items of `(elt for …)`; a consumer may stop before the end."""
     from pscdsl._src.frontend.interpreter.expressions import require_no_binding
 
     require_no_binding(node)
@@ -68,7 +70,7 @@ def generator(
 def set_comprehension(
     frame: Frame, node: ast.SetComp, elt: ast.expr, generators: list[ast.comprehension]
 ) -> Any:
-    """`{elt for …}`."""
+    """Evaluate `{elt for …}`."""
     from pscdsl._src.frontend.interpreter.expressions import read, set_of
 
     del node
@@ -85,7 +87,7 @@ def dict_comprehension(
     value: ast.expr | None,
     generators: list[ast.comprehension],
 ) -> Any:
-    """`{key: value for …}`, and `{**key for …}` of Python 3.15, which has no `value`."""
+    """Evaluate `{key: value for …}`, or `{**key for …}` of Python 3.15, which has no `value`."""
     from pscdsl._src.frontend.interpreter.expressions import locate, put, put_all, read
 
     del node
@@ -103,7 +105,7 @@ def dict_comprehension(
 
 @contextmanager
 def _without_stores(session: Session) -> Generator[None]:
-    """A Failure if something is stored: a generator does it when its reader comes to it."""
+    """Refuse stores in a generator, which Python executes only when an item is consumed."""
     written = session.stores - session.unseen_stores
     yield
     if session.stores - session.unseen_stores != written:
@@ -116,7 +118,7 @@ def _collected(
     generators: list[ast.comprehension],
     guard: Guard = nullcontext,
 ) -> Any:
-    """The items of a list comprehension: a list, or one that is as long as a rolled loop."""
+    """Return the items of a list comprehension: a list, or the stacked list of a rolled loop."""
     from pscdsl._src.frontend.interpreter.expressions import locate
 
     session = frame.session
@@ -138,7 +140,7 @@ def _collected(
 def _unpacked(
     elt: ast.expr, generators: list[ast.comprehension]
 ) -> tuple[ast.expr, list[ast.comprehension]]:
-    """`*items for …` as what it stands for: `item for … for item in items`."""
+    """Rewrite `*items for …` as `item for … for item in items`."""
     if not isinstance(elt, ast.Starred):
         return elt, generators
     target = ast.copy_location(ast.Name(UNPACKED, ast.Store()), elt)
@@ -154,7 +156,7 @@ def _generate(
     *,
     rolls: bool = False,
 ) -> Any:
-    """Go through all steps; the list that is made, if the first `for` is a rolled loop."""
+    """Run all steps; return the list that is made if the first `for` is a rolled loop."""
     from pscdsl._src.frontend.interpreter.expressions import locate_iterable
 
     with guard(frame.session):
@@ -174,14 +176,14 @@ def _generate(
         _rolled(inner, first, found, partial(_nested, inner, rest, emit, guard), guard)
         made = inner.names.pop(ITEMS)
         if isinstance(made, Poison):
-            raise Poisoned  # something in a step is wrong, and was reported
+            raise Poisoned  # a step has an error, which was reported
         return made
 
 
 def _nested(
     inner: Frame, generators: Sequence[ast.comprehension], emit: Emit, guard: Guard
 ) -> None:
-    """What follows a `for`: other ones, and in the end what a step makes."""
+    """Run the `for` clauses after the first one, and finally emit the result of a step."""
     from pscdsl._src.frontend.interpreter.expressions import locate_iterable
 
     if not generators:
@@ -194,7 +196,7 @@ def _nested(
 
 
 def _counted(generator: ast.comprehension, source: Any) -> Iterated | None:
-    """What a `for` goes through by a counter; None if it is unrolled."""
+    """Return the iterable of a `for` that counts its steps; None if it is unrolled."""
     found = iterated(source)
     if found is None or found.few is not None:
         return None
@@ -211,7 +213,7 @@ def _unrolled(
     step: Callable[[], None],
     guard: Guard,
 ) -> None:
-    """One `for` through known items."""
+    """Run one `for` over known items."""
     from pscdsl._src.frontend.interpreter.assignments import assign
 
     if generator.is_async:
@@ -240,7 +242,7 @@ def _unrolled(
 
 
 def _all_hold(frame: Frame, conditions: Sequence[ast.expr]) -> bool:
-    """Whether all conditions of a comprehension hold, up to the first that does not."""
+    """Return whether all conditions of a comprehension hold; stop at the first that does not."""
     for node in conditions:
         holds = operators.truth(frame, node, "a comprehension's `if`", "")
         if holds is None:
@@ -257,7 +259,7 @@ def _rolled(
     step: Callable[[], None],
     guard: Guard,
 ) -> None:
-    """One `for` that is a rolled loop, which appends to the list."""
+    """Run one `for` as a rolled loop that appends to the list."""
     from pscdsl._src.frontend.interpreter.assignments import assign
     from pscdsl._src.frontend.interpreter.loops import Rolled
 
@@ -269,7 +271,7 @@ def _rolled(
         with guard(inner.session):
             assign(inner, target, source.item(position))
 
-    hidden = f" {id(generator)}"  # what is gone through is held
+    hidden = f" {id(generator)}"  # the iterable is held
     inner.names[hidden] = source.located
     try:
         Rolled(inner, loop, enter, step, source.count, line=source.line).run([*assigned(target)])

@@ -1,7 +1,8 @@
-"""Slices between computed bounds, `x[a:b]`: as many elements as the bounds say when it runs.
+"""Slices with computed bounds, `x[a:b]`, whose length is known only at run time.
 
-They are what the mask of the places from `a` up to `b` selects, and may be used as that: `masks`.
-But a slice is a view where a mask makes a copy: it is good until its array is written.
+They are the elements that the mask of the places from `a` up to `b` selects, and may be used like
+these: see `masks`. But a mask makes a copy, and a slice is a view: it is valid until its array is
+written.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pscdsl.typing.python_containers import is_slice, is_tuple
 
 
 class ComputedSlice(Selected):
-    """The elements between two bounds: a view of the array, which may not be written meanwhile."""
+    """The elements between two bounds: a view of the array, valid until the array is written."""
 
     __slots__ = ("_stamps",)
 
@@ -35,17 +36,17 @@ class ComputedSlice(Selected):
         self._stamps = tuple([(cell, cell.stamp) for cell in cells])
 
     def require_current(self) -> None:
-        """A Failure if the array may have changed since."""
+        """Raise a Failure if the array may have changed since."""
         if any(cell.stamp != stamp for cell, stamp in self._stamps):
             raise Failure(StaleView(by="a slice with computed bounds"))
 
     def cells(self) -> Sequence[Cell]:
-        """The cells that the array has."""
+        """Return the cells of the array."""
         return [cell for cell, _ in self._stamps]
 
 
 def part_of(here: Builder, owner: Located, index: Any, refusal: Failure) -> Selected | None:
-    """`owner[a:b]` of a vector, where a bound is computed; None if it is something else."""
+    """Return `owner[a:b]` of a vector with a computed bound; None for any other index."""
     whole = owner.load()
     mask = between(here, whole, index)
     chosen = None if mask is None else selected(here, whole, mask, refusal)
@@ -53,9 +54,9 @@ def part_of(here: Builder, owner: Located, index: Any, refusal: Failure) -> Sele
 
 
 def split(owner: Any, index: Any) -> tuple[tuple[Any, ...], Any] | None:
-    """`(k, :)` and `a:b` of an index `(k, a:b)`, where a bound is computed.
+    """Split an index `(k, a:b)` with a computed bound into `(k, :)` and `a:b`.
 
-    The first makes a vector of an array, as every other item is an integer.  None if it does not.
+    The first part selects a vector, as every other item is an integer. None for any other index.
     """
     if not (isinstance(owner, Located) and is_tuple(index) and len(index) == owner.ndim > 1):
         return None
@@ -69,7 +70,7 @@ def split(owner: Any, index: Any) -> tuple[tuple[Any, ...], Any] | None:
 
 
 def between(here: Builder, whole: Any, index: Any) -> Value | None:
-    """The mask of the places from one bound up to another, by Python's rules.
+    """Return the mask of the places between two bounds, by Python's rules.
 
     None if the index is no slice of a vector with computed bounds.
     """
@@ -90,7 +91,7 @@ def between(here: Builder, whole: Any, index: Any) -> Value | None:
 
 
 def _is_computed(bound: Any) -> bool:
-    """Whether a bound is known when the program runs: no size, and no counter of a loop."""
+    """Return whether a bound is known only at run time: it is no size and no loop counter."""
     sized = size_of(bound) is not None or (isinstance(bound, Weak) and bound.made_of_sizes)
     return is_traced(bound) and not sized
 
@@ -106,7 +107,7 @@ def _is_bound(bound: Any) -> bool:
 
 
 def _from_front(here: Builder, bound: Any, size: Size) -> Any:
-    """A bound counted from the front, if it is counted from the end; it may be beyond either."""
+    """Convert a bound that counts from the end; the result may be out of range."""
     value = here.size(bound, I64) if isinstance(bound, int | Dim) else _as_i64(bound)
     from_end = here.elementwise(e.add, [value, here.size(size, I64)])
     is_negative = here.elementwise(e.less, [value, 0])
@@ -118,7 +119,7 @@ def _as_i64(bound: Any) -> Value:
 
 
 def as_mask(here: Builder, owner: Located, index: Any) -> Any:
-    """The index of a store: a slice with computed bounds as the mask of its places."""
+    """Return the index of a store, with a slice with computed bounds as the mask of its places."""
     if not is_slice(index[0] if is_tuple(index) and len(index) == 1 else index):
         return index
     mask = between(here, owner.load(), index)
@@ -126,7 +127,7 @@ def as_mask(here: Builder, owner: Located, index: Any) -> Any:
 
 
 def taken(here: Builder, owner: Located, index: Selected) -> Selected:
-    """`owner[index]` of a vector, at selected places: the elements are selected like these."""
+    """Return `owner[index]` of a vector for selected indices; the same mask selects the result."""
     whole = owner.load()
     places = index.filled(here, 0)
     if isinstance(owner, Selected) or not is_traced(whole) or whole.ndim != 1:

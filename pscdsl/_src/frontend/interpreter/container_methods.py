@@ -1,7 +1,7 @@
-"""What statements and methods do to lists, dicts and sets: CPython's meaning, or a refusal.
+"""Changes of lists, dicts and sets by statements and methods: as in CPython, or refused.
 
-An operation changes a copy of the content as CPython does it, where that is known while checking;
-the copy then takes the place of what the container holds.  Where Python raises, it is a finding.
+An operation changes a copy of the content as CPython does, if the content is known while checking;
+the copy then replaces the container's content. An exception of Python is a finding.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice
 
 Operation: TypeAlias = Callable[..., Any]
-"""Changes the content that it is given; `(session, content, *arguments)`."""
+"""An operation that changes a content, called with `(session, content, *arguments)`."""
 
 
 @dataclass(frozen=True)
 class Changing(ContainerMethod):
-    """A method that changes the list, dict or set that it belongs to."""
+    """A method that changes its list, dict or set."""
 
     operation: Operation | None = None
 
     def change(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call it with references."""
+        """Call the method with references."""
         assert self.operation is not None
         what = f"{self.owner.__class__.__name__}.{self.name}"
         try:
@@ -77,12 +77,12 @@ class Changing(ContainerMethod):
 
 
 def named(failure: Failure, what: str, rewrite: str = "") -> Failure:
-    """Findings about a change, with its text, and what else may be written."""
+    """Add the text of a change and a suggested replacement to its refusal."""
 
     def of(found: Diagnostic) -> Diagnostic:
         if not isinstance(found, Mutation) or found.what != CHANGE:
             return found
-        is_ours = found.why != OUTSIDE.why  # a name of the module is not bound anew
+        is_ours = found.why != OUTSIDE.why  # a name of the module is not rebound
         both = f"{found.rewrite}; or write {rewrite}" if rewrite and is_ours else found.rewrite
         return found.replaced(what=what, rewrite=both)
 
@@ -110,7 +110,7 @@ def changed(session: Session, value: Any, operation: Operation, *args: Any, **kw
 
 
 def _appended(session: Session, container: Container, item: Any, /) -> None:
-    """`items.append(item)`, most often in a loop: what there is stays."""
+    """Execute `items.append(item)` without a copy of the list."""
     if len(container.value) >= MAX_ITEMS:
         raise Failure(TooLarge(what=f"a list of more than {MAX_ITEMS} items"))
     _admit(session, container, item)
@@ -119,7 +119,7 @@ def _appended(session: Session, container: Container, item: Any, /) -> None:
 
 
 def _admit(session: Session, container: Container, given: Any) -> None:
-    """Count what is stored; a Failure if the container would hold itself."""
+    """Count the stored value; a Failure if the container would hold itself."""
     session.made(given)
     if any(each is container for each in containers_in(session, given)):
         kind = container.value.__class__.__name__
@@ -128,7 +128,7 @@ def _admit(session: Session, container: Container, given: Any) -> None:
 
 @contextmanager
 def _hidden(container: Container) -> Generator[None]:
-    """A list is empty while it is sorted, and changed by nobody."""
+    """Empty a list while it is sorted, and refuse changes of it."""
     content, walk = container.content(), Traversal(container, ordered=False)
     container.fill([])
     container.session.walks.append(walk)
@@ -140,7 +140,7 @@ def _hidden(container: Container) -> Generator[None]:
 
 
 def _spot(content: Any, operation: Operation, args: Sequence[Any]) -> int | None:
-    """Which item an operation replaces; None if it is not one that was there."""
+    """Return the position of the item that an operation replaces; None if it is a new item."""
     if operation is not set_item:
         return None
     if is_dict(content):
@@ -154,7 +154,7 @@ def _spot(content: Any, operation: Operation, args: Sequence[Any]) -> int | None
 
 
 def _listed(value: Any) -> list[Any]:
-    """The items that a method goes through, in their order; rows of an array are views."""
+    """Return the items that a method reads, in order; rows of an array are views."""
     if isinstance(value, Located) and value.ndim:
         count = value.type.shape[0]
         if isinstance(count, int):
@@ -163,7 +163,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _python(what: str, function: Callable[..., Any], *args: Any) -> Any:
-    """What CPython does; what it raises is a finding."""
+    """Apply a CPython function; an exception becomes a finding."""
     return by_python(what, function, args, sets=Sets.UNORDERED, walks=False)
 
 
@@ -171,13 +171,13 @@ def _python(what: str, function: Callable[..., Any], *args: Any) -> Any:
 
 
 def append(session: Session, content: list[Any], item: Any, /) -> None:
-    """`items.append(item)`."""
+    """Execute `items.append(item)`."""
     del session
     content.append(item)
 
 
 def extend(session: Session, content: list[Any], items: Any, /) -> None:
-    """`items.extend(others)`, `items += others`."""
+    """Execute `items.extend(others)` or `items += others`."""
     del session
     content.extend(_listed(items))
 
@@ -188,7 +188,7 @@ def _insert(session: Session, content: list[Any], index: Any, item: Any, /) -> N
 
 
 def _index(index: Any, content: Any) -> Any:
-    """An index that is known; a Failure if it is not."""
+    """Return a known index; a Failure if it is unknown."""
     if is_traced(index) or isinstance(index, Located):
         reason = "which item of a Python list it is has to be known while checking"
         found, rewrite = describe(content), "stack the items with `np.stack`, and store into that"
@@ -238,7 +238,7 @@ def _sort(session: Session, content: list[Any], *, key: Any = None, reverse: Any
 
 
 def set_item(session: Session, content: Any, index: Any, item: Any, /) -> None:
-    """`items[index] = item` of a list or a dict."""
+    """Execute `items[index] = item` for a list or a dict."""
     del session
     if is_dict(content):
         key = require_key(meant(_key(index)))
@@ -251,7 +251,7 @@ def set_item(session: Session, content: Any, index: Any, item: Any, /) -> None:
 
 
 def delete_item(session: Session, content: Any, index: Any, /) -> None:
-    """`del items[index]` of a list or a dict."""
+    """Execute `del items[index]` for a list or a dict."""
     del session
     if is_dict(content):
         del content[_there(content, index)]
@@ -266,7 +266,7 @@ def _key(key: Any) -> Any:
 
 
 def _there(content: Mapping[Any, Any], key: Any) -> Any:
-    """The key of a dict that is meant; a Failure if there is none."""
+    """Return the equal key of a dict; a Failure if there is none."""
     found = found_key(_key(key), content)
     if found is MISSING:
         raise Failure(NoSuchItem(found="a dict", index=describe(key), reason="no such key"))
@@ -277,7 +277,7 @@ def _there(content: Mapping[Any, Any], key: Any) -> Any:
 
 
 def update(session: Session, content: dict[Any, Any], other: Any = (), /, **items: Any) -> None:
-    """`d.update(other)`, `d |= other`."""
+    """Execute `d.update(other)` or `d |= other`."""
     if isinstance(other, MapValue):
         pairs: Any = other.items.items()
     elif is_dict(other):
@@ -314,7 +314,7 @@ def _take_last(session: Session, content: dict[Any, Any]) -> Any:
     return _python("dict.popitem", content.popitem)
 
 
-# Sets: of closed values, and what is equal to itself alone.
+# Sets of closed values, and of values that are equal only to themselves.
 
 
 def _members(value: Any) -> list[Any]:
@@ -379,7 +379,7 @@ def _toggle(session: Session, content: set[Any], other: Any, /) -> None:
 
 
 _READING: Final = frozenset((extend, update, _add_all, _keep, _drop, _toggle))
-"""Operations that read the items of what they are given, and do not hold it itself."""
+"""Operations that read the items of their arguments, and do not hold the arguments themselves."""
 
 METHODS: Final[dict[tuple[type, str], Operation]] = {
     (list, "append"): append,
@@ -405,11 +405,11 @@ METHODS: Final[dict[tuple[type, str], Operation]] = {
     (set, "difference_update"): _drop,
     (set, "symmetric_difference_update"): _toggle,
 }
-"""The methods that change what they belong to."""
+"""The methods that change their container."""
 
 
 def changing_method(session: Session, owner: Any, name: str) -> Changing | None:
-    """The method of a list, a dict or a set that changes it; None if it is none."""
+    """Return the method of a list, a dict or a set that changes it; None if there is none."""
     operation = METHODS.get((owner.__class__, name))
     if operation is None or session.program is None:
         return None
@@ -448,4 +448,4 @@ OPERATORS: Final[dict[tuple[type, str], Operation]] = {
     (set, "Sub"): _of_sets(_drop),
     (set, "BitXor"): _of_sets(_toggle),
 }
-"""`+=` and the like, which change what a name stands for."""
+"""Augmented assignments such as `+=` that change the container of a name."""

@@ -1,12 +1,12 @@
-"""Lists, dicts and sets that statements change: who holds them, and what their methods do.
+"""Lists, dicts and sets that statements change: their holders and their methods.
 
-A list of the program is a list of Python's that all its names share, so that `b = a` and then
-`b.append(1)` changes `a`.  A `Container` says of one that it was made in this call, and that it may
-be changed; what has none is refused.  Lengths and keys are known while checking.
+A list of the program is a Python list that all its names share, so that `b = a` and then
+`b.append(1)` changes `a`. A `Container` records that a list was made in this call and may be
+changed; changes of other lists are refused. Lengths and keys are known while checking.
 
-Each change is written to the session's journal with what there was before, so that a branch, a
-trial or a step of a loop can be undone.  What is passed to code that does not follow changes is
-frozen: it can be read for ever, and changed no more.
+Each change is written to the session's journal with the previous content, so that a branch, a trial
+or a step of a loop can be undone. A container that is passed to code that does not follow changes
+is frozen: it can always be read, and no longer changed.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ Content: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """A container was changed: what it held before."""
+    """A change of a container, with its previous content."""
 
     container: Container
     content: Content
     stamp: int
 
     def undo(self) -> None:
-        """Let it hold that again."""
+        """Restore the previous content."""
         self.container.fill(self.content)
         self.container.stamp = self.stamp
 
 
 @dataclass(frozen=True, eq=False)
 class Extended:
-    """A list became longer: how many items it had."""
+    """An extension of a list, with its previous length."""
 
     container: Container
     length: int
     stamp: int
 
     def undo(self) -> None:
-        """Drop what came behind them."""
+        """Drop the added items."""
         value: Any = self.container.value
         del value[self.length :]
         self.container.stamp = self.stamp
@@ -59,22 +59,22 @@ class Extended:
 
 @dataclass(eq=False)
 class Traversal:
-    """A loop that goes through a container, and where it is."""
+    """A loop over a container, and its position."""
 
     container: Container
     ordered: bool
-    """Whether its steps take the items one after the other."""
+    """Whether its steps take the items in order."""
     keys: bool = False
-    """Whether it goes through the keys of a dict, and reads no item."""
+    """Whether it iterates over the keys of a dict, and reads no item."""
     position: int = -1
 
     def admits(self, place: int) -> bool:
-        """Whether the loop reads an item no more."""
+        """Return whether the loop no longer reads an item."""
         return self.keys or (self.ordered and 0 <= place <= self.position)
 
 
 class Container:
-    """A list, a dict or a set: where it was made, and whether it may be changed."""
+    """A list, a dict or a set that was made in this call, and whether it may be changed."""
 
     __slots__ = ("frozen", "serial", "session", "stamp", "value")
 
@@ -83,26 +83,26 @@ class Container:
         self.session = session
         self.value = value
         self.frozen = frozen
-        """Why it is not changed any more; None if it may be."""
+        """The reason why it may not be changed; None if it may be."""
         session.cells += 1
         self.serial = session.cells
-        """Which one it is, of all cells and containers."""
+        """Its number among all cells and containers."""
         self.stamp = session.stores
-        """When it was changed last."""
+        """The number of its last change."""
 
     def content(self) -> Content:
-        """What it holds now, which stays."""
+        """Return a copy of the present content."""
         return self.value.copy()
 
     def fill(self, content: Content) -> None:
-        """Let it hold something else, of which nobody knows."""
+        """Replace the content without a record of the change."""
         value: Any = self.value
         value.clear()
         change: Any = getattr(value, "extend", None) or value.update
         change(content)
 
     def replace(self, content: Content) -> None:
-        """Let it hold something else, also if it is shared: what a branch or a loop left there."""
+        """Replace the content even if it is shared, with the result of a branch or a loop."""
         session = self.session
         session.journal.append(Changed(self, self.content(), self.stamp))
         session.stores += 1
@@ -110,7 +110,7 @@ class Container:
         self.fill(own(session, content, UNFOLLOWED))
 
     def extend(self, items: Sequence[Any]) -> None:
-        """Let a list hold more items behind those that it has."""
+        """Append items to a list."""
         session = self.session
         value: Any = self.value
         session.journal.append(Extended(self, len(value), self.stamp))
@@ -125,7 +125,7 @@ class Container:
             self.session.journal.append(Froze(self))
 
     def require_free(self) -> None:
-        """A Failure if it may not be changed here."""
+        """Raise a Failure if it may not be changed here."""
         if self.frozen is not None:
             raise refusal(self.value, self.frozen)
         if self.serial <= self.session.outside:
@@ -133,7 +133,7 @@ class Container:
             raise refusal(self.value, Frozen(why, rewrite="return the new items from the function"))
 
     def require_unwalked(self, place: int | None = None) -> None:
-        """A Failure if a loop goes through it that would see the change, or see another length."""
+        """Raise a Failure if a loop over it would see the change, or another length."""
         for walk in self.session.walks:
             if walk.container is self and not (place is not None and walk.admits(place)):
                 kind = self.value.__class__.__name__
@@ -143,7 +143,7 @@ class Container:
 
 
 def refusal(value: Any, frozen: Frozen) -> Failure:
-    """The refusal of a change of a container; the caller says which change it is."""
+    """Return the refusal of a change; the caller says which change it is."""
     kind: str = value.__class__.__name__
     rewrite = frozen.rewrite or f"change a copy: `{kind}(…)` makes one"
     found = Mutation(what=CHANGE, rewrite=rewrite, why=frozen.why, noun=f"a {kind}")
@@ -153,7 +153,7 @@ def refusal(value: Any, frozen: Frozen) -> Failure:
 
 
 def shared_by(failure: Failure, value: Any, container: Container | None) -> Failure:
-    """The refusal of a change, with who holds what is changed."""
+    """Add the holder of the container to the refusal of a change."""
     frozen = OUTSIDE if container is None else container.frozen
 
     def named(found: Diagnostic) -> Diagnostic:
@@ -172,26 +172,26 @@ OUTSIDE: Final = Frozen(
     "this call did not make",
     rewrite="return the new items, or collect them in one that the kernel makes and returns",
 )
-"""Why a list, a dict or a set of the module takes no changes."""
+"""The reason why a list, a dict or a set of the module takes no changes."""
 UNFOLLOWED: Final = Frozen("comes from what is not followed")
-"""Why arrays take no stores that are put into a container as they are."""
+"""The reason why arrays in a container from elsewhere take no stores."""
 
 CHANGE: Final = "a change"
-"""What a change is called until its text is known."""
+"""The name of a change whose text is not known yet."""
 
 
 def is_container(value: Any) -> bool:
-    """Whether a value is a list, a dict or a set of Python's."""
+    """Return whether a value is a Python list, dict or set."""
     return value.__class__ in (list, dict, set)
 
 
 def container_of(session: Session, value: Any) -> Container | None:
-    """What is known of a list, a dict or a set; None if it is none of this call."""
+    """Return the container of a list, a dict or a set; None if it was not made in this call."""
     return session.containers.get(id(value))
 
 
 def adopt(session: Session, value: Any, frozen: Frozen | None = None) -> Any:
-    """Follow a list, a dict or a set that was made just now, or is known to be held by others."""
+    """Follow a list, a dict or a set that was just made, or that others are known to hold."""
     if session.program is not None and is_container(value) and id(value) not in session.containers:
         value = own(session, value, frozen or UNFOLLOWED)
         session.containers[id(value)] = Container(session, value, frozen)
@@ -199,7 +199,7 @@ def adopt(session: Session, value: Any, frozen: Frozen | None = None) -> Any:
 
 
 def adopt_all(session: Session, value: Any, frozen: Frozen) -> None:
-    """Say of all containers in a value that are not followed why they take no changes."""
+    """Follow all containers in a value as frozen, unless they are followed already."""
     if is_traced(value) or session.program is None:
         return
     if is_container(value):
@@ -209,7 +209,7 @@ def adopt_all(session: Session, value: Any, frozen: Frozen) -> None:
 
 
 def changeable(session: Session, value: Any) -> Container:
-    """The container of a value that may be changed here; a Failure if it may not."""
+    """Return the container of a value that may be changed here; a Failure if it may not."""
     found = container_of(session, value)
     if found is None:
         raise refusal(value, OUTSIDE)
@@ -218,7 +218,7 @@ def changeable(session: Session, value: Any) -> Container:
 
 
 def containers_in(session: Session, value: Any) -> Iterator[Container]:
-    """The containers in a value that are followed."""
+    """Yield the followed containers in a value."""
     if is_traced(value):
         return
     found = container_of(session, value)
@@ -233,18 +233,18 @@ def containers_in(session: Session, value: Any) -> Iterator[Container]:
         yield from containers_in(session, part)
 
 
-# Iterators over containers read them when they are gone through.
+# Iterators over containers read them when they are consumed.
 
 
 @dataclass(frozen=True)
 class ContainerMethod(Builtin):
-    """A method of one of Python's own values, which it reads when it is called."""
+    """A method of a Python value, which reads the value when it is called."""
 
     owner: Any = None
 
 
 def note_sources(session: Session, function: Any, args: Sequence[Any], result: Once) -> None:
-    """Note of which containers an iterator tells: a change of them in between would show."""
+    """Record the containers that an iterator reads: a change before it is consumed would show."""
     name = getattr(function, "name", "")
     given = [*args, function.owner] if isinstance(function, ContainerMethod) else args
     found: list[tuple[Container, int, bool]] = []
@@ -264,9 +264,9 @@ _IN_ORDER: Final = frozenset(("builtins.enumerate", "builtins.zip", "items", "ke
 
 @contextmanager
 def walking(session: Session, source: Any) -> Generator[Callable[[int], None]]:
-    """Goes through a container, or an iterator over some: what it has yet to read stays.
+    """Iterate over a container, or an iterator over some; items still to be read must stay.
 
-    Gives what says at which place the loop is.
+    The context gives a function that sets the position of the loop.
     """
     container = container_of(session, source)
     if container is not None:
@@ -287,7 +287,7 @@ def walking(session: Session, source: Any) -> Generator[Callable[[int], None]]:
 
 
 def same_order(one: Any, other: Any) -> bool:
-    """Whether two values of one structure have the keys of their dicts in the same order."""
+    """Return whether two values of one structure have dict keys in the same order."""
     if is_dict(one) and is_dict(other):
         return [*one] == [*other] and all(same_order(one[key], other[key]) for key in one)
     if is_sequence(one) and is_sequence(other):

@@ -1,8 +1,8 @@
-"""Counters of loops as sizes: `x[:i]` has `i` elements, and `x[i]` is known to be in range.
+"""Loop counters as sizes: `x[:i]` has `i` elements, and `x[i]` is known to be in range.
 
-A counter stays the number that it is: `i * 2.0`, `best = i`, a comparison.  What is made of it by
-`+`, `-`, `*`, `//` and `%` is a size, too, and can stand where sizes do: in a slice, in a shape, as
-the end of a range.  What a comparison says of it is known in the branch that it opens.
+A counter remains a number: `i * 2.0`, `best = i`, a comparison. The result of `+`, `-`, `*`, `//`
+or `%` on it is also a size, and can be used as one: in a slice, in a shape, as the end of a range.
+The facts of a comparison are known in the branch that depends on it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pscdsl.typing.python_containers import is_tuple
 
 
 def depends_on_counter(what: str) -> Diagnostic:
-    """The refusal of a part whose size depends on a loop's counter."""
+    """Return the refusal of a part whose size depends on a loop's counter."""
     return DataDependentShape(
         what=what,
         by="a loop's counter",
@@ -40,10 +40,10 @@ def new_counter(
     count: Size,
     line: tuple[Size, int] | None,
 ) -> Counter | None:
-    """The counter of a loop that begins here, as a size; None if it is a number only.
+    """Return the counter of a new loop as a size; None if it is only a number.
 
-    The body of a function that a combinator is given is made into other programs before the loop
-    around it is done, so that its counters are numbers there.
+    A function that is passed to a combinator is transformed before the loop around it is complete,
+    so counters are only numbers in its body.
     """
     facts = program.facts
     if isinstance(facts, InLoop) and facts.barrier != barrier:
@@ -63,7 +63,7 @@ def new_counter(
 
 
 def _without_zero(count: Size) -> Size:
-    """The number of steps where there is one: `a`, where it is the larger of `a` and 0."""
+    """Return a number of steps without its lower bound 0: `a` for `max(a, 0)`."""
     larger = single_factor(count, "max")
     if larger is None or len(larger.args) != 2 or 0 not in larger.args:
         return count
@@ -71,11 +71,11 @@ def _without_zero(count: Size) -> Size:
     return other if one == 0 else one
 
 
-# Numbers that are sizes, and what is made of them.
+# Numbers that are sizes, and results computed from them.
 
 
 def as_number(program: Program | None, value: Any) -> Any:
-    """A size that names counters, as a number that is known as a size; also in a shape."""
+    """Return a size that names counters as a number that is also a size, even inside a shape."""
     if program is None or not isinstance(program.facts, InLoop):
         return value
     if isinstance(value, Dim):
@@ -91,7 +91,7 @@ _SIZED: Final = ("Add", "Sub", "Mult", "FloorDiv", "Mod")
 
 
 def calculated(program: Program | None, name: str, left: Any, right: Any, result: Any) -> Any:
-    """The result of an operator on numbers, as a size if it is one."""
+    """Return the result of an operator on numbers, as a size if it is one."""
     if program is None or name not in _SIZED or not isinstance(result, Weak):
         return result
     if not isinstance(left, OfCounter) and not isinstance(right, OfCounter):
@@ -111,7 +111,7 @@ def calculated(program: Program | None, name: str, left: Any, right: Any, result
 
 
 def negative(program: Program | None, name: str, operand: Any, result: Any) -> Any:
-    """The result of `-i` or `+i`, as a size."""
+    """Return the result of `-i` or `+i` as a size."""
     if program is None or not isinstance(operand, OfCounter) or not isinstance(result, Weak):
         return result
     if name not in ("USub", "UAdd"):
@@ -121,7 +121,7 @@ def negative(program: Program | None, name: str, operand: Any, result: Any) -> A
 
 
 def extremum(program: Program, name: str, items: Sequence[Any], result: Any) -> Any:
-    """The result of Python's `min` or `max` of integers, as a size."""
+    """Return the result of Python's `min` or `max` of integers as a size."""
     sizes = [size for size in map(size_of, items) if size is not None]
     if len(sizes) < len(items) or not any(isinstance(each, OfCounter) for each in items):
         return result
@@ -132,13 +132,13 @@ def extremum(program: Program, name: str, items: Sequence[Any], result: Any) -> 
 
 
 def size_of(value: Any) -> Size | None:
-    """An integer as a size; None if it is not known as one."""
+    """Return an integer as a size; None if it is not known as one."""
     if isinstance(value, OfCounter):
         return value.size
     return value if isinstance(value, int | Dim) and not isinstance(value, bool) else None
 
 
-# What truth values say of counters.
+# The facts about counters that truth values imply.
 
 _FACTS: Final[dict[str, Callable[[Size, Size], Fact]]] = {
     "Lt": lambda a, b: Fact("<", a, b),
@@ -151,7 +151,7 @@ _FACTS: Final[dict[str, Callable[[Size, Size], Fact]]] = {
 
 
 def note_comparison(program: Program | None, name: str, left: Any, right: Any, found: Any) -> None:
-    """Note what a comparison says of counters."""
+    """Record the facts about counters that a comparison implies."""
     if not isinstance(left, OfCounter) and not isinstance(right, OfCounter):
         return
     one, other = size_of(left), size_of(right)
@@ -162,13 +162,13 @@ def note_comparison(program: Program | None, name: str, left: Any, right: Any, f
 
 
 def note_negation(program: Program | None, value: Any, found: Any) -> None:
-    """Note what `not value` says of counters."""
+    """Record the facts about counters that `not value` implies."""
     holds, fails = said(program, value)
     _note(program, found, fails, holds)
 
 
 def note_chain(program: Program | None, parts: list[Any], found: Any) -> None:
-    """Note what the truth of all parts says of counters."""
+    """Record the facts about counters that the truth of all parts implies."""
     holds = [fact for part in parts for fact in said(program, part)[0]]
     _note(program, found, tuple(holds), ())
 
@@ -176,21 +176,21 @@ def note_chain(program: Program | None, parts: list[Any], found: Any) -> None:
 def note_either(
     program: Program | None, one: Any, others: list[Any], found: Any, *, is_and: bool
 ) -> None:
-    """Note what `one and other`, or `one or other`, says of counters."""
+    """Record the facts about counters that `one and other`, or `one or other`, implies."""
     side = 0 if is_and else 1
     facts = tuple(fact for each in (one, *others) for fact in said(program, each)[side])
     _note(program, found, *((facts, ()) if is_and else ((), facts)))
 
 
 def note_truth(program: Program | None, value: Any, found: Any) -> None:
-    """Note what the truth of a number says of it."""
+    """Record the fact that the truth of a number implies about it."""
     if isinstance(value, OfCounter):
         fact = Fact("!=", value.size, 0)
         _note(program, found, (fact,), (fact.negated(),))
 
 
 def said(program: Program | None, value: Any) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """What is known of counters if a truth value holds, and if it does not."""
+    """Return the facts about counters if a truth value holds, and if it does not."""
     if program is None or not isinstance(value, Value) or not isinstance(value.atom, Var):
         return (), ()
     return program.conditions.get(value.atom, ((), ()))

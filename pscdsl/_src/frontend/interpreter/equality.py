@@ -1,9 +1,9 @@
-"""Whether two static values are equal, or one and the same, or one among others.
+"""Equality, identity and membership of static values.
 
-Closed values are compared by CPython.  Static arguments and fields are objects of Python's as a
-call gives them, where the source names what these are as it reads it: `mode == Mode.FAST`,
-`dtype == np.float32`, `f is relu`.  Both are brought to what the source would say of them.  Sizes
-are compared as facts about them.  Anything else is refused.
+Closed values are compared by CPython. Static arguments and fields are Python objects that a call
+passes, and the source names them as it reads them: `mode == Mode.FAST`, `dtype == np.float32`, `f
+is relu`. Both are converted to the value that the source would give. Sizes are compared as facts
+about them. Anything else is refused.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_tuple
 
 Decide = Callable[[Fact], "bool | Undecided"]
-"""What is known of a fact about sizes."""
+"""Decides a fact about sizes, as far as it is known."""
 
 _PLAIN: Final[tuple[type, ...]] = (
     *(bool, int, float, complex, str, bytes, range, slice, tuple, list, dict, set, frozenset),
@@ -55,17 +55,17 @@ _PLAIN: Final[tuple[type, ...]] = (
 )
 _COMPARING: Final = frozenset({"builtins", "enum", "numpy"})
 _SAME_THING: Final = (StaticFunction, Meaning, RecordClass, KnownModule, EnumMember, Closure)
-"""What is equal to itself alone, and to nothing that is closed."""
+"""Values that are equal only to themselves, and to no closed value."""
 
 
 def meant(value: Any) -> Any:
-    """A value as the source would name it; a Failure if that does not say what it is."""
+    """Return a value as the source would name it; a Failure if that does not identify it."""
     kind: type[Any] = value.__class__
     ours = kind.__module__.startswith("pscdsl.") and kind.__name__ != "ElementType"
     if not (ours or kind in _PLAIN or issubclass(kind, np.generic)):
         from pscdsl._src.frontend.modules.live import abstract  # of loaded modules only
 
-        # It is compared as it is: what it is was written down where it was found, or given.
+        # It is compared as it is: its identity was recorded where it was found, or given.
         value = abstract(value, "a static value", Trace(value))
     if isinstance(value, External):
         raise Failure(external_value(value))
@@ -73,7 +73,7 @@ def meant(value: Any) -> Any:
 
 
 def compares_as_itself(value: Any) -> bool:
-    """Whether a value is compared by Python, and not by a method of its class."""
+    """Return whether Python compares a value, and not a method of its class."""
     for cls in value.__class__.__mro__:
         if any(name in vars(cls) for name in ("__eq__", "__ne__")):
             return cls.__module__ in _COMPARING
@@ -81,7 +81,7 @@ def compares_as_itself(value: Any) -> bool:
 
 
 def equal(left: Any, right: Any, decide: Decide) -> bool | Undecided:
-    """Whether two static values are equal; a Failure where that is not known."""
+    """Return whether two static values are equal; a Failure if that is unknown."""
     left, right = meant(left), meant(right)
     if is_closed(left) and is_closed(right):
         return bool(by_python("==", operator.eq, (left, right), sets=Sets.UNORDERED))
@@ -109,7 +109,7 @@ def _integer(value: Any) -> Any:
 
 
 def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) -> bool | Undecided:
-    """Tuples are compared item by item, up to the first that differ; then by their lengths."""
+    """Compare tuples item by item up to the first difference, then by their lengths."""
     facts: list[Fact] = []
     for one, other in zip(left, right, strict=False):
         if is_traced(one) or is_traced(other):
@@ -127,10 +127,10 @@ def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) 
 
 
 def _one_thing(left: Any, right: Any) -> bool | None:
-    """Equality of what is equal to itself alone; None where that is not all there is to it."""
+    """Compare values that are equal only to themselves; None if that does not decide it."""
     real = [isinstance(each, Enum) for each in (left, right)]
     if any(real) and all(r or is_closed(x) for r, x in zip(real, (left, right), strict=True)):
-        return bool(left == right)  # real members: Python is asked
+        return bool(left == right)  # Python decides for real members
     for one, other in ((left, right), (right, left)):
         if is_closed(other):
             return _is_closed_one(one, other)
@@ -152,7 +152,7 @@ def _one_thing(left: Any, right: Any) -> bool | None:
 
 
 def _is_closed_one(value: Any, closed: Any) -> bool | None:
-    """Whether a value that is not closed is equal to one that is; None if that is not known."""
+    """Return whether a value that is not closed equals a closed one; None if that is unknown."""
     if isinstance(value, Dim):
         return None if isinstance(closed, int | float | complex) else False
     if isinstance(value, EnumMember):
@@ -181,7 +181,7 @@ def _equal_dtypes(left: Any, right: Any) -> bool:
 
 
 def _dtype(value: Any) -> DType | None:
-    """What NumPy takes a value for that is compared with a dtype."""
+    """Return the dtype for which NumPy takes a value in a comparison with a dtype."""
     if isinstance(value, StaticFunction):
         value = PYTHON_DTYPES.get(value.name)
     if value is None or isinstance(value, DType):
@@ -190,7 +190,7 @@ def _dtype(value: Any) -> DType | None:
 
 
 def _same_function(left: Closure, right: Closure) -> bool:
-    """Whether two readings of functions are of the same one."""
+    """Return whether two functions as read from the source are the same."""
     if left.node is not right.node:
         return False
     cells = [getattr(each.scope, "cells", None) for each in (left, right)]
@@ -200,7 +200,7 @@ def _same_function(left: Closure, right: Closure) -> bool:
 
 
 def identical(left: Any, right: Any) -> bool:
-    """`is`: of values it would ask where they are in memory; of the rest, which one it is."""
+    """Evaluate `is`: by identity for functions, classes and members; an address is refused."""
     left, right = meant(left), meant(right)
     for one, other in ((left, right), (right, left)):
         if one is None or one is ... or isinstance(one, bool):
@@ -219,12 +219,12 @@ def identical(left: Any, right: Any) -> bool:
 
 
 def is_among(item: Any, items: Iterable[Any], decide: Decide) -> bool | Undecided:
-    """`in`, of items in their order: the first that is equal decides."""
+    """Evaluate `in` over items in order: the first equal item decides."""
     facts: list[Fact] = []
     for each in items:
         found = equal(item, each, decide)
         if found is True:
-            return True  # in any case, whatever of those before is equal
+            return True  # for any result of the items before
         if isinstance(found, Undecided):
             if len(found.facts) > 1:
                 raise _unknown(item, each)
@@ -233,7 +233,7 @@ def is_among(item: Any, items: Iterable[Any], decide: Decide) -> bool | Undecide
 
 
 def place(items: Sequence[Any], item: Any, /) -> int:
-    """`items.index(item)`, of items that are not all closed; a Failure if it is not known."""
+    """Return `items.index(item)` for items that are not all closed; a Failure if it is unknown."""
     for index, each in enumerate(items):
         if equal(each, item, _no_facts):
             return index
@@ -241,12 +241,12 @@ def place(items: Sequence[Any], item: Any, /) -> int:
 
 
 def times(items: Sequence[Any], item: Any, /) -> int:
-    """`items.count(item)`, of items that are not all closed; a Failure if it is not known."""
+    """Return `items.count(item)` for items that are not all closed; a Failure if it is unknown."""
     return sum([bool(equal(each, item, _no_facts)) for each in items])
 
 
 def is_key(value: Any) -> bool:
-    """Whether a value can be a key: it is hashed as Python does, and compared as is known."""
+    """Return whether a value can be a key: its hash and its equality are known."""
     if is_tuple(value):
         return all(map(is_key, value))
     if isinstance(value, slice | list | dict | set):
@@ -255,7 +255,7 @@ def is_key(value: Any) -> bool:
 
 
 def require_key(value: Any) -> Any:
-    """A key, or an item of a set; a Failure for what is none, or is not known."""
+    """Return a valid key, or item of a set; a Failure for other values."""
     if isinstance(value, External):
         raise Failure(external_value(value))
     if not is_key(value):
@@ -264,9 +264,9 @@ def require_key(value: Any) -> Any:
 
 
 def found_key(key: Any, keys: Iterable[Any]) -> Any:
-    """The key of a dict or the item of a set that is meant; MISSING if there is none.
+    """Return the equal key of a dict or item of a set; MISSING if there is none.
 
-    Dtypes are no keys: those that are equal may be hashed differently.
+    Dtypes are no keys: equal ones may have different hashes.
     """
     key = require_key(meant(key))
     if is_closed(key) and isinstance(keys, dict | set | frozenset) and key in keys:
@@ -279,14 +279,14 @@ def found_key(key: Any, keys: Iterable[Any]) -> Any:
 
 
 class Table:
-    """A dict that is being made: its keys, those that are not closed also by themselves."""
+    """A dict under construction, which also compares keys that are not closed."""
 
     def __init__(self, items: Mapping[Any, Any] | None = None) -> None:
         self.items: dict[Any, Any] = dict(items or {})
         self._open = [key for key in self.items if not is_closed(key)]
 
     def put(self, key: Any, value: Any) -> None:
-        """`items[key] = value`; a Failure for what is no key."""
+        """Set `items[key] = value`; a Failure if it cannot be a key."""
         key = require_key(meant(key))
         closed = is_closed(key)
         if not (closed and key in self.items):
@@ -301,7 +301,7 @@ class Table:
 
 
 class _Missing:
-    """Stands for a key that is not there."""
+    """A marker for a missing key."""
 
 
 MISSING: Final = _Missing()
@@ -326,13 +326,13 @@ OURS = {
     "namedtuple": {"builtins.tuple"},
     "precord": {"pyrsistent.PRecord", "pyrsistent.PMap"},
 }
-"""What instances of the kinds of record classes are besides."""
+"""The additional classes of instances, by kind of record class."""
 OPEN = ("typing.", "collections.", "numbers.", "abc.")
-"""Where classes come from whose instances are decided by what they can do."""
+"""The modules of classes whose instances are decided by their abilities."""
 
 
 def isinstance_(here: Any, value: Any, classes: Any, /) -> bool:
-    """Whether a value is of one of some classes; a Failure where that is not known."""
+    """Return whether a value is an instance of some classes; a Failure if that is unknown."""
     del here
     value = meant(value)
     for cls in _flat(classes):

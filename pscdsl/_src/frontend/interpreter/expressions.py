@@ -1,4 +1,4 @@
-"""What expressions stand for; `statements` and `assignments` are the rest of the interpreter."""
+"""The evaluation of expressions; `statements` and `assignments` execute statements."""
 
 from __future__ import annotations
 
@@ -111,9 +111,10 @@ Handler = Callable[..., Any]
 
 
 def locate(frame: Frame, node: ast.expr, *, unpacked: bool = False) -> Any:
-    """What an expression stands for: an array as a reference to where it is.
+    """Evaluate an expression; an array is returned as a reference.
 
-    POISON, with the finding reported, if it has no meaning. A value that is unpacked may be lazy.
+    The result is POISON, with the finding reported, if the expression has no meaning. The value may
+    be lazy if it is to be unpacked.
     """
     value = locate_in_place(frame, node)
     if not (unpacked and is_lazy(value)):
@@ -131,27 +132,27 @@ def locate(frame: Frame, node: ast.expr, *, unpacked: bool = False) -> Any:
 
 
 def locate_used(frame: Frame, node: ast.expr) -> Any:
-    """The same where what is not known is refused by what uses it: a call, another attribute."""
+    """Evaluate an expression whose user refuses unknown values: a call, another attribute."""
     return _without_lazy(frame, node, locate_in_place(frame, node))
 
 
 def read(frame: Frame, node: ast.expr) -> Any:
-    """The value of an expression as it is now, for who keeps nothing of it."""
+    """Return the present value of an expression, for a caller that keeps no reference to it."""
     return loaded(frame, node, locate(frame, node))
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
-    """The value of an expression, for who may hold it: its arrays are never written again."""
+    """Return the value of an expression for a caller that may keep it: its arrays are frozen."""
     return _escaped(frame, node, locate(frame, node))
 
 
 def evaluate_used(frame: Frame, node: ast.expr) -> Any:
-    """The same where what is not known is refused by what uses it."""
+    """Return the frozen value of an expression whose user refuses unknown values."""
     return _escaped(frame, node, locate_used(frame, node))
 
 
 def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
-    """The same where a generator may stand: the reader takes all items immediately."""
+    """Return the frozen value of an expression that may be lazy: the caller takes all items now."""
     return _escaped(frame, node, locate_in_place(frame, node))
 
 
@@ -174,13 +175,13 @@ def _escaped(frame: Frame, node: ast.expr, value: Any) -> Any:
 
 
 def locate_iterable(frame: Frame, node: ast.expr) -> Any:
-    """What a `for` statement goes through, which is used up there if it can be once."""
+    """Evaluate the iterable of a `for` statement, which consumes it if it is an iterator."""
     value = locate_in_place(frame, node)
     return value if isinstance(value, Iterated) else _without_lazy(frame, node, value)
 
 
 def _without_lazy(frame: Frame, node: ast.expr, value: Any) -> Any:
-    """The value, unless it is lazy.  It adds no frame to the stack while operands are evaluated."""
+    """Return the value, unless it is lazy.  No frame is added while operands are evaluated."""
     if is_lazy(value):
         frame.report(node, Unsupported(what=f"{value.description()} here", rewrite=_AT_ONCE))
         return POISON
@@ -193,11 +194,11 @@ def _without_lazy(frame: Frame, node: ast.expr, value: Any) -> Any:
 
 _AT_ONCE = "what is lazy is used up where it stands: `tuple(…)` or `[…]` computes it now"
 NEW = (ast.BinOp, ast.UnaryOp, ast.Compare)
-"""Expressions that make new arrays of arrays, and keep none."""
+"""Expressions that make new arrays from arrays and keep no references to these."""
 
 
 def locate_in_place(frame: Frame, node: ast.expr) -> Any:
-    """What an expression stands for, where a generator may stand."""
+    """Evaluate an expression where a generator is allowed."""
     handler = EXPRESSIONS.get(type(node))
     session = frame.session
     ledger = session.ledger
@@ -239,7 +240,7 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
 
 
 def _with_bindings(frame: Frame, node: ast.expr, failure: Failure) -> Failure:
-    """Findings about variables that hold no arrays, with where they were bound."""
+    """Add to findings the places where variables that hold no arrays were bound."""
     if frame.closure is None:
         return failure
     labels: list[Label] = []
@@ -261,7 +262,7 @@ def _with_bindings(frame: Frame, node: ast.expr, failure: Failure) -> Failure:
 
 
 def _with_part(frame: Frame, node: ast.expr, part: ast.AST, failure: Failure) -> Failure:
-    """Findings about an operand that is a method, or a tuple that is taken for an array."""
+    """Suggest a fix if an operand is a method, or a tuple in the place of an array."""
     (finding, *others) = failure.diagnostics
     if others:
         return failure
@@ -326,7 +327,7 @@ def _set(frame: Frame, node: ast.Set, elts: list[ast.expr]) -> Any:
 
 
 def set_of(items: list[Any]) -> set[Any]:
-    """A set of static values: what it holds is known, in which order is not."""
+    """Return a set of static values; its items are known, their order is not."""
     if is_poisoned(items):
         raise Poisoned
     if any(is_traced(item) for item in items):
@@ -351,7 +352,7 @@ def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: lis
 
 
 def put_all(frame: Frame, table: Table, node: ast.expr) -> None:
-    """Let a dict have the items of another one, as `**` does."""
+    """Add the items of another dict, as `**` does."""
     inner = locate(frame, node)
     if isinstance(inner, Poison):
         raise Poisoned
@@ -362,7 +363,7 @@ def put_all(frame: Frame, table: Table, node: ast.expr) -> None:
 
 
 def put(table: Table, key: Any, value: Any) -> None:
-    """Let a dict have an item."""
+    """Add an item to a dict."""
     if is_poisoned(key):
         raise Poisoned
     if is_traced(key):
@@ -399,7 +400,7 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
 
 
 def _meant_by(finding: NoSuchAttribute, attr: str) -> NoSuchAttribute:
-    """What was found of a name of a module of which an attribute is read: helps that have it."""
+    """Suggest only names with this attribute in a finding about an unknown name."""
     module = finding.owner.split("`")[1]
     known = [each for each in finding.known if f"{module}.{each}.{attr}" in MEANINGS]
     end = f".{finding.attribute}.{attr}"
@@ -417,7 +418,7 @@ def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.ex
 
 
 def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
-    """`owner[index]`: a view of an array for a basic index, a new array for any other."""
+    """Return `owner[index]`: a view of an array for a basic index, a new array for any other."""
     if special_methods.has(owner, "__getitem__") and frame.program is not None:
         return special_methods.called(frame, node, owner, "__getitem__", index)
     if isinstance(index, masks.Selected) and isinstance(owner, Located):
@@ -457,17 +458,17 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
 
 
 NEW_BY_INDEX: Final = frozenset(f"numpy.{name}" for name in ("r_", "c_", "mgrid", "ogrid"))
-"""What makes new arrays of an index."""
+"""Objects that make new arrays when they are indexed."""
 
 
 def before_mask(
     frame: Frame, node: ast.Subscript, owner: Located, index: Any
 ) -> tuple[Located, Any]:
-    """`x[mask, 1]` as what it means, `x[:, 1][mask]`: the view and the mask; else what is given."""
+    """Split `x[mask, 1]` into the view `x[:, 1]` and the mask; return other indices as given."""
     if not is_tuple(index) or len(index) < 2 or sum(map(is_mask, index)) != 1:
         return owner, index
     if any(part is None or part is Ellipsis or is_slice(part) or is_tuple(part) for part in index):
-        return owner, index  # the order of the axes may be another one
+        return owner, index  # the axes may have another order
     (mask,) = filter(is_mask, index)
     at = next(place for place, part in enumerate(index) if part is mask)
     basic = (*index[:at], *[slice(None)] * mask.ndim, *index[at + 1 :])
@@ -519,7 +520,7 @@ def _binary(
 
 
 def _of_selected(frame: Frame, node: ast.BinOp, name: str, values: Sequence[Any]) -> Any:
-    """An operator on what a mask selects."""
+    """Apply an operator to elements that a mask selects."""
     here = frame.here(node)
 
     def apply(left: Any, right: Any) -> Any:
@@ -552,13 +553,13 @@ def _compare(
     ops: list[ast.cmpop],
     comparators: list[ast.expr],
 ) -> Any:
-    """A chain, whose operands are evaluated up to the comparison that decides it."""
+    """Evaluate a chain of comparisons; operands after the deciding comparison are not evaluated."""
     values: list[Any] = []
 
     def operands() -> Iterator[Any]:
         for index, each in enumerate((left, *comparators)):
             if index > 1:
-                require_no_binding(each)  # it may be that Python does not come to it
+                require_no_binding(each)  # Python may not evaluate this operand
             within = index > 0 and isinstance(ops[index - 1], ast.In | ast.NotIn)
             written = frame.session.stores
             value = (locate_in_place if within else locate)(frame, each)
@@ -576,20 +577,20 @@ def _compare(
 
 
 def _require_no_store(frame: Frame, written: int) -> None:
-    """Refuse a store where it is not known whether it is executed."""
+    """Refuse a store that may or may not be executed."""
     if frame.session.stores != written:
         what = "a store, or a change of a list, in this place"
         raise Failure(Unsupported(what=what, rewrite="do it in a statement before"))
 
 
 def require_no_binding(node: ast.expr) -> None:
-    """Refuse `:=` where it is not known whether it is executed, or how often."""
+    """Refuse `:=` if it may not be executed, or may be executed several times."""
     if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
         raise Failure(Unsupported(what="`:=` in this place", rewrite="bind the name before"))
 
 
 def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.expr]) -> Any:
-    """`and`, `or`: short-circuit on static truth."""
+    """Evaluate `and` or `or`, and stop early if a static truth value decides it."""
     is_and = isinstance(op, ast.And)
     pending: list[Undecided] = []
     for index, each in enumerate(values):
@@ -602,7 +603,7 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
         if isinstance(found, Poison):
             return POISON
         if index == len(values) - 1 and not pending:
-            return found  # whose truth nobody asks for here
+            return found  # its truth does not matter here
         value = found.load() if isinstance(found, Located) else found
         if frame.program is not None and not pending and is_condition(value):
             rest = values[index + 1 :]
@@ -642,7 +643,7 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
 def _short_circuited(
     frame: Frame, node: ast.BoolOp, first: Any, rest: list[ast.expr], *, is_and: bool
 ) -> Any:
-    """`first and …`: the rest is evaluated where the first says so; else it is the first."""
+    """Evaluate `first and …`: the rest is evaluated only where `first` does not decide it."""
     predicate = predicate_of(frame.here(node), first, "`and`" if is_and else "`or`")
     more = rest[0]
     if len(rest) > 1:
@@ -664,7 +665,7 @@ def _short_circuited(
 
 
 def _elementwise(is_and: bool, of_truths: bool, texts: list[str]) -> str:
-    """`and` or `or` element by element."""
+    """Return the suggested elementwise `and` or `or`."""
     if of_truths:
         return (" & " if is_and else " | ").join(f"({text})" for text in texts)
     function = "np.logical_and" if is_and else "np.logical_or"
@@ -700,7 +701,7 @@ T = TypeVar("T")
 def forked_on_sizes(
     frame: Frame, test: ast.expr, value: Any, construct: str, fork: Callable[[Value], T]
 ) -> tuple[T] | None:
-    """Both ways of a condition on sizes, in a tuple; None if they do not hold for all sizes."""
+    """Evaluate both branches of a condition on sizes; None if they do not hold for all sizes."""
     undecided = open_truth(frame, value)
     if frame.program is None or undecided is None:
         return None
@@ -709,7 +710,7 @@ def forked_on_sizes(
 
 
 def _given(frame: Frame, node: ast.expr) -> Gives:
-    """What an expression gives, if it is evaluated; an error in it is one of the whole."""
+    """Evaluate an expression as a branch; an error in it is an error of the whole."""
     value = locate(frame, node)
     if is_poisoned(value):
         raise Poisoned
@@ -729,7 +730,7 @@ def _lambda(frame: Frame, node: ast.Lambda, args: ast.arguments, body: ast.expr)
 def closure(
     frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str
 ) -> Closure:
-    """A function defined here; its defaults are evaluated now."""
+    """Return a function defined here; its defaults are evaluated now."""
     defaults = {
         parameter.arg: _default(frame, name, parameter.arg, default)
         for parameter, default in with_defaults(node.args)
@@ -743,7 +744,7 @@ def closure(
 def _named_by_annotations(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
 ) -> Iterator[str]:
-    """The names in the annotations of a function."""
+    """Yield the names in the annotations of a function."""
     parameters = (part for part in ast.walk(node.args) if isinstance(part, ast.arg))
     returned = None if isinstance(node, ast.Lambda) else node.returns
     for annotation in (*(parameter.annotation for parameter in parameters), returned):
@@ -752,7 +753,7 @@ def _named_by_annotations(
 
 
 def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any:
-    """A default; outside of a kernel, one that has no value says why where it is used."""
+    """Evaluate a default; an unknown one outside of a kernel is refused only where it is used."""
     if frame.program is not None:
         return evaluate(frame, node)
     quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
@@ -763,7 +764,7 @@ def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any
 
 
 def known_or_why(frame: Frame, value: Any, name: str) -> Any:
-    """A value from outside of a kernel, whatever is not known of it replaced by the reason."""
+    """Return a value from outside of a kernel, with each unknown part replaced by the reason."""
     found = tuple(d for d in frame.session.findings if d.code.startswith(("PSC2", "PSC91")))
     return without_poison(value, External(name, found))
 
@@ -776,7 +777,7 @@ def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr)
 
 
 def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> Any:
-    """A text; that of a size or an array can only be the message of an `assert`."""
+    """Evaluate an f-string; the text of an array can only be the message of an `assert`."""
     del node
     parts = [_part(frame, value) for value in values]
     for part in parts:
@@ -796,7 +797,7 @@ def _part(frame: Frame, node: ast.expr) -> Any:
 def formatted_value(
     frame: Frame, value: ast.expr, conversion: int, format_spec: ast.expr | None
 ) -> Any:
-    """What an f-string has in braces."""
+    """Return the text of a replacement field of an f-string."""
     found = read(frame, value)
     spec = "" if format_spec is None else evaluate(frame, format_spec)
     if isinstance(found, Poison) or isinstance(spec, Poison):
@@ -866,4 +867,4 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     "YieldFrom": ("`yield from`", "return a tuple, or stack what `psc.scan` returns"),
     "TemplateStr": ('a template string (`t"…"`)', 'an f-string (`f"…"`) makes a text'),
 }
-"""Expressions that are refused, by their names: not every version of Python has them."""
+"""Refused expressions by name, since some versions of Python lack them."""

@@ -1,4 +1,4 @@
-"""The state of an elaboration: the session, a frame for each function, a ledger of what is run."""
+"""The state of an elaboration: the session, a frame for each function, a ledger of evaluations."""
 
 from __future__ import annotations
 
@@ -32,19 +32,17 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.functions import Closure
 
 
-# What CPython evaluates whenever an expression or a statement is executed, in its order.
+# The expressions that CPython evaluates, in order, whenever it executes a node.
 #
-# What is evaluated on a condition only (the rest of `and`, a branch, the element of a
-# comprehension, the message of an `assert`) is no part of it: it is due when that condition is
-# taken. Of `raise`, nothing is due: it leaves the kernel, and what it would have raised is never
-# seen.
-
+# Expressions that are evaluated only on a condition (the rest of `and`, a branch, the element of a
+# comprehension, the message of an `assert`) are excluded: they are due when that condition is
+# taken. Nothing is due in `raise`: it leaves the kernel, and its exception is never seen.
 
 Part = ast.expr | None
 
 
 def due(node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions just inside of a node that are evaluated whenever it is executed."""
+    """Yield the direct subexpressions of a node that are evaluated whenever it is executed."""
     for each in _parts(node):
         if isinstance(each, ast.Starred):
             yield each.value
@@ -132,7 +130,7 @@ def _defaults(spec: ast.arguments) -> Iterable[Part]:
 
 
 def _of_targets(nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """What is evaluated to find the places that are stored into, or deleted."""
+    """Yield the expressions that are evaluated to find the targets of a store or a deletion."""
     for node in nodes:
         if isinstance(node, ast.Attribute):
             yield node.value
@@ -145,7 +143,7 @@ def _of_targets(nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def evaluated_annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:
-    """The annotations of a function, which are evaluated where it is defined, if not postponed."""
+    """Yield the annotations of a function, which its definition evaluates unless postponed."""
     spec = node.args
     parameters = (*spec.posonlyargs, *spec.args, spec.vararg, *spec.kwonlyargs, spec.kwarg)
     for parameter in parameters:
@@ -155,33 +153,34 @@ def evaluated_annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:
         yield node.returns
 
 
-# Nodes of the syntax tree given to their handlers, and the ledger of what was evaluated.
+# The handlers of syntax tree nodes, and the ledger of evaluated expressions.
 #
-# A handler is given fields of its node by name.  One that it does not take is refused where it is
-# used, so that none is passed over, not even those that a newer Python adds.  The ledger says what
-# was evaluated, in which order: what CPython evaluates, and a handler did not, is refused.
+# A handler is given fields of its node by name. A field that the handler does not take is refused
+# where it is used, so that no field is ignored, not even one that a newer Python adds. The ledger
+# records the evaluated expressions in order: an expression that CPython evaluates and a handler did
+# not is refused.
 
 
 SET_BY_THE_PARSER = frozenset({"ctx", "kind", "simple", "type_comment"})
-"""Fields that say nothing that the place of the node, its value or its text does not say."""
+"""Fields without information beyond the node's span, value and text."""
 EMPTY = {
     "type_params": ("a type parameter", "use `psc.Tree` or a TypeVar"),
     "is_lazy": ("a lazy import here", "leave out `lazy`"),
 }
-"""Fields that have no meaning here: what stands in them, and what to write instead."""
+"""Fields without a meaning here, each with a name for its content and a suggested replacement."""
 
 _FIELDS: dict[tuple[type[ast.AST], str], tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
 def handled(kind: type[ast.AST], handler: Callable[..., Any]) -> tuple[str, ...]:
-    """The fields of a kind of node that its handler is given."""
+    """Return the fields of a kind of node that its handler takes."""
     return _fields(kind, handler)[0]
 
 
 def _fields(
     kind: type[ast.AST], handler: Callable[..., Any]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The fields that a handler takes, and those that have to be empty."""
+    """Return the fields that a handler takes, and those that must be empty."""
     key = (kind, handler.__qualname__)
     cached = _FIELDS.get(key)
     if cached is None:
@@ -195,7 +194,7 @@ def _fields(
 
 
 def fields(node: ast.AST, handler: Callable[..., Any]) -> dict[str, Any]:
-    """The fields of a node by name; a Failure if one is used that has no meaning here."""
+    """Return the fields of a node by name; a Failure if an unsupported field is used."""
     takes, others = _fields(type(node), handler)
     for name in others:
         if getattr(node, name, None):
@@ -207,7 +206,7 @@ def fields(node: ast.AST, handler: Callable[..., Any]) -> dict[str, Any]:
 
 
 def without_meaning(node: ast.AST, refused: Mapping[str, tuple[str, str]]) -> Diagnostic:
-    """What is wrong with a kind of node that has no handler; `refused` has words for some."""
+    """Return the finding about a node without a handler; `refused` has texts for some kinds."""
     name = type(node).__name__
     if name not in refused:
         return of_newer_python(name)
@@ -216,37 +215,37 @@ def without_meaning(node: ast.AST, refused: Mapping[str, tuple[str, str]]) -> Di
 
 
 def of_newer_python(name: str) -> Diagnostic:
-    """What is wrong with something that this version of Python adds to the grammar."""
+    """Return the finding about syntax that this version of Python adds to the grammar."""
     version = ".".join(map(str, sys.version_info[:2]))
     return NotSupported(what=f"Python {version}'s `{name}`")
 
 
 class Ledger:
-    """The expressions that were evaluated, in their order, with their values."""
+    """The evaluated expressions in order, with their values."""
 
     def __init__(self) -> None:
         self._clock = 0
         self._evaluated: dict[ast.AST, tuple[int, Any]] = {}
 
     def now(self) -> int:
-        """The time before what is evaluated next."""
+        """Return the time before the next evaluation."""
         return self._clock
 
     def enter(self, node: ast.AST, value: Any) -> None:
-        """An expression was evaluated."""
+        """Record that an expression was evaluated."""
         self._clock += 1
         self._evaluated[node] = (self._clock, value)
 
     def value(self, node: ast.AST) -> Any:
-        """What an expression stood for when it was evaluated last."""
+        """Return the value of an expression at its last evaluation."""
         return self._evaluated[node][1]
 
     def latest(self, node: ast.AST) -> Any:
-        """The same; None if it was not evaluated."""
+        """Return the value of an expression at its last evaluation; None if there was none."""
         return self._evaluated.get(node, (0, None))[1]
 
     def settle(self, node: ast.AST, parts: Iterable[ast.AST], began: int) -> None:
-        """Everything that was due has been evaluated since a time, in order; else a Failure."""
+        """Require that all parts were evaluated since a time, in order; else a Failure."""
         last = began
         for part in parts:
             time = self._evaluated.get(part, (0,))[0]
@@ -265,41 +264,41 @@ MAX_DEPTH = 60
 MAX_SAME = 30
 MAX_STEPS = 100_000
 BLOCK_STEPS = 20
-"""What the block of a branch or a loop counts as, besides what stands in it."""
+"""The cost in steps of the block of a branch or a loop, in addition to its content."""
 MAX_FINDINGS = 500
 MAX_DATA = 1_000_000
-"""Items and characters of all static values that one elaboration makes."""
+"""The limit on items and characters of all static values that one elaboration makes."""
 _MISFITS = (DtypesDiffer, InnerSizesDiffer, ShapesDoNotBroadcast)
-"""What is wrong with arrays that meet, whatever is computed of them."""
+"""The findings about operands that do not fit together, independent of the operation."""
 
 
 class Scope(Protocol):
-    """Where names outside a function come from: a module as loaded, or as written."""
+    """The names outside a function: those of a module as loaded, or as written."""
 
     @property
     def module(self) -> str:
-        """The module's name."""
+        """Return the module's name."""
         ...
 
     def library_module(self, name: str) -> Any:
         """Return a module of the standard library."""
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
-        """What a name stands for where `user` reads it; KeyError if there is no such name."""
+        """Return the value of a name where `user` reads it; KeyError if there is no such name."""
         ...
 
     def lookup_annotation(self, name: str) -> Any:
-        """The same in an annotation, where what is there for type checkers counts too."""
+        """Return the value of a name in an annotation, where type checkers' imports count, too."""
         ...
 
     @property
     def guard(self) -> Guard:
-        """What refuses that which is seen from outside of a kernel, if anything writes it."""
+        """The guard, which refuses a captured value that anything writes."""
         ...
 
 
 class NoProgram:
-    """Stands for the builder where only static values can be computed."""
+    """A substitute for the builder where only static values can be computed."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -311,7 +310,7 @@ class NoProgram:
 
 
 def session_of(here: Builder | NoProgram) -> Session:
-    """The elaboration that a builder belongs to."""
+    """Return the elaboration that a builder belongs to."""
     if isinstance(here, NoProgram):
         return here.session
     session = here.program.session
@@ -327,7 +326,7 @@ def require_program(here: Builder | NoProgram, what: str) -> None:
 
 @contextmanager
 def inner_block(here: Builder) -> Generator[Builder]:
-    """A new innermost block, which counts as work, and writes to no array made outside of it."""
+    """Open an innermost block, which counts as work and writes to no array made outside of it."""
     session = session_of(here)
     session.step(BLOCK_STEPS)
     with here.program.inside() as inner:
@@ -341,7 +340,7 @@ def inner_block(here: Builder) -> Generator[Builder]:
 
 
 class Session:
-    """One elaboration.  Without a program only static values can be computed."""
+    """One elaboration.  Without a program it can only compute static values."""
 
     def __init__(
         self, program: Program | None, root: Closure | None = None, most_steps: int = MAX_STEPS
@@ -353,57 +352,57 @@ class Session:
             program.session = self
         self.findings: list[Diagnostic] = [] if program is None else program.findings
         self.unfit: dict[frozenset[Any], Diagnostic] = {}
-        """The arrays that were found not to fit together, with what was found."""
+        """The arrays that did not fit together, with the finding."""
         self.active: list[FunctionNode] = []
         self.annotating = False
         """Whether an annotation is being read."""
         self.branches = 0
-        """How many branches stand around what is elaborated that are taken when a program runs."""
+        """The number of enclosing branches that are taken at run time."""
         self.counts_given = False
-        """Whether there is a loop of so many steps as a number says that the kernel is given."""
+        """Whether the number of steps of a loop is a number that the kernel is given."""
         self.own_class: Callable[[], Any] = lambda: None
-        """What `Self` says in an annotation that is read: the type of a method's own class."""
+        """Returns the meaning of `Self` in an annotation: the type of a method's class."""
         self.classes = False
-        """Whether the classes that `isinstance` is given are being read."""
+        """Whether the class arguments of `isinstance` are being read."""
         self.entered: set[Span] = set()
         """The functions that were elaborated."""
         self.steps = 0
         self.data = 0
         self.ledger = Ledger()
-        """Which expressions were evaluated."""
+        """The record of evaluated expressions."""
         self.stores = 0
-        """How many stores into arrays and containers were elaborated."""
+        """The number of elaborated stores into arrays and containers."""
         self.unseen_stores = 0
-        """How many of those went into what no program can see."""
+        """The number of stores into objects that no program can see."""
         self.barrier = 0
-        """How deep the block lies outside of which no array is written."""
+        """The depth of a block: arrays made outside of it take no stores."""
         self.cells = 0
-        """How many cells and containers were made."""
+        """The number of cells and containers made so far."""
         self.outside = 0
-        """How many there were outside of that block: no container of those is changed."""
+        """The number of those made outside of that block: no such container is changed."""
         self.reported_before = 0
-        """How many findings there were before this step of a loop: another one says no more."""
+        """The number of findings before this step of a loop; the step does not repeat these."""
         self.journal: list[Change] = []
-        """What was changed in its place, in order."""
+        """The in-place changes, in order."""
         self.caller_holds: tuple[Cell, ...] = ()
-        """The arrays that the kernel was given to write: somebody else holds them, too."""
+        """The arrays that the kernel was given to write; the caller holds them, too."""
         self.result_cells: frozenset[Cell] | None = None
-        """The arrays that the result may show; None if that is not known."""
+        """The arrays that the result may show; None if they are unknown."""
         self.containers: dict[int, Container] = {}
-        """The lists, dicts and sets that are followed, by their identity."""
+        """The lists, dicts and sets that are followed, by identity."""
         self.walks: list[Traversal] = []
-        """The loops that go through some of them."""
+        """The loops that iterate over some of them."""
         self.live: list[Frame] = []
         """The frames of functions and comprehensions that are being elaborated."""
         self.loops: dict[Span, str] = {}
-        """What became of each loop, in words, by where it is written."""
+        """A sentence about each loop, by its span."""
         self.learnt: dict[Span, Any] = {}
-        """What loops did when they were elaborated before, by their places."""
+        """Facts about loops from their earlier elaborations, by span."""
 
     def report_of(self, failure: Failure, arrays: Iterable[Any]) -> None:
-        """The same where arrays meet: of those that do not fit together, it is said once.
+        """Report a failure where arrays meet, once for the same arrays that do not fit together.
 
-        Where a comment may silence the first finding, others are not to depend on it.
+        If a comment may silence the first finding, the others are reported, too.
         """
         finding = failure.diagnostics[0]
         if isinstance(finding, _MISFITS):
@@ -415,7 +414,7 @@ class Session:
         self.report(failure)
 
     def report(self, failure: Failure) -> None:
-        """Keep findings, each place and kind once; only so many."""
+        """Keep findings, each place and kind once, up to a limit."""
         for diagnostic in failure.diagnostics:
             if len(self.findings) == MAX_FINDINGS:
                 self.findings.append(TooManyFindings(limit=MAX_FINDINGS, span=diagnostic.span))
@@ -431,10 +430,10 @@ class Session:
                 self._assume(diagnostic)
 
     def _assume(self, finding: Diagnostic) -> None:
-        """Take the precondition that a finding asks for as given: what it fixes is reported once.
+        """Assume the precondition that a finding asks for, so that one fix is reported once.
 
-        The kernel is refused all the same.  Where a comment may silence the finding, others are
-        not to depend on it.
+        The kernel is refused all the same. If a comment may silence the finding, nothing is
+        assumed: other findings must not depend on it.
         """
         program, claim = self.program, finding.claimed()
         if program is not None and claim and not self._silent(finding):
@@ -443,10 +442,10 @@ class Session:
                 program.facts = facts
 
     def _silent(self, finding: Diagnostic) -> bool:
-        """Whether a comment may silence a finding."""
+        """Return whether a comment may silence a finding."""
         source = self.root.source if self.root is not None else None
         if source is None or finding.span.path != source.path:
-            return True  # it may stand in a helper of another file
+            return True  # it may be in a helper of another file
         return DIRECTIVE.search(source.text) is not None
 
     def next_step(self) -> None:
@@ -463,7 +462,7 @@ class Session:
             raise Failure(TooManySteps(limit=self.most_steps))
 
     def made(self, value: Any) -> Any:
-        """A static value that was made, counted; a Failure if it is too large or the last straw."""
+        """Count a new static value; a Failure if it or the total is too large."""
         if self.data > MAX_DATA:
             raise Poisoned
         self.data += require_small(value)
@@ -473,7 +472,7 @@ class Session:
 
     @contextmanager
     def alive(self, frame: Frame) -> Generator[None]:
-        """Counts the names of a frame among those that hold arrays."""
+        """Count the names of a frame among those that hold arrays."""
         self.live.append(frame)
         try:
             yield
@@ -482,7 +481,7 @@ class Session:
 
     @contextmanager
     def calling(self, node: FunctionNode, name: str) -> Generator[None]:
-        """Bounds how deep helpers are elaborated into each other."""
+        """Bound the depth of helpers that are elaborated inside each other."""
         if len(self.active) >= MAX_DEPTH or self.active.count(node) >= MAX_SAME:
             raise Failure(UnboundedRecursion(function=name))
         self.active.append(node)
@@ -499,7 +498,7 @@ class Session:
 
 
 class Unjoined:
-    """A name that several paths left with what cannot be one value: refused where it is read."""
+    """A name to which several paths gave values that cannot be joined: refused where it is read."""
 
     def __init__(self, why: Sequence[Diagnostic]) -> None:
         self.why = tuple(why)
@@ -534,7 +533,7 @@ class Frame:
     ) -> None:
         self.session = session
         self.began = session.cells
-        """How many cells and containers there were when it was made."""
+        """The number of cells and containers that existed when it was made."""
         self.source = source
         self.scope = scope
         self.outer = outer
@@ -542,12 +541,12 @@ class Frame:
         self.closure = closure
         self.names: dict[str, Any] = {}
         self.in_comprehension = False
-        """Whether only the names that its `for`s bind are this frame's own."""
+        """Whether it owns only the names that the comprehension's `for` clauses bind."""
         self.assigned: frozenset[str] = frozenset()
         self.returned: Span | None = None
-        """The place of what the function returns."""
+        """The span of the returned expression."""
         self.may_have_returned = False
-        """Whether a statement was refused that holds a `return`."""
+        """Whether a refused statement holds a `return`."""
 
     @property
     def program(self) -> Program | None:
@@ -556,7 +555,7 @@ class Frame:
 
     @property
     def in_kernel(self) -> bool:
-        """Whether this is the kernel's own text (its body or a function nested in it)."""
+        """Return whether this is the kernel's source text (its body or a function nested in it)."""
         frame: Frame | None = self
         while frame is not None:
             if frame.closure is not None and frame.closure is self.session.root:
@@ -565,12 +564,12 @@ class Frame:
         return False
 
     def span(self, node: ast.AST) -> Span:
-        """The place of a node, with the calls that led to it."""
+        """Return the span of a node, with the calls that led to it."""
         span = self.source.span(node)
         return span if self.call_site is None else span.within(self.call_site)
 
     def here(self, node: ast.AST) -> Any:
-        """The block under construction; equations appended next belong to this place."""
+        """Return the block under construction, and give its next equations the span of `node`."""
         program = self.session.program
         if program is None:
             return NoProgram(self.session)
@@ -578,7 +577,7 @@ class Frame:
         return program.current
 
     def lookup(self, name: str) -> Any:
-        """What a name stands for; a Failure if it is unknown or not assigned yet."""
+        """Return the value of a name; a Failure if it is unknown or not assigned yet."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.names:
@@ -602,7 +601,7 @@ class Frame:
             raise Failure(UnknownName(name=name, unassigned=False)) from None
 
     def local(self, name: str) -> Any:
-        """What a variable of this function or of one around it holds; None if there is none."""
+        """Return the value of a variable of this function or an enclosing one; else None."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.names:
@@ -611,22 +610,22 @@ class Frame:
         return None
 
     def _refuse_sizes(self, name: str, value: Any) -> None:
-        """Refuse what a function captured that holds sizes of another kernel than this one."""
-        from pscdsl._src.frontend.arguments import holds_sizes  # which knows frames
+        """Refuse a captured value that holds sizes of another kernel."""
+        from pscdsl._src.frontend.arguments import holds_sizes  # avoids an import cycle
 
         if holds_sizes(value):
             what = "an array" if is_traced(value) else "which holds sizes"
             raise Failure(NotStatic(what=f"`{name}`, {what} of another kernel,"))
 
     def bind_outside(self, name: str, value: Any) -> None:
-        """Bind a name where `:=` does: not in a comprehension, but in the function around it."""
+        """Bind a name as `:=` does: in the function around a comprehension."""
         frame = self
         while frame.in_comprehension and frame.outer is not None:
             frame = frame.outer
         frame.names[name] = value
 
     def poison(self, name: str) -> None:
-        """Silence what depends on a local name from here on."""
+        """Silence findings that depend on a local name from here on."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.names:

@@ -1,4 +1,4 @@
-"""Functions written in Python: closures, parameters, inlining, and what they may run over."""
+"""Functions written in Python: closures, parameters, inlining, and iteration."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.python_containers import is_dict, is_sequence
 
-# What Python's loops and functions may run over while a kernel is elaborated.
+# Iteration by Python's loops and functions while a kernel is elaborated.
 
 
 MAX_UNROLL = 10_000
 LARGE_UNROLL = 1_000
-"""So many equations of an unrolled loop are worth a warning, if it has this many steps:"""
+"""The equations of an unrolled loop that are worth a warning, from `MANY_STEPS` steps on."""
 MANY_STEPS = 16
 
 
 def number_of_steps(count: Size) -> str:
-    """How many steps a loop has, in words."""
+    """Describe the number of steps of a loop."""
     return f"{count} step" if count == 1 else f"{count} steps"
 
 
 @contextmanager
 def unrolling(frame: Frame, place: Span, items: Sequence[Any]) -> Generator[None]:
-    """Warn if a loop over these items leaves a large program and none inside of it does."""
+    """Warn if a loop over these items makes a large program and no loop inside of it does."""
     program, findings = frame.program, frame.session.findings
     frame.session.loops[place] = f"unrolled, {number_of_steps(len(items))}"
     if program is None or len(items) < MANY_STEPS:
@@ -78,7 +78,7 @@ def unrolling(frame: Frame, place: Span, items: Sequence[Any]) -> Generator[None
 
 
 def elements(value: Any) -> Sequence[Any]:
-    """What a loop runs over; a Failure for arrays and symbolic ranges."""
+    """Return the items of a loop; a Failure for arrays and symbolic ranges."""
     if isinstance(value, Poison):
         raise Poisoned
     if isinstance(value, range) and range_length(value) > MAX_UNROLL:
@@ -89,15 +89,15 @@ def elements(value: Any) -> Sequence[Any]:
 
 
 def items_of(value: Any) -> Sequence[Any]:
-    """The items of a static collection, as Python's functions take them."""
+    """Return the items of a static collection for a Python function."""
     if isinstance(value, range) and range_length(value) > MAX_UNROLL:
         raise Failure(TooLarge(what=f"a range of {range_length(value)} numbers"))
     return _items(value, "what {} holds")
 
 
 def _items(value: Any, unknown: str) -> Sequence[Any]:
-    """The items in their order; `unknown` is what is said of a value without any."""
-    from pscdsl._src.frontend.interpreter.records import RecordClass  # which iterates
+    """Return the items in order; `unknown` is the message for a value without items."""
+    from pscdsl._src.frontend.interpreter.records import RecordClass  # avoids an import cycle
 
     if is_traced(value) or isinstance(value, Located):
         raise Failure(LoopOverArray(found=str(value.type)))
@@ -131,7 +131,7 @@ def _items(value: Any, unknown: str) -> Sequence[Any]:
     raise Failure(NotStatic(what=unknown.format(describe(value)), rewrite=rewrite))
 
 
-# Functions written in Python: closures, how their parameters are bound, how they are inlined.
+# Functions written in Python: closures, the binding of their parameters, and inlining.
 
 
 PARAMETER: Final = (
@@ -148,25 +148,25 @@ class Closure:
     source: Source
     scope: Scope
     outer: Frame | None = None
-    """The frame of the function it is nested in."""
+    """The frame of the enclosing function."""
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     returned: Span | None = None
-    """The place of what it returned when it was last elaborated."""
+    """The span of the returned expression in the last elaboration."""
     annotated: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What stands for names in its annotations alone, because they were evaluated before."""
+    """Values of names in its annotations that were evaluated earlier; no other names use them."""
     named: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Variables of functions around it that its annotations name, as its definition found them."""
+    """Variables of enclosing functions that its annotations name, as of its definition."""
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the function for messages."""
         return "a lambda" if isinstance(self.node, ast.Lambda) else f"the function `{self.name}`"
 
     def annotation_frame(self) -> Frame:
-        """Where its annotations are read."""
+        """Return the frame in which its annotations are read."""
         frame = Frame(Session(None), self.source, self.scope, self.outer)
         frame.names = {**self._type_parameters(), **self.annotated}
         for name, value in self.named.items():
-            # Annotations are evaluated at the definition, from Python 3.14 on when they are read.
+            # Annotations are evaluated at the definition; from Python 3.14 on, when they are read.
             if name not in frame.names and frame.local(name) is not value:
                 span = self.source.span(self.node).head(1)
                 finding = BoundInSeveralPlaces(name=name, within="function", span=span)
@@ -174,20 +174,20 @@ class Closure:
         return frame
 
     def _type_parameters(self) -> dict[str, Any]:
-        """What its type parameters stand for, which hide other things of their names."""
+        """Return its type parameters, which hide other names."""
         declared: Sequence[Any] = getattr(self.node, "type_params", ())  # from Python 3.12 on
         if not declared:
             return {}
-        from pscdsl._src.frontend.annotations import type_parameter  # annotations call functions
+        from pscdsl._src.frontend.annotations import type_parameter  # avoids an import cycle
 
         return {each.name: type_parameter(each.name) for each in declared}
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters' values, as Python binds them."""
+        """Bind arguments to the parameters as Python does."""
         return bind(self.name, self.node.args, self.defaults, args, kwargs)
 
     def signature(self, defaults: Mapping[str, Any]) -> inspect.Signature:
-        """The parameters as Python would have them, with these defaults."""
+        """Return the parameters as a Python signature with these defaults."""
         spec, empty = self.node.args, inspect.Parameter.empty
         kinds = (
             (inspect.Parameter.POSITIONAL_ONLY, spec.posonlyargs),
@@ -205,7 +205,7 @@ class Closure:
         )
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Elaborate the body inline, at the place of the call, for who knows no references."""
+        """Elaborate the body inline at the call, for a caller without references."""
         session = session_of(here)
         frozen = Frozen(f"`{self.name}` returned to what is not followed")
         return escaped(session, self.enter(session, self.bind(args, kwargs)), frozen)
@@ -213,11 +213,11 @@ class Closure:
     def enter(self, session: Session, names: dict[str, Any]) -> Any:
         """Elaborate the body with its parameters bound; the result may be a reference.
 
-        An argument that is a reference is written where the body writes it.  Values that come from
-        elsewhere belong to others.
+        If the body writes to an argument that is a reference, the caller's array is written. Other
+        values belong to the caller.
         """
-        from pscdsl._src.frontend.arguments import contract  # which calls functions
-        from pscdsl._src.frontend.interpreter.statements import run_body  # which calls functions
+        from pscdsl._src.frontend.arguments import contract  # avoids an import cycle
+        from pscdsl._src.frontend.interpreter.statements import run_body  # avoids an import cycle
 
         program = session.program
         place = program.span if program is not None else None
@@ -237,7 +237,7 @@ class Closure:
                     _note_arrays(value)
             spec = self.node.args
             if spec.kwarg is not None and self is not session.root:
-                adopt(session, names[spec.kwarg.arg])  # a dict of its own
+                adopt(session, names[spec.kwarg.arg])  # a new dict
             for name, value in names.items():
                 adopt_all(session, value, self._given(session, name, value))
                 program.named(name, value.seen() if isinstance(value, Located) else value)
@@ -269,7 +269,7 @@ class Closure:
         return result
 
     def _given(self, session: Session, name: str, value: Any) -> Frozen:
-        """Why a parameter takes no stores, where it is given a value."""
+        """Return the reason why a parameter takes no stores."""
         if self is session.root and not (is_traced(value) or isinstance(value, Located)):
             return Frozen(f"is in the parameter `{name}`, which belongs to the caller")
         if self is session.root:
@@ -281,7 +281,7 @@ class Closure:
         return Frozen(f"is given to `{self.name}` as `{name}` by who may hold it")
 
     def _admit_default(self, session: Session, name: str, value: Any) -> None:
-        """Refuse a default that can be written, unless the body was found to do so just now."""
+        """Refuse a default that can be written, unless findings in the body already report it."""
         try:
             self.scope.guard.of_function(self.source, self.node, name, value, default=True)
         except Failure:
@@ -306,7 +306,7 @@ class BoundMethod:
         return self.function.apply(here, (self.self_value, *args), kwargs)
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the method for messages."""
         return f"the method `{self.name}`"
 
 
@@ -317,7 +317,7 @@ def bind(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Python's binding of arguments to parameters; a Failure where it raises TypeError."""
+    """Bind arguments to parameters as Python does; a Failure where Python raises TypeError."""
     positional = [p.arg for p in (*spec.posonlyargs, *spec.args)]
     only_positional = {p.arg for p in spec.posonlyargs}
     keyword_only = [p.arg for p in spec.kwonlyargs]
@@ -370,7 +370,7 @@ def bind(
 
 
 def _note_arrays(argument: Any) -> None:
-    """Note that an argument without axes may be an array of the caller's."""
+    """Note that an argument without axes may be an array of the caller."""
     if isinstance(argument, Value):
         note_array(argument)
     elif not isinstance(argument, Located):

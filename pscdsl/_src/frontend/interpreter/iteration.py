@@ -1,7 +1,7 @@
-"""What a loop goes through: a range, the rows of arrays, several of these side by side.
+"""The iterables of loops: a range, the rows of arrays, several of these in parallel.
 
-A loop over known items (a list, a tuple, a dict), and one of few known steps, is unrolled.  Every
-other is rolled: the program counts its steps.
+A loop over known items (a list, a tuple, a dict), or with a small known number of steps, is
+unrolled. All other loops are rolled: the program counts their steps.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from pscdsl.typing.dims import Dim, Size, maximum
 from pscdsl.typing.dtypes import I64, U64, Kind
 
 FEW_STEPS: Final = 16
-"""A loop of so many known steps is unrolled."""
+"""The limit on the known number of steps of a loop over arrays or ranges that is unrolled."""
 Count: TypeAlias = "Size | Value"
-"""How many steps a loop has: known for all sizes, or computed."""
+"""The number of steps of a loop: a size, or a computed value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Position:
-    """Which step of a rolled loop it is, from 0: as a number, and as a size if it is one."""
+    """The number of a step in a rolled loop, from 0, as a value, and as a size if it is one."""
 
     number: Value
     size: Size | None = None
 
     def times(self, step: int) -> Value:
-        """The number multiplied."""
+        """Return the number multiplied by `step`."""
         return self.number if step == 1 else _times(self.number, step)
 
     def as_number(self) -> Weak:
-        """A number of Python's, which is a size, too."""
+        """Return a Python number, which is also the size."""
         return as_counter(computed(self.number, Kind.INT), self.size)
 
     def before(self, last: Size) -> Position:
-        """The step that is as far from the last one."""
+        """Return the step at the same distance from the last one."""
         now = self.number.builder.program.current
         high = now.size(last, self.number.dtype)
         (number,) = now.bind(e.subtract, (high, self.number))
@@ -55,7 +55,7 @@ class Position:
 
 
 def as_counter(number: Weak, size: Size | None) -> Weak:
-    """A number of Python's, which is a size, too."""
+    """Return a Python number, which is also a size if one is given."""
     if size is None:
         return number
     return OfCounter(number.builder.program.current, size, number)
@@ -63,32 +63,32 @@ def as_counter(number: Weak, size: Size | None) -> Weak:
 
 @dataclass(frozen=True, eq=False)
 class Iterated(Walked):
-    """What a loop goes through whose items are made of a counter from 0."""
+    """The iterable of a loop whose items are computed from a counter that starts at 0."""
 
     kind: str
     count: Count
     item: Callable[[Any], Any]
-    """What the loop's target is bound to in a step, of the counter: an int, or a `Position`."""
+    """Returns the item of a step, given the counter: an int, or a `Position`."""
     located: tuple[Any, ...] = ()
-    """The arrays of which it gives rows."""
+    """The arrays whose rows it gives."""
     once: bool = False
-    """Whether it can be gone through once: it is used up where it stands."""
+    """Whether it is an iterator, which can be consumed only once."""
     line: tuple[Size, int] | None = None
-    """The first item and the step, where the items are a range of sizes."""
+    """The first item and the step, if the items are a range of sizes."""
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the iterable for messages."""
         return self.kind
 
     @property
     def few(self) -> range | None:
-        """The counters of a loop that is unrolled."""
+        """The counters of a loop that is unrolled; None if it is rolled."""
         count = self.count
         return range(count) if isinstance(count, int) and count <= FEW_STEPS else None
 
 
 def counted_range(here: Builder, bounds: Sequence[Any]) -> Iterated | None:
-    """`range(…)` of sizes and computed integers; None if the bounds are no such."""
+    """Return `range(…)` of sizes and computed integers; None for other bounds."""
     start, limit, step = map(size_of_counter, _bounds(bounds))
     if isinstance(step, bool) or not isinstance(step, int) or step == 0:
         raise Failure(NotStatic(what="the step of a `range`", rewrite="give a number other than 0"))
@@ -163,7 +163,7 @@ def _computed_count(here: Builder, low: Value, high: Value, step: int) -> Value:
 
 
 def row_of(array: Any, index: Any) -> Any:
-    """One row of an array: a view, or a scalar."""
+    """Return one row of an array: a view, or a scalar."""
     row = indexing.getitem(array.load() if isinstance(array, Located) else array, index)
     if not row.ndim or not isinstance(array, Located):
         return row
@@ -173,7 +173,7 @@ def row_of(array: Any, index: Any) -> Any:
 
 
 def rows_of(array: Located) -> Iterated:
-    """The rows of an array; numbers are read when their step begins."""
+    """Return the rows of an array; each is read when its step begins."""
     seen = array.seen()
     if not seen.ndim:
         raise Failure(NotStatic(what=f"a loop over {describe(seen)}, which has no axes,"))
@@ -186,51 +186,51 @@ def rows_of(array: Located) -> Iterated:
 
 
 class Long(Open):
-    """A list that is as long as a loop has steps."""
+    """A list whose length is the number of steps of a loop."""
 
     @property
     def length(self) -> Size:
-        """How many items there are."""
+        """The number of items."""
         raise NotImplementedError
 
     def sized(self) -> str:
-        """What it is in words."""
+        """Describe the list."""
         return f"a list of {self.length} items"
 
     def item(self, index: Any) -> Any:
-        """`items[index]`."""
+        """Return `items[index]`."""
         raise NotImplementedError
 
     def array(self) -> Array:
-        """What NumPy makes of the list."""
+        """Return the list as an array."""
         raise NotImplementedError
 
     def iterated(self) -> Iterated:
-        """What a loop over it goes through."""
+        """Return the iterable of a loop over the list."""
         raise NotImplementedError
 
 
 class Generated(Open):
-    """What a generator over arrays gives: a reader takes all of it where it stands."""
+    """A generator over arrays; its consumer takes all items where it is written."""
 
     def __init__(self, items: Long) -> None:
         self.array = items.array
-        """What NumPy makes of the items."""
+        """Returns the items as an array."""
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the generator for messages."""
         return "a generator"
 
 
 def is_lazy(*values: Any) -> bool:
-    """Whether the items of a value are computed where they are gone through."""
+    """Return whether the items of any value are computed only when they are consumed."""
     return any(
         isinstance(each, Generated) or (isinstance(each, Once) and each.lazy) for each in values
     )
 
 
 def iterated(value: Any) -> Iterated | None:
-    """What a loop goes through by a counter; None if it goes through known items."""
+    """Return the iterable of a loop that counts its steps; None for known items."""
     if isinstance(value, Located):
         return rows_of(value)
     if isinstance(value, Long):
@@ -239,7 +239,7 @@ def iterated(value: Any) -> Iterated | None:
 
 
 def numbered(source: Iterated, start: Any) -> Iterated:
-    """`enumerate(source, start)`."""
+    """Return `enumerate(source, start)`."""
 
     def item(counter: Any) -> Any:
         if isinstance(counter, int):
@@ -254,7 +254,7 @@ def numbered(source: Iterated, start: Any) -> Iterated:
 
 
 def side_by_side(here: Builder, sources: Sequence[Any]) -> Iterated:
-    """`zip(…)` of arrays and ranges, which have to be of one length."""
+    """Return `zip(…)` of arrays and ranges, which must have the same length."""
     found = [iterated(source) for source in sources]
     parts = [each for each in found if each is not None]
     known = [each for each in sources if iterated(each) is None]
@@ -286,7 +286,7 @@ def side_by_side(here: Builder, sources: Sequence[Any]) -> Iterated:
 
 
 def backwards(source: Iterated) -> Iterated:
-    """`reversed(source)`."""
+    """Return `reversed(source)`."""
     count = source.count
 
     def item(counter: Any) -> Any:

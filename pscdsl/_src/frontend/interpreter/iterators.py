@@ -1,7 +1,7 @@
-"""`itertools`, `iter` and `next`, of what is known while checking.
+"""`itertools`, `iter` and `next` over values that are known while checking.
 
-Items are passed on as they are, arrays too.  What is gone through is used up where it is passed: an
-iterator of which `next` was asked has nothing more to give, so that none has a state.
+Items are passed on unchanged, also arrays. An iterator is consumed where it is passed, and one that
+was passed to `next` is empty afterwards, so no iterator has a state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rule = Callable[..., Any]
 
 
 def _rearranged(name: str, real: Callable[..., Iterable[Any]]) -> Rule:
-    """A function that looks at no item of what it is given."""
+    """Return a function that reads no item of its arguments."""
 
     def apply(here: Any, *args: Any, **kwargs: Any) -> Once:
         del here
@@ -42,7 +42,7 @@ def _rearranged(name: str, real: Callable[..., Iterable[Any]]) -> Rule:
 _OF_ONE: Final = frozenset(
     ("combinations", "combinations_with_replacement", "islice", "pairwise", "permutations")
 )
-"""Those that go through their first argument alone."""
+"""The functions that iterate only over their first argument."""
 
 
 def _once(name: str, items: Iterable[Any], *, lazy: bool) -> Once:
@@ -106,7 +106,7 @@ def _starmap(here: Any, function: Any, iterable: Any, /) -> Once:
 
 def _iter(here: Any, iterable: Any, /) -> Once:
     del here
-    # It is used up where it stands: how often a name of it is asked, a loop would decide.
+    # It is consumed where it is written; otherwise a loop would decide how often its name is used.
     return Once("an iterator", list(items_of(iterable)), lazy=True)
 
 
@@ -144,6 +144,6 @@ FUNCTIONS: Final[dict[str, Rule]] = {
 
 
 def register() -> None:
-    """Give these functions their names."""
+    """Register these functions by name."""
     for name, rule in FUNCTIONS.items():
         MEANINGS[name] = Builtin(name, rule, consumes=True)

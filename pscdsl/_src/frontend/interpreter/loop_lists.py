@@ -1,7 +1,8 @@
-"""Lists to which the body of a rolled loop appends: what the steps append is stacked.
+"""Lists to which the body of a rolled loop appends: the appended items are stacked.
 
 A list to which each step appends, and which it does not read, grows by the same number of items in
-each step.  Those are stacked: the list of after the loop, a `Stacked`, is as long as the loop.
+each step. These are stacked: after the loop the list is a `Stacked`, with a length that is the
+number of steps.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ from pscdsl.typing.dtypes import DType, Kind
 from pscdsl.typing.python_containers import is_dict, is_slice
 
 FEW_ITEMS: Final = 64
-"""A list of so many known items is one of Python's after a loop, too."""
+"""The limit on the items of a list that is a Python list after a loop, too."""
 
 
 def values_of(content: Any) -> tuple[Any, ...]:
-    """The items of a list, or the values of a dict, in their order."""
+    """Return the items of a list, or the values of a dict, in order."""
     return tuple(content.values()) if is_dict(content) else tuple(content)
 
 
 def sized(content: Any) -> str:
-    """A list or a dict in words."""
+    """Describe a list or a dict with its size."""
     if is_dict(content):
         return keys_of(content)
     kind = content.__class__.__name__
@@ -58,9 +59,9 @@ def sized(content: Any) -> str:
 
 
 def appended_name(frame: Frame, loop: ast.stmt, container: Container) -> str | None:
-    """The name of a list to which a loop appends, if it does nothing else with it.
+    """Return the name of a list to which a loop only appends.
 
-    None if something in the loop, or a function in which it may be called, reads the list.
+    None if something in the loop, or a function that it may call, reads the list.
     """
     function = None if frame.closure is None else frame.closure.node
     names = [name for name, value in frame.names.items() if value is container.value]
@@ -99,26 +100,26 @@ class Appended:
     """A list to which each step appends."""
 
     local: str
-    """The one name that it has."""
+    """Its only name."""
     name: str
-    """What messages call it."""
+    """Its name in messages."""
     count: int = 0
-    """How many items a step appends."""
+    """The number of items that a step appends."""
     kind: Kind | None = None
-    """The kind of the items, if they are numbers of Python's."""
+    """The kind of the items, if they are Python numbers."""
     dtype: DType | None = None
     shape: Any = ()
     depth: int | None = None
-    """How many levels of such lists each item has."""
+    """The number of levels of nested lists in each item."""
     is_array: bool = False
-    """Whether an item may be an array though it has no axes."""
+    """Whether an item may be an array without axes, and not a scalar."""
     before: list[Any] = field(default_factory=list[Any])
-    """What the list holds before the loop."""
+    """The content of the list before the loop."""
     site: Site | None = None
-    """Where its dtype was chosen, if the items have none."""
+    """The site where the dtype was chosen, if the items have none."""
 
     def rows(self, here: Builder, items: Any, span: Span) -> list[Value]:
-        """What a step appends, in one dtype; a Failure if that is no array of one type."""
+        """Return the items that a step appends, in one dtype; a Failure if their types differ."""
         found = [self._leaf(here, each) for each in items]
         self.count = len(found)
         if not found:
@@ -176,7 +177,7 @@ class Appended:
         return found[0]
 
     def after(self, session: Session, here: Builder, results: Sequence[Value], count: Size) -> Any:
-        """The list of after the loop, of what the steps have appended."""
+        """Return the list after the loop, with the items that the steps have appended."""
         if not results:
             return adopt(session, [*self.before])
         assert self.dtype is not None
@@ -206,30 +207,30 @@ class Appended:
 
 
 class Stacked(Long):
-    """A list of items of one type, as long as a loop has steps or as a size says."""
+    """A list of items of one type, whose length is a loop's number of steps or another size."""
 
     def __init__(self, rows: Ref, kind: Kind | None, depth: int, *, is_array: bool = False) -> None:
         self.rows = rows
         """The items as the rows of an array."""
         self.kind = kind
-        """The kind of the items, if they are numbers of Python's."""
+        """The kind of the items, if they are Python numbers."""
         self.depth = depth
-        """How many levels of such lists each item has."""
+        """The number of levels of nested lists in each item."""
         self.is_array = is_array
-        """Whether an item may be an array though it has no axes."""
+        """Whether an item may be an array without axes, and not a scalar."""
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the list for messages."""
         return f"a list of {self.length} items"
 
     @property
     def length(self) -> Size:
-        """How many items there are."""
+        """The number of items."""
         found: Size = self.rows.type.shape[0]
         return found
 
     def item(self, index: Any) -> Any:
-        """`items[index]`; a slice is another list."""
+        """Return `items[index]`; a slice is another list."""
         if is_slice(index):
             cell = self.rows.cell
             rows: Array = getitem(self.rows.load(), index)
@@ -255,14 +256,14 @@ class Stacked(Long):
         return note_array(found) if self.is_array and isinstance(found, Value | Weak) else found
 
     def array(self) -> Array:
-        """What NumPy makes of the list."""
+        """Return the list as an array."""
         rows = self.rows.load()
         if self.kind is None or not isinstance(rows, Value):
             return rows
         return Weak(rows.builder, self.kind, rows.shape, lambda dtype: cast(rows, dtype))
 
     def iterated(self) -> Iterated:
-        """What a loop over it goes through."""
+        """Return the iterable of a loop over the list."""
         rows = rows_of(self.rows)
 
         def item(counter: Any) -> Any:
@@ -272,7 +273,7 @@ class Stacked(Long):
 
 
 def repeated(session: Session, here: Builder, item: Scalar, count: Size) -> Stacked:
-    """Return `[item] * count`, of a number of Python's."""
+    """Return `[item] * count` for a Python number."""
     size = as_count(count, "[…] * n", here.facts)
     kind = kind_of(item)
     rows = here.full(item, (size,), CARRIERS[kind])

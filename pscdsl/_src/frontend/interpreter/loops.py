@@ -1,12 +1,12 @@
-"""Rolled loops: what a body changes becomes the carry of a `Scan` or a `While`.
+"""Rolled loops: the changes of a body become the carry of a `Scan` or a `While`.
 
 A body is elaborated as one step, from a state in which everything that it changes is carried: names
-that were bound before the loop, and cells that were there.  What it changes, in which dtypes, and
-whose arrays it may write is learnt by elaborating it, until another round teaches nothing new; what
-is learnt only grows.
+that were bound before the loop, and cells that existed. The changes, their dtypes, and the arrays
+that the body may write are learnt by elaborating it, until another round learns nothing new; the
+learnt facts only grow.
 
-A name's array may be written in the body if nobody else held it before the loop, and the name holds
-one that nobody else holds at the end of a step, too.  What else is carried is a snapshot.
+The body may write to a name's array if no other name or container held it before the loop, and the
+same is true at the end of a step. Everything else that is carried is a snapshot.
 """
 
 from __future__ import annotations
@@ -90,27 +90,27 @@ from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.unify import array_difference
 
 MOST_ROUNDS: Final = 40
-"""What a loop learns of its body it has learnt after so many rounds, if it ever will."""
+"""The limit on rounds; all facts about a body are learnt in fewer rounds, or never."""
 
 
 @dataclass(eq=False)
 class LoopStep:
-    """One step as it was elaborated: a block of what is carried, and what it captures."""
+    """An elaborated step: a block with the carry as parameters, and the values that it captures."""
 
     block: Block
     captured: tuple[Value, ...]
 
 
 _LEAVING: Final = (ast.Break, ast.Return)
-"""What ends a loop before its last step."""
+"""The statements that end a loop before its last step."""
 
 
 class TestChanges(Exception):
-    """The test of a loop changes what it reads."""
+    """The test of a loop changes a value that it reads."""
 
 
 class Again(Exception):
-    """Something was learnt: the body is elaborated once more."""
+    """A round learnt something: the body is elaborated again."""
 
 
 def _sized(value: Any) -> str:
@@ -130,42 +130,42 @@ _GROWING: Final = (
 
 @dataclass(eq=False)
 class Rolled:
-    """A loop that is rolled, and what is known of its body."""
+    """A rolled loop, and the facts known about its body."""
 
     frame: Frame
     node: ast.For | ast.While
     enter: Callable[[Position], None]
-    """Binds what a step of a counter begins with."""
+    """Binds the names with which a step of a counter begins."""
     body: Callable[[], Outcome]
     count: Count | None
-    """How many steps there are; None if only the test says."""
+    """The number of steps; None if only the test decides it."""
     test: Callable[[], Value] | None = None
-    """Whether there is another step."""
+    """Computes whether there is another step."""
     read_later: Callable[[str], bool] = lambda name: False
-    """Whether a name may be read after the loop."""
+    """Returns whether a name may be read after the loop."""
     rebound: frozenset[str] = frozenset()
     """Names that each step binds before it reads them."""
     line: tuple[Size, int] | None = None
-    """The first item and the step, where it goes through a range of sizes."""
+    """The first item and the step, if the loop iterates over a range of sizes."""
     carry: Carry = field(default_factory=Carry)
     expected: Learnt | None = None
-    """What it did when it was elaborated before, as long as nothing speaks against it."""
+    """The facts from an earlier elaboration, unless the body contradicts them."""
     _pending: tuple[list[Key], list[Cell], list[Container]] = ([], [], [])
-    """What a step was found to change besides."""
+    """The additional changes of a step."""
 
     def __post_init__(self) -> None:
-        """Note how things are before the loop."""
+        """Record the state before the loop."""
         self.state = State(self.session)
         self.here = self.program.current
         self.held = holders(self.session)
         self.outside = self.program.facts
         self.heads: dict[Cell, Slot] = {}
         self.shown: dict[Cell, Frozen] = {}
-        """Cells of before the loop that names show after it."""
+        """Cells from before the loop that names show after it."""
         self.counter = self._as_size()
-        """The counter as a size; None if it is a number only."""
+        """The counter as a size; None if it is only a number."""
         self.inside = self.outside
-        """What is known of sizes in a step."""
+        """The facts about sizes in a step."""
         if self.counter is not None:
             self.inside = in_loop(self.outside, self.counter, self.session.barrier)
 
@@ -180,7 +180,7 @@ class Rolled:
         return program
 
     def run(self, names: Sequence[str]) -> Outcome:
-        """Elaborate the loop; `names` are those that the body binds, as far as that is plain."""
+        """Elaborate the loop; `names` are those that the body certainly binds."""
         place = self.frame.span(self.node)
         self.expected = self.session.learnt.get(place)
         if self.expected is not None:
@@ -208,7 +208,7 @@ class Rolled:
         self.session.loops[place] = plainly(f"rolled{steps}, carries {carried}")
 
     def _dtypes(self) -> dict[str, str]:
-        """The dtypes of what begins without one, by names."""
+        """Return the dtypes of names that begin without one."""
         leaves = {name: slot.leaves for (_, name), slot in self.carry.slots.items()}
         for frame, name, place in self._written():
             cell = _cells_of(self.state.before((frame, name)))[place]
@@ -220,7 +220,7 @@ class Rolled:
         }
 
     def _written(self) -> Iterator[tuple[Frame, str, int]]:
-        """The names whose arrays the loop writes, and which of the cells that each shows."""
+        """Yield the names whose arrays the loop writes, and the number of the cell of each."""
         for frame, before in self.state.names:
             for name, value in before.items():
                 for place, cell in enumerate(_cells_of(value)):
@@ -256,12 +256,12 @@ class Rolled:
         return outcome
 
     def _silence(self) -> None:
-        """Take the lists and dicts that a step changes for what is wrong: it is reported."""
+        """Poison the lists and dicts that a step changes: the error is reported."""
         for container in (*self.carry.contents, *self.carry.appended):
             silence(self.session, container)
 
     def _settled(self) -> Outcome:
-        """Elaborate the body until it teaches nothing new, and bind the loop."""
+        """Elaborate the body until a round learns nothing new, and bind the loop."""
         for _ in range(MOST_ROUNDS):
             attempt = Attempt(self.program)
             known = len(self.here.equations)
@@ -285,14 +285,14 @@ class Rolled:
         )
 
     def _as_size(self) -> Counter | None:
-        """The counter as a size; None if it is a number only."""
+        """Return the counter as a size; None if it is only a number."""
         if self.count is None or isinstance(self.count, Value):
             return None
         name = self.node.target if isinstance(self.node, ast.For) else None
         return new_counter(self.program, self.session.barrier, name, self.count, self.line)
 
     def _poisoned(self) -> Outcome:
-        """What is left of a loop in whose body something is wrong."""
+        """Return the outcome of a loop whose body has an error."""
         self._silence()
         for frame, name in self.carry.slots:
             frame.names[name] = POISON
@@ -301,7 +301,7 @@ class Rolled:
     # One step.
 
     def _step(self, attempt: Attempt) -> LoopStep | None:
-        """The body as a block, None if it is wrong; Again if it taught something."""
+        """Return the body as a block; None if it has an error, Again if something was learnt."""
         session, program = self.session, self.program
         wanted: dict[int, DType] = {}
         with program.inside() as block:
@@ -332,7 +332,7 @@ class Rolled:
             return LoopStep(*block.finish(params, [*ends, *rows]))
 
     def _begin(self, block: Builder, wanted: dict[int, DType]) -> list[Value]:
-        """Let names and cells hold what is carried; the parameters of the block."""
+        """Bind names and cells to the carry; return the parameters of the block."""
         self.state.restore()
         session = self.session
         params: list[Value] = []
@@ -373,7 +373,7 @@ class Rolled:
         return params
 
     def _position(self) -> Position:
-        """Which step it is; while it is elaborated, what is known of the counter is known."""
+        """Return the counter of the step, and assume the facts about it during the step."""
         counter = self.counter
         if counter is None:
             return Position(self._counter)
@@ -391,16 +391,16 @@ class Rolled:
                 self.program.facts = facts.without(self.counter)
 
     def _names_counter(self, arrays: Sequence[Array]) -> bool:
-        """Whether a size of arrays names the counter."""
+        """Return whether a size of arrays names the counter."""
         counter = self.counter
         return counter is not None and any(
             counter.name in names(size) for each in arrays for size in each.shape
         )
 
     def _require_fixed(self, name: str, found: Sequence[Array]) -> bool:
-        """Whether arrays have sizes that name the counter: they do not outlive the step.
+        """Return whether arrays have sizes without the counter, and so outlive the step.
 
-        A loop of known many steps is unrolled where they are read later.
+        If other arrays are read after a loop with a known number of steps, the loop is unrolled.
         """
         if not self._names_counter(found):
             return True
@@ -417,10 +417,10 @@ class Rolled:
         head = self.node.iter if isinstance(self.node, ast.For) else self.node.test
         return self.frame.span(head)
 
-    # What a step teaches.
+    # Facts learnt from a step.
 
     def _learn_changes(self) -> None:
-        """Carry whatever else the step changed."""
+        """Carry the additional changes of a step."""
         new: list[Key] = []
         local: dict[Key, None] = {}
         again = False
@@ -447,7 +447,7 @@ class Rolled:
             raise Again
 
     def _leaf_of(self, cell: Cell) -> Leaf:
-        """What is carried of an array that is written; its site is one of the names it has."""
+        """Return the leaf of a written array; its site is one of the names of the array."""
         names = [
             f"{name} {place}"
             for _, before in self.state.names
@@ -460,7 +460,7 @@ class Rolled:
         )
 
     def _take_pending(self) -> None:
-        """Carry what the step was found to change, as it is before the loop."""
+        """Carry the additional changes, with their values from before the loop."""
         self.state.restore()
         new, cells, containers = self._pending
         self._pending = ([], [], [])
@@ -472,7 +472,7 @@ class Rolled:
             self._add_container(container)
 
     def _add_container(self, container: Container) -> None:
-        """Carry the items of a list or a dict, or collect those that a list gets in each step."""
+        """Carry the items of a list or a dict, or collect what each step appends to a list."""
         name = named_container(self.session, container)
         held = None if self.held is None else self.held[container]
         found = appended_name(self.frame, self.node, container)
@@ -489,7 +489,7 @@ class Rolled:
 
     @property
     def _is_counted(self) -> bool:
-        """Whether it is known how many steps there are, which all are taken."""
+        """Return whether the number of steps is known and all of them are executed."""
         return not (self.count is None or isinstance(self.count, Value) or self.carry.exits)
 
     def _another_length(self, name: str, before: Any, after: str) -> Failure:
@@ -505,7 +505,7 @@ class Rolled:
         )
 
     def _items(self, wanted: dict[int, DType]) -> list[Value]:
-        """What lists and dicts hold at the end of a step; Again if their types were learnt."""
+        """Return the items of lists and dicts after a step; Again if their types were learnt."""
         found: list[Value] = []
         again = False
         for container, items in self.carry.contents.items():
@@ -540,7 +540,7 @@ class Rolled:
         return found
 
     def _rows(self) -> list[Value]:
-        """What a step appends to each list; a Failure if the number of steps is not known."""
+        """Return the items that a step appends to each list; a Failure if the count is open."""
         here = self.program.current
         for container, appended in self.carry.appended.items():
             if not self._is_counted:
@@ -586,9 +586,9 @@ class Rolled:
             self._share(before, self._snapshot(key[1]))
 
     def _share(self, value: Any, why: Frozen, name: str = "") -> bool:
-        """Freeze the cells of before the loop that a value shows; whether that is new.
+        """Freeze the cells from before the loop that a value shows; return whether any is new.
 
-        What a step binds to a `name` before it reads that is shown after the loop alone.
+        A `name` that each step binds before it reads it can show these cells only after the loop.
         """
         new = False
         for cell in held_in(self.session, value):
@@ -628,7 +628,7 @@ class Rolled:
         return True
 
     def _end(self, slot: Slot, wanted: dict[int, DType]) -> list[Value]:
-        """The leaves that a name has at the end of a step; Again if their types were learnt."""
+        """Return the leaves of a name at the end of a step; Again if their types were learnt."""
         frame, name = slot.key
         if slot.dropped is not None:
             return []
@@ -667,7 +667,7 @@ class Rolled:
         return [at(each, leaf.carrier) for leaf, each in zip(slot.leaves, found, strict=True)]
 
     def _contents(self, wanted: dict[int, DType]) -> list[Value]:
-        """What cells hold at the end of a step; Again if their dtypes were learnt."""
+        """Return the content of cells at the end of a step; Again if their dtypes were learnt."""
         if self.expected is not None:
             if any(cell.stamp == self._stamps[cell] for cell in self.carry.cells):
                 raise Mistaken
@@ -689,7 +689,7 @@ class Rolled:
         return found
 
     def _agree(self, pairs: Iterable[tuple[Leaf, Array]]) -> None:
-        """See that steps leave the dtypes that they begin with, as far as those were chosen."""
+        """Require that chosen dtypes at the start and the end of a step agree."""
         program = self.program
         for leaf, end in pairs:
             if isinstance(end, Value) and leaf.sites and leaf.dtype is not end.dtype:
@@ -718,7 +718,7 @@ class Rolled:
         return len(before.shape) == len(after.shape) and longer == [True]
 
     def _drop(self, slot: Slot, why: Sequence[Diagnostic]) -> NoReturn:
-        """Carry a name no more: a read of it before a step binds it is refused, and says why."""
+        """Stop carrying a name: a read of it before a step binds it is refused, with the reason."""
         if self.expected is not None:
             raise Mistaken
         slot.dropped, slot.leaves = why, []
@@ -726,7 +726,7 @@ class Rolled:
         raise Again
 
     def _learn_owners(self, outcome: Outcome) -> None:
-        """Take the right to write from names whose arrays others hold at the end of a step."""
+        """Withdraw the right to write from names whose arrays others hold at the end of a step."""
         again = False
         held = self._held_at_end()
         for cell, why in self.state.frozen():
@@ -756,7 +756,7 @@ class Rolled:
             raise Again
 
     def _held_at_end(self) -> Counts[Cell | Container] | None:
-        """How often names refer to each cell, those that end with the step left out."""
+        """Count the names that refer to each cell, without those that end with the step."""
         gone = {
             key: value
             for key, value in self.state.renamed().items()
@@ -771,7 +771,7 @@ class Rolled:
         return found
 
     def _exits(self, outcome: Outcome) -> list[Value]:
-        """Where control goes, and what is returned; Again if it was not known that it does."""
+        """Return the exit code and the returned leaves; Again if a new kind of exit was found."""
         kinds = kinds_of(outcome)
         again = not kinds <= self.carry.kinds
         self.carry.kinds |= kinds
@@ -804,7 +804,7 @@ class Rolled:
     # The whole loop.
 
     def _tested(self) -> LoopStep | None:
-        """The test as a block of what is carried; None if the steps are counted, and no more."""
+        """Return the test as a block; None if the loop only counts its steps."""
         counted = self.count is not None and not isinstance(self.count, Value)
         if counted and self.test is None and not self.carry.exits:
             return None
@@ -834,7 +834,7 @@ class Rolled:
             return LoopStep(*block.finish(params, [whole]))
 
     def _bound(self, step: LoopStep, test: LoopStep | None) -> Outcome:
-        """The equation, and what the loop leaves."""
+        """Bind the equation, and return the outcome of the loop."""
         ends = step.block.results
         if self.counter is not None and not isinstance(self.outside, InLoop):
             self.program.span = self._span
@@ -868,7 +868,7 @@ class Rolled:
         return self._left(results, ends)
 
     def _left(self, results: Sequence[Value], last: Sequence[Atom]) -> Outcome:
-        """Bind names and cells to what the loop leaves; where control goes."""
+        """Bind names and cells to the results of the loop, and return its outcome."""
         remaining = iter(results)
         at_end = iter(last)
         session = self.session

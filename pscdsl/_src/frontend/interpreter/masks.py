@@ -1,12 +1,12 @@
-"""What a mask selects, `x[mask]`: elements that keep their places.
+"""The elements that a mask selects, `x[mask]`, which keep their places.
 
-Of `x[mask]` it is not known how many elements there are, so that it is no array of the program.
-`Selected` is the array with all its places, and the mask.  Functions of elements that are selected
-by one mask are selected by it, reductions look at what is selected, and a store at the same mask
-writes there.  Any other use is refused.
+The number of elements of `x[mask]` is unknown, so it is no array of the program. `Selected` is the
+array with all its places, and the mask. An elementwise function of elements that one mask selects
+is selected by that mask, a reduction reads only selected elements, and a store at the same mask
+writes there. Any other use is refused.
 
-Elements that are not selected are ones before a function sees them: what it makes of others may be
-no number, and then the derivative is none either, whatever is selected of the result.
+Elements that are not selected are ones before a function sees them: the function may be undefined
+for other values, and then its derivative is NaN even if the result there is not selected.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from pscdsl.typing.python_containers import is_tuple
 
 
 class Selected(Located):
-    """The elements of an array at the places where a mask holds, in a copy that nobody shares."""
+    """The elements of an array where a mask holds, in a copy without other holders."""
 
     __slots__ = ("_full", "_is_safe", "mask", "refusal")
 
@@ -50,67 +50,67 @@ class Selected(Located):
         self._full = full
         self.mask = mask
         self.refusal = refusal
-        """Why it is no array of the program."""
+        """The reason why it is no array of the program."""
         self._is_safe = safe
 
     @property
     def full(self) -> Array:
-        """An array with these elements at their places, and any others elsewhere."""
+        """An array with these elements at their places, and arbitrary ones elsewhere."""
         self.require_current()
         return self._full
 
     def require_current(self) -> None:
-        """A Failure if it may have changed: a copy never does."""
+        """Raise a Failure if it may have changed: a copy never does."""
 
     def load(self) -> NoReturn:
-        """A Failure: it has no shape."""
+        """Raise a Failure: it has no shape."""
         raise Failure(*self.refusal.diagnostics)
 
     def seen(self) -> Array:
-        """The array with all its places."""
+        """Return the array with all its places."""
         return self._full
 
     @property
     def type(self) -> ArrayType:
-        """A Failure: it has no shape."""
+        """Raise a Failure: it has no shape."""
         self.load()
 
     @property
     def ndim(self) -> int:
-        """One axis, as many elements long as the mask selects."""
+        """The number of axes: one, whose length is the number of selected elements."""
         return 1
 
     def cells(self) -> Sequence[Cell]:
-        """None: a mask makes a copy."""
+        """Return no cells: a mask makes a copy."""
         return ()
 
     def store(self, here: Builder, index: Any, value: Any) -> NoReturn:
-        """A Failure: it is a copy of which nothing is known but what it is made of."""
+        """Raise a Failure: the copy cannot be written."""
         self.load()
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the elements for messages."""
         return f"elements of {self.full.type} that a mask selects"
 
     def safe(self, here: Builder) -> Array:
-        """The array, with ones where nothing is selected."""
+        """Return the array, with ones where nothing is selected."""
         return self.full if self._is_safe else self.filled(here, 1)
 
     def filled(self, here: Builder, neutral: Any) -> Array:
-        """The array, with a number where nothing is selected."""
+        """Return the array, with a number where nothing is selected."""
         if self.full.dtype is BOOL:
             neutral = bool(neutral)
         found: Array = _numpy(here, "where", self.mask, self.full, neutral)
         return found
 
     def count(self) -> Value:
-        """How many elements there are, as i32."""
+        """Return the number of elements as i32."""
         found: Value = _numpy(None, "count_nonzero", self.mask)
         return found
 
 
 def selected(here: Builder, value: Any, index: Any, refusal: Failure) -> Selected | None:
-    """`value[index]` where the index is a mask of the array's shape; None if it is not."""
+    """Return `value[index]` if the index is a mask of the array's shape, else None."""
     mask = index[0] if is_tuple(index) and len(index) == 1 else index
     if not (isinstance(mask, Value) and mask.dtype is BOOL and is_traced(value) and mask.ndim):
         return None
@@ -125,7 +125,7 @@ def selected(here: Builder, value: Any, index: Any, refusal: Failure) -> Selecte
 
 
 def among(*values: Any) -> Selected | None:
-    """Something among values, or in lists of them, that a mask selects."""
+    """Return the first selection among values, or in lists of them."""
     for value in values:
         if isinstance(value, Selected):
             return value
@@ -136,20 +136,20 @@ def among(*values: Any) -> Selected | None:
     return None
 
 
-# Whether two masks are the same.
+# Equality of masks.
 
 
 _PURE: Final = (
     *(Pointwise, Broadcast, Iota, Reshape, SizeValue, Slice, Transpose),
     *(DynamicSlice, Gather),
 )
-"""Primitives that give the same of the same operands, and are compared by their parameters."""
+"""Primitives that are functions of their operands, and are compared by their parameters."""
 DEPTH: Final = 12
-"""How many equations deep two masks are compared."""
+"""The depth in equations to which two masks are compared."""
 
 
 def same(one: Value, other: Value, depth: int = DEPTH) -> bool:
-    """Whether two values are known to be equal: the same variable, or the same function of such."""
+    """Return whether two values are known to be equal: the same function of the same variables."""
     (here, first), (there, second) = _defined(one), _defined(other)
     if isinstance(first, Literal) and isinstance(second, Literal):
         return first.type == second.type and repr(first.value) == repr(second.value)
@@ -169,7 +169,7 @@ def same(one: Value, other: Value, depth: int = DEPTH) -> bool:
 
 
 def _defined(value: Value) -> tuple[Builder, Any]:
-    """The block that defines what a value is, and the variable there."""
+    """Return the block that defines a value, and the variable there."""
     here, atom = value.builder, value.atom
     while here.outer is not None and not isinstance(atom, Literal):
         outside = next((out for out, own in here.captured.items() if own is atom), None)
@@ -180,7 +180,7 @@ def _defined(value: Value) -> tuple[Builder, Any]:
 
 
 def _equation(here: Builder, atom: Var) -> Equation | None:
-    """The equation that defines a variable in its block."""
+    """Return the equation that defines a variable in its block."""
     found = (each for each in reversed(here.equations) if any(atom is x for x in each.outputs))
     return next(found, None)
 
@@ -195,11 +195,11 @@ def _require_same(given: Selected, other: Selected) -> None:
         raise Failure(found)
 
 
-# Functions of elements.
+# Elementwise functions.
 
 
 def is_elementwise(name: str) -> bool:
-    """Whether a function of NumPy's takes element by element, and gives one array."""
+    """Return whether a NumPy function is elementwise, and returns one array."""
     if name in ("numpy.where", "numpy.clip"):
         return True
     function: Any = getattr(np, name.removeprefix("numpy."), None)
@@ -209,13 +209,13 @@ def is_elementwise(name: str) -> bool:
 _DEFINED: Final = {"numpy.arccosh": 2, "numpy.acosh": 2} | dict.fromkeys(
     ("numpy.arcsin", "numpy.asin", "numpy.arccos", "numpy.acos", "numpy.arctanh", "numpy.atanh"), 0
 )
-"""Where functions have a derivative that have none at 1."""
+"""Arguments at which functions are differentiable that are not at 1."""
 
 
 def elementwise(
     here: Builder, apply: Callable[..., Any], operands: Sequence[Any], name: str = ""
 ) -> Selected:
-    """A function of selected elements and of numbers, element by element."""
+    """Apply an elementwise function to selected elements and numbers."""
     chosen = [each for each in operands if isinstance(each, Selected)]
     first = chosen[0]
     for each in chosen[1:]:
@@ -249,7 +249,7 @@ def _prod(here: Builder, x: Selected) -> Any:
 
 
 def _mean(here: Builder, x: Selected) -> Any:
-    """The mean; NaN of nothing."""
+    """Return the mean; NaN for an empty selection."""
     whole = x.filled(here, 0)
     array = whole.default() if isinstance(whole, Weak) else whole
     array = floats_of(array)
@@ -261,7 +261,7 @@ def _mean(here: Builder, x: Selected) -> Any:
 
 
 def _most(here: Builder, x: Selected, name: str, worst: float) -> Any:
-    """The extremum; NaN of nothing, of which NumPy raises an error."""
+    """Return the extremum; NaN for an empty selection, for which NumPy raises an error."""
     whole = x.filled(here, worst) if x.full.dtype.is_float else x.load()
     array = whole.default() if isinstance(whole, Weak) else whole
     found = _numpy(here, name, array, initial=worst)
@@ -299,12 +299,12 @@ REDUCTIONS: Final[Mapping[str, Callable[[Builder, Selected], Any]]] = {
     "any": _any,
     "all": _all,
 }
-"""Functions of all elements, which are methods of arrays, too."""
+"""Functions of all elements that are also methods of arrays."""
 PRODUCTS: Final = frozenset(("numpy.dot", "numpy.vdot", "numpy.inner", "numpy.matmul"))
 
 
 def product(here: Builder, apply: Callable[..., Any], x: Any, y: Any) -> Any:
-    """`x @ y` of elements that are selected by one mask."""
+    """Return `x @ y` for elements that one mask selects."""
     if not (isinstance(x, Selected) and isinstance(y, Selected)):
         found = x if isinstance(x, Selected) else y
         found.load()
@@ -313,22 +313,22 @@ def product(here: Builder, apply: Callable[..., Any], x: Any, y: Any) -> Any:
 
 
 def length(x: Selected) -> PythonNumber:
-    """`len(x)`, which is a number of Python's."""
+    """Return `len(x)`, a Python number."""
     return PythonNumber(cast(x.count(), I64))
 
 
-# What is called with them, asked of them, and stored at a mask.
+# Calls with selected elements, their attributes, and stores at a mask.
 
 
 def called(here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What a function gives of selected elements; `NotImplemented` if it takes whatever it gets."""
+    """Call a function with selected elements; `NotImplemented` if no rule here applies."""
     found = among(*args, *kwargs.values())
     if found is None:
         return NotImplemented
     if isinstance(function, Builtin) and function.name == "builtins.len" and len(args) == 1:
         return length(args[0]) if args[0] is found else NotImplemented
     if not isinstance(function, Meaning):
-        return NotImplemented  # what reads it is refused
+        return NotImplemented  # a function that reads it is refused
     if kwargs or not any(each is found for each in args):
         found.load()
     name = function.name
@@ -356,7 +356,7 @@ class SelectedMethod(Applicable):
         self.name = name
 
     def apply(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call it."""
+        """Call the method."""
         if self.name == "copy" and not args and not kwargs:
             owner = self.owner
             return Selected(owner.safe(here), owner.mask, owner.refusal, safe=True)
@@ -374,12 +374,12 @@ class SelectedMethod(Applicable):
         return REDUCTIONS[self.name](here, self.owner)
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the method for messages."""
         return f"the method `{self.name}` of an array"
 
 
 def attribute(owner: Selected, name: str) -> Any:
-    """What `x[mask].name` is."""
+    """Return `x[mask].name`."""
     if name in ("copy", "astype") or name in REDUCTIONS:
         return SelectedMethod(owner, name)
     if name == "size":
@@ -392,7 +392,7 @@ def attribute(owner: Selected, name: str) -> Any:
 
 
 def store(here: Builder, owner: Located, index: Any, value: Selected) -> None:
-    """`owner[index] = value` at the mask that selects the value."""
+    """Execute `owner[index] = value` at the mask that selects the value."""
     whole = owner.load()
     require_place(here, whole, index, value)
     new = fitted(here, whole, value.full)
@@ -400,7 +400,7 @@ def store(here: Builder, owner: Located, index: Any, value: Selected) -> None:
 
 
 def require_place(here: Builder, whole: Array, index: Any, value: Selected) -> None:
-    """A Failure if an index is not the mask that selects a value."""
+    """Require that an index is the mask that selects a value."""
     target = selected(here, whole, index, value.refusal)
     if target is None:
         value.load()
@@ -410,7 +410,7 @@ def require_place(here: Builder, whole: Array, index: Any, value: Selected) -> N
 def updated(
     here: Builder, whole: Array, index: Any, value: Any, combine: Callable[[Any, Any], Any]
 ) -> Any:
-    """All places of `whole[index] op= value`, of which the mask selects those that count."""
+    """Return all places of `whole[index] op= value`; only those that the mask selects are valid."""
     refusal = Failure() if not isinstance(value, Selected) else value.refusal
     target = selected(here, whole, index, refusal)
     if isinstance(value, Selected):
@@ -420,6 +420,6 @@ def updated(
 
 
 def _numpy(here: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    """What a function of NumPy's gives."""
+    """Apply a NumPy function."""
     function: Any = MEANINGS[f"numpy.{name}"]
     return function.apply(here, args, kwargs)

@@ -1,4 +1,4 @@
-"""`match` on values that are known while checking: which case it is, and the names it binds."""
+"""`match` on values that are known while checking: the matching case, and the names it binds."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from pscdsl.typing.dims import Dim
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence, is_tuple
 
 Names = dict[str, Any]
-"""What a pattern binds, which counts if all of it fits."""
+"""The bindings of a pattern, which are used only if the whole pattern fits."""
 
 
 def fits(frame: Frame, pattern: ast.pattern, value: Any, names: Names) -> bool:
-    """Whether a pattern fits a value; a Failure where that is not known."""
+    """Return whether a pattern fits a value; a Failure if that is unknown."""
     handler = PATTERNS.get(type(pattern))
     if handler is None:
         what = f"the pattern `{frame.source.text_of(pattern)}`"
@@ -112,7 +112,7 @@ _NO_SEQUENCES = (
 
 
 def _items(value: Any) -> Sequence[Any] | None:
-    """The items of a sequence as `match` takes it; None if a value is none."""
+    """Return the items of a value that `match` accepts as a sequence; None for other values."""
     if is_sequence(value) or isinstance(value, range):
         return value
     if isinstance(value, VectorValue):
@@ -120,7 +120,7 @@ def _items(value: Any) -> Sequence[Any] | None:
     if isinstance(value, RecordValue):
         return tuple(value.fields.values()) if value.cls.kind == "namedtuple" else None
     if isinstance(value, _NO_SEQUENCES) or is_dict(value) or is_traced(value):
-        return None  # an array is none either, in the eyes of `match`
+        return None  # for `match` an array is no sequence, either
     raise Failure(NotStatic(what=f"whether {describe(value)} is a sequence"))
 
 
@@ -157,7 +157,7 @@ def _class(
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    """The fields of a record, or of a named tuple that is known."""
+    """Return the fields of a record, or of a known named tuple."""
     if isinstance(value, RecordValue):
         return value.fields
     names: tuple[str, ...] = getattr(type(value), "_fields", ()) if is_tuple(value) else ()
@@ -168,7 +168,7 @@ _THEMSELVES = frozenset(
     f"builtins.{name}"
     for name in ("bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str")
 ) | {"builtins.tuple"}
-"""Classes whose pattern of one place is for the instance itself."""
+"""Classes whose pattern with one positional part matches the instance itself."""
 
 
 def _capture(
@@ -207,4 +207,4 @@ PATTERNS: dict[type[ast.pattern], Callable[..., bool]] = {
     ast.MatchAs: _capture,
     ast.MatchOr: _any,
 }
-"""What has a meaning; a pattern of a mapping, `{"key": …}`, has none."""
+"""The supported patterns; a mapping pattern, `{"key": …}`, is not among them."""

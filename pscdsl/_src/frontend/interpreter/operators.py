@@ -123,12 +123,12 @@ SIGNS = {
 
 
 def known_facts(frame: Frame) -> Assumptions:
-    """What is known of the sizes."""
+    """Return the known facts about sizes."""
     return Assumptions() if frame.program is None else frame.program.facts
 
 
 def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """`left name right`, neither an error."""
+    """Apply a binary operator to operands without errors."""
     left, right = _asked(left), _asked(right)
     if frame.program is not None and _is_list_beside_array(left, right):
         return _beside_list(frame, node, name, left, right)
@@ -143,7 +143,7 @@ def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
 
 
 def _is_list_beside_array(left: Any, right: Any) -> bool:
-    """Return whether one is a list or a tuple, which NumPy makes an array of beside the other."""
+    """Return whether NumPy converts one operand, a list or a tuple, since the other has axes."""
     return (_is_list(left) and _has_axes(right)) or (_is_list(right) and _has_axes(left))
 
 
@@ -156,7 +156,7 @@ def _has_axes(value: Any) -> bool:
 
 
 def _beside_list(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Value | Weak:
-    """An operator on an array and a list, as NumPy's function on them."""
+    """Apply an operator to an array and a list with the NumPy function."""
     meaning = table.BINARY.get(name) or table.COMPARE[name]
     operands = [each.array() if isinstance(each, Long) else each for each in (left, right)]
     try:
@@ -169,12 +169,12 @@ def _beside_list(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) 
 
 
 def _asked(value: Any) -> Any:
-    """The number that a real member of an `IntEnum` is."""
+    """Return the number of a real member of an `IntEnum`; any other value as given."""
     return int(value) if _is_number_itself(value) else value
 
 
 def _is_number_itself(value: Any) -> bool:
-    """Whether a value is a real member of an enumeration, and computes as an integer does."""
+    """Return whether a value is a real member of an enumeration that computes like an integer."""
     own = {"__module__", "__doc__", "__new__", "__qualname__"}
     return (
         isinstance(value, Enum)
@@ -188,7 +188,7 @@ def _is_number_itself(value: Any) -> bool:
 
 
 def _as_array(frame: Frame, node: ast.AST, value: Any, other: Any) -> Any:
-    """A condition on sizes as an array, where it meets one; Python's own would be a weak bool."""
+    """Convert a condition on sizes to an array if the other operand is one."""
     if isinstance(value, Undecided) and isinstance(other, Value):
         return condition(frame.here(node), value)
     return value
@@ -207,7 +207,7 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     if any(truths) and not (name in ("BitAnd", "BitOr", "BitXor") and _are_truths(left, right)):
         raise _bad(name, left, right, "Python makes an integer of a truth value")
     bounds = _bounds(frame, name, left, right)
-    has_axes = is_traced(left) and left.ndim > 0  # NumPy's, which divides by zero
+    has_axes = is_traced(left) and left.ndim > 0  # NumPy arrays may be divided by zero
     if isinstance(left, Weak) and not (has_axes and name != "RShift"):
         _require_divisor(frame, name, left, right)
     if name == "Pow" and isinstance(left, Value) and left.dtype is BOOL:
@@ -223,7 +223,7 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
 
 
 def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
-    """What finds the bounds of a number that Python makes of others; a Failure if it may raise."""
+    """Return the bounds of Python arithmetic on sizes and numbers; a Failure if it may raise."""
     if not any(isinstance(each, Number | Dim) for each in (left, right)):
         return None
     if not all(isinstance(each, Number | Dim | int | float | complex) for each in (left, right)):
@@ -231,7 +231,7 @@ def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
     facts = known_facts(frame)
     first, second = bounds_of(facts, left), bounds_of(facts, right)
     if isinstance(left, complex) and second is not None:
-        first = bounds_of(facts, 1.0)  # the divisor may be zero all the same
+        first = bounds_of(facts, 1.0)  # the divisor may still be zero
     elif isinstance(right, complex) and first is not None and name == "Pow":
         raise _bad(name, left, right)
     if first is None or second is None:
@@ -249,17 +249,17 @@ def _are_truths(*operands: Any) -> bool:
 
 
 def _is_integer(x: Any) -> bool:
-    """Whether a number of Python's is an integer."""
+    """Return whether a Python number is an integer."""
     return isinstance(x, int | Dim) or (isinstance(x, Number) and x.kind is Kind.INT)
 
 
 def _bounded(result: Any, bounds: Find | None) -> Any:
-    """A number of Python's that is made of sizes, as one."""
+    """Give a weak result of arithmetic on sizes its bounds."""
     return result if bounds is None or not isinstance(result, Weak) else Number.of(result, bounds)
 
 
 def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """An operator on static values: CPython's own on closed ones, else one of a short list."""
+    """Apply an operator to static values: Python's on closed values, else one from a short list."""
     if is_closed(left) and is_closed(right):
         require_bounded(name, left, right)
         try:
@@ -289,7 +289,7 @@ def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
 
 def _long_list(frame: Frame, name: str, left: Any, right: Any) -> Long | None:
     """Return `[number] * n` of a size; None for anything else."""
-    from pscdsl._src.frontend.interpreter.loop_lists import repeated  # which compares items
+    from pscdsl._src.frontend.interpreter.loop_lists import repeated  # avoids an import cycle
 
     in_order = left.__class__ is list
     items: Any = left if in_order else right
@@ -304,12 +304,12 @@ def _long_list(frame: Frame, name: str, left: Any, right: Any) -> Long | None:
 
 
 def _sets_of(name: str) -> Sets:
-    """`%` makes a text, where the order of a set shows; the others do not."""
+    """Return how sets are treated: `%` makes a text, which shows their order."""
     return Sets.DECIDE if name == "Mod" else Sets.UNORDERED
 
 
 def _of_constants(name: str, left: Any, right: Any) -> Any:
-    """NumPy's own, for constants at module level."""
+    """Apply an operator to NumPy constants at module level."""
     with np.errstate(all="ignore"):
         try:
             return BINARY[name](left, right)
@@ -339,11 +339,11 @@ _STRUCTURAL: dict[tuple[str, type, type], Callable[[Any, Any], Any]] = {
     ("BitOr", dict, dict): _merged,
     ("Add", VectorValue, VectorValue): lambda left, right: VectorValue(left.items + right.items),
 }
-"""Operators that look at no item of what they are given."""
+"""Operators that read no item of their operands."""
 
 
 def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """Arithmetic of sizes stays a size where it is one; otherwise it is a weak number."""
+    """Return arithmetic on sizes as a size if possible, else as a weak number."""
     whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
     if whole:
         left, right = _int(left), _int(right)
@@ -383,7 +383,7 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
 
 
 def _require_divisor(frame: Frame, name: str, left: Any, right: Any) -> None:
-    """A Failure where Python's own numbers are divided by what may be zero, or shifted back."""
+    """Refuse Python numbers whose divisor may be zero, or whose right shift may be negative."""
     facts = known_facts(frame)
     if name == "RShift" and not is_traced(right):
         if not isinstance(right, Dim | int) or not facts.proves(Fact("<=", 0, right)):
@@ -425,7 +425,7 @@ def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
 
 
 def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
-    """`-x`, `~x`, `+x`, `not x`."""
+    """Apply `-x`, `~x`, `+x` or `not x`."""
     if name == "Not":
         return negated(frame, node, operand)
     operand = _asked(operand)
@@ -449,7 +449,7 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
         return table.UNARY[name].apply(here, (here.constant(operand),), {})
     if is_closed(operand) or is_constant(operand):
         if name == "Invert" and operand.__class__ is bool:
-            operand = int(operand)  # which is what it means, without a warning
+            operand = int(operand)  # as Python does, without its warning
         try:
             return UNARY[name](operand)
         except TypeError:
@@ -483,7 +483,7 @@ _UNARY_BOUNDS: dict[str, Callable[[Find], Find]] = {
 
 
 def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
-    """`not x`."""
+    """Apply `not x`."""
     if frame.program is not None and is_traced(operand) and not operand.ndim:
         number = operand.default() if isinstance(operand, Weak) else operand
         if not isinstance(operand, Number) and (is_truth(number) or number.dtype.is_number):
@@ -503,19 +503,19 @@ def _zero(number: Any) -> Any:
 
 
 def is_truth(array: Any) -> bool:
-    """Whether an array is one of truth values, on which `&`, `|` and `~` are `and`, `or`, `not`."""
+    """Return whether an array is boolean: `&`, `|` and `~` on it mean `and`, `or` and `not`."""
     return str(array.dtype) == "bool"
 
 
 def decider(frame: Frame) -> Decide:
-    """What is known of facts where a frame stands."""
+    """Return the function that decides facts with the knowledge of a frame."""
     return lambda fact: decided(frame, (fact,))
 
 
 def comparison(
     frame: Frame, node: ast.Compare, names: Sequence[str], operands: Iterator[Any]
 ) -> Any:
-    """A chain of comparisons, whose operands are evaluated when they are asked for."""
+    """Evaluate a chain of comparisons; operands are evaluated when they are needed."""
     left = next(operands)
     facts: list[Fact] = []
     found: Any = True
@@ -523,7 +523,7 @@ def comparison(
     for name in names:
         written = frame.session.stores
         right = next(operands)
-        if truths and frame.session.stores != written:  # it may be that Python does not come to it
+        if truths and frame.session.stores != written:  # Python may not evaluate this operand
             what = "a store in a chained comparison"
             raise Failure(Unsupported(what=what, rewrite="write two comparisons, with `and`"))
         if len(names) == 1 and masks.among(left, right) is not None and name in table.COMPARE:
@@ -574,7 +574,7 @@ def _chained(frame: Frame, node: ast.Compare) -> Failure:
 
 
 def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """One comparison of a chain."""
+    """Evaluate one comparison of a chain."""
     if name in ("Is", "IsNot"):
         return identical(left, right) is (name == "Is")
     if name in ("In", "NotIn"):
@@ -614,7 +614,7 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
 
 
 def _truth_of_numbers(result: Value, left: Any, right: Any) -> Any:
-    """What a comparison gives: where both are numbers of Python's, its truth value is one too."""
+    """Return the result of a comparison; for two Python numbers it is a Python number, too."""
     if not all(isinstance(each, Number | Dim | int | float | complex) for each in (left, right)):
         return result
 
@@ -628,7 +628,7 @@ _MIRRORED = {"Lt": "Gt", "LtE": "GtE", "Gt": "Lt", "GtE": "LtE"}
 
 
 def _whole(name: str, value: Any, other: Any) -> Any:
-    """The integer that divides all integers as a number on the left of a comparison does."""
+    """Return the integer that compares with all integers as a float on the left does."""
     if not (isinstance(value, float) and isinstance(other, Dim) and math.isfinite(value)):
         return value
     return math.floor(value) if name in ("Lt", "GtE") else math.ceil(value)
@@ -645,7 +645,7 @@ def _unless(found: bool | Undecided, negate: bool) -> bool | Undecided:
 
 
 def _compared_constants(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """Arrays and scalars of NumPy: constants of the program, or compared by NumPy."""
+    """Compare NumPy arrays and scalars as constants of the program, or with NumPy."""
     for each in (left, right):
         if not (is_constant(each) or is_number(each)):
             raise _bad(name, left, right)
@@ -663,7 +663,7 @@ def _compared_constants(frame: Frame, node: ast.AST, name: str, left: Any, right
 
 
 def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
-    """`item in collection`; of sizes, where it is known."""
+    """Evaluate `item in collection`; for sizes only if the facts decide it."""
     if isinstance(collection, RecordValue):
         collection.cls.refuse_special("__contains__", "__iter__")
     if isinstance(collection, Once):
@@ -709,7 +709,7 @@ def _is_in(collection: Any, item: Any) -> bool:
 
 
 def is_collection(value: Any) -> TypeGuard[Iterable[Any]]:
-    """Whether a value is one of Python's own containers of other values."""
+    """Return whether a value is a Python container of other values."""
     return isinstance(value, tuple | list | dict | set | frozenset)
 
 
@@ -730,7 +730,7 @@ def _fact(name: str, left: Any, right: Any) -> Fact:
 
 
 def decided(frame: Frame, facts: tuple[Fact, ...]) -> bool | Undecided:
-    """A condition on sizes, decided where what is known decides it for all sizes."""
+    """Return a condition on sizes, decided if the known facts decide it for all sizes."""
     known = known_facts(frame)
     open_facts: list[Fact] = []
     for fact in facts:
@@ -745,8 +745,8 @@ def decided(frame: Frame, facts: tuple[Fact, ...]) -> bool | Undecided:
 def truth(
     frame: Frame, node: ast.expr, construct: str, rewrite: str | Callable[[], str]
 ) -> bool | None:
-    """The static truth of an expression; None, with the finding reported, if it has none."""
-    from pscdsl._src.frontend.interpreter.expressions import read  # which applies operators
+    """Return the static truth of an expression; None, with the finding reported, if it has none."""
+    from pscdsl._src.frontend.interpreter.expressions import read  # avoids an import cycle
 
     return truth_of(frame, node, read(frame, node), construct, rewrite)
 
@@ -754,7 +754,7 @@ def truth(
 def truth_of(
     frame: Frame, node: ast.expr, value: Any, construct: str, rewrite: str | Callable[[], str]
 ) -> bool | None:
-    """The static truth of the value of an expression; None, with the finding reported, if none."""
+    """Return the static truth of a value; None, with the finding reported, if it has none."""
     if isinstance(value, Poison):
         return None
     if is_traced(value) or is_known_array(value):
@@ -774,7 +774,7 @@ def truth_of(
 
 
 def static_truth(value: Any, decide: Decide) -> bool | Undecided:
-    """The truth of a static value; a Failure for one of which it is not known."""
+    """Return the truth of a static value; a Failure if it is unknown."""
     if is_closed(value):
         return bool(value)
     if isinstance(value, Undecided):
@@ -796,7 +796,7 @@ def static_truth(value: Any, decide: Decide) -> bool | Undecided:
 
 
 def open_truth(frame: Frame, value: Any) -> Undecided | None:
-    """The truth of a condition on sizes that holds for some of them and not for others."""
+    """Return the truth of a condition on sizes that the known facts leave open; else None."""
     if not isinstance(value, Undecided | Dim):
         return None
     found = static_truth(value, decider(frame))
@@ -804,7 +804,7 @@ def open_truth(frame: Frame, value: Any) -> Undecided | None:
 
 
 def presumed(frame: Frame, node: ast.expr, truth: bool) -> tuple[Fact, ...]:
-    """What a condition on sizes says in the branch where it is true, or where it is false."""
+    """Return the facts of a condition on sizes in one of its branches."""
     value = frame.session.ledger.value(node)
     if not isinstance(value, Undecided):
         return ()
@@ -813,7 +813,7 @@ def presumed(frame: Frame, node: ast.expr, truth: bool) -> tuple[Fact, ...]:
 
 
 def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:
-    """The finding, with sizes for both outcomes."""
+    """Return the finding about an open condition, with sizes for both outcomes."""
 
     def sizes(found: dict[str, int] | None) -> str:
         return ", ".join(f"{name}={size}" for name, size in sorted((found or {}).items()))
@@ -831,7 +831,8 @@ def undecided(known: Assumptions, value: Undecided) -> UndecidedCondition:
 # `value[index]`.
 
 
-# Reductions of what a mask selects, `x[mask].mean()`, as ones of arrays that keep their shape.
+# Reductions of the elements that a mask selects, `x[mask].mean()`, as reductions of arrays of the
+# same shape.
 
 
 _SUM: Final = "np.sum(np.where({m}, {x}, 0))"
@@ -851,12 +852,12 @@ WRITTEN: Final = {
     "len": _COUNT,
     "size": _COUNT,
 }
-"""The same of all elements, by functions of NumPy; `{m}` stands for the mask."""
+"""The texts of reductions over all elements in NumPy; `{m}` is the mask."""
 _NAMED: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def around(source: Source, node: ast.Subscript) -> tuple[ast.expr, str] | None:
-    """The call or attribute that reduces `x[mask]` as a whole, and its name; None if none does."""
+    """Return the call or attribute that reduces `x[mask]`, and its name; None if there is none."""
     parents = uses(source).parents
     parent = parents.get(node)
     if isinstance(parent, ast.Attribute):
@@ -875,7 +876,7 @@ def around(source: Source, node: ast.Subscript) -> tuple[ast.expr, str] | None:
 
 
 def reduced(source: Source, node: ast.Subscript, dtype: DType) -> str:
-    """What is written for the reduction around `x[mask]`; empty if nothing is known."""
+    """Return the text that replaces the reduction around `x[mask]`; empty if there is none."""
     found = around(source, node)
     if found is None:
         return ""
@@ -892,7 +893,7 @@ def reduced(source: Source, node: ast.Subscript, dtype: DType) -> str:
 
 
 def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
-    """What `value[index]` is; a Failure if it has no meaning."""
+    """Return `value[index]`; a Failure if it has no meaning."""
     if isinstance(index, Undecided):
         index = condition(frame.here(node), index)
     if isinstance(index, External):
@@ -967,7 +968,7 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
 def _selected(
     failure: Failure, frame: Frame, node: ast.Subscript, value: Any, index: Any
 ) -> Failure:
-    """The refusal of `x[mask]`, with what to write for the reduction around it."""
+    """Add to the refusal of `x[mask]` a replacement for the reduction around it."""
     (found,) = failure.diagnostics if len(failure.diagnostics) == 1 else (None,)
     if not isinstance(found, DataDependentShape) or not is_traced(index):
         return failure
@@ -976,7 +977,7 @@ def _selected(
 
 
 def _require_known_places(frame: Frame, node: ast.Subscript, index: Any) -> None:
-    """A Failure for an index of Python's that may be out of range, where Python raises."""
+    """Refuse a computed Python index that may be out of range, where Python raises."""
     for part in index if is_tuple(index) else (index,):
         if isinstance(part, Number) and part.kind is Kind.INT:
             text = frame.source.text_of(node.slice)
@@ -985,7 +986,7 @@ def _require_known_places(frame: Frame, node: ast.Subscript, index: Any) -> None
 
 
 def _is_applied(frame: Frame, value: Any, index: Any) -> bool:
-    """Whether `value[index]` applies a type; in a kernel, of records alone."""
+    """Return whether `value[index]` applies a type; in a kernel, only records can be applied."""
     if isinstance(value, RecordClass) and value.kind != "namespace":
         return isinstance(index, str) or len(value.variables) > 0
     outside = frame.program is None or frame.session.annotating

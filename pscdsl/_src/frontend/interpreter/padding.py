@@ -1,12 +1,13 @@
-"""Sizes that depend on a loop's counter become the most that they can be, with masks.
+"""Capacities and masks in place of sizes that depend on a loop's counter.
 
-While the body of a loop is elaborated its counter is a size, so that `x[:i]` is `f64[i]`.  When the
-outermost such loop is complete, its body is written again: an axis of size `i` gets its capacity,
-the largest size that it may have, and what counts are its first elements.  What lies behind them
-may be anything.  Where one element could reach others, in a sum, a product, or a broadcast on the
-way back, it is replaced before: no derivative of what does not count reaches what does.
+While the body of a loop is elaborated its counter is a size, so that `x[:i]` is `f64[i]`. When the
+outermost such loop is complete, its body is rewritten: an axis of size `i` gets its capacity, the
+largest possible size, and only its first elements are valid. The elements behind them may have any
+value. They are replaced before an operation in which one element can reach others, such as a sum, a
+product, or a broadcast in the reverse pass: no derivative of an invalid element reaches a valid
+one.
 
-`RULES` says how each primitive is written again.  One that is not there is refused.
+`RULES` rewrites each primitive. A primitive without a rule is refused.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from pscdsl.typing.python_containers import is_sequence
 def padded(
     program: Program, block: Block, captured: Sequence[Value]
 ) -> tuple[Block, tuple[Value, ...]]:
-    """The body of a loop without sizes that name counters, and what it captures."""
+    """Return the body of a loop without sizes that name counters, and its captured values."""
     writer = _BlockWriter(program)
     if not writer.is_open(block):
         return block, tuple(captured)
@@ -77,7 +78,7 @@ def padded(
 
 
 def names_counters(thing: Any) -> bool:
-    """Whether a size, a type, a primitive, a block or a function names a counter."""
+    """Return whether a size, a type, a primitive, a block or a function names a counter."""
     if isinstance(thing, Dim):
         return bool(counters_in(thing))
     if isinstance(thing, ArrayType):
@@ -99,12 +100,12 @@ def names_counters(thing: Any) -> bool:
 
 
 class _BlockWriter:
-    """Writes a block again without the counters of loops in its sizes."""
+    """A rewriter of blocks that removes the counters of loops from sizes."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.loops: dict[str, tuple[Counter, Value]] = {}
-        """The counters of the loops around, outermost first, and which step it is."""
+        """The counters of the enclosing loops, outermost first, with the number of the step."""
         self._open: dict[int, tuple[Block, bool]] = {}
 
     @property
@@ -115,10 +116,10 @@ class _BlockWriter:
     def facts(self) -> Assumptions:
         return self.program.facts
 
-    # What has to be written again.
+    # Blocks and equations to rewrite.
 
     def is_open(self, block: Block) -> bool:
-        """Whether a block names counters, or is well-typed only where a step is taken."""
+        """Return whether a block names counters, or is well-typed only if the loop takes a step."""
         known = self._open.get(id(block))
         if known is None:
             found = any(names_counters(var.type) for var in block.params)
@@ -141,10 +142,10 @@ class _BlockWriter:
             return True
         return False
 
-    # Sizes: what they are at most, and as numbers.
+    # Sizes: their capacities, and their values as numbers.
 
     def capacity(self, size: Size) -> Size:
-        """What a size is at most, for all steps of all loops."""
+        """Return the maximum of a size over all steps of all loops."""
         if isinstance(size, int) or not counters_in(size):
             return size
         found: Size | None = size
@@ -159,7 +160,7 @@ class _BlockWriter:
         return found
 
     def is_natural(self, size: Size) -> bool:
-        """Whether a size is never negative."""
+        """Return whether a size is never negative."""
         least: Size | None = size
         for counter, _ in reversed(self.loops.values()):
             if least is not None and counters_in(least):
@@ -167,15 +168,15 @@ class _BlockWriter:
         return least is not None and self.facts.proves(Fact("<=", 0, least))
 
     def shape(self, shape: Sequence[Size]) -> Shape:
-        """The capacities of several axes."""
+        """Return the capacities of several axes."""
         return tuple([self.capacity(size) for size in shape])
 
     def type(self, given: ArrayType) -> ArrayType:
-        """The type of what an array is written as."""
+        """Return the type of a rewritten array."""
         return given.with_shape(self.shape(given.shape))
 
     def number(self, size: Size, dtype: DType = I32) -> Value:
-        """A size as a number of the step."""
+        """Return a size as a number of the step."""
         if isinstance(size, int) or not counters_in(size):
             return self.here.size(size, dtype)
         rest: Size = 0
@@ -225,20 +226,20 @@ class _BlockWriter:
         return result
 
     def bind(self, primitive: Any, *operands: Value) -> Value:
-        """The one result of an equation."""
+        """Append an equation, and return its only result."""
         found: Value = self.here.bind(primitive, operands)[0]
         return found
 
-    # Arrays: of their capacities, what counts first.
+    # Arrays with their capacities, valid elements first.
 
     def ragged(self, shape: Sequence[Size]) -> list[int]:
-        """The axes whose sizes name counters."""
+        """Return the axes whose sizes name counters."""
         return [
             axis for axis, size in enumerate(shape) if isinstance(size, Dim) and counters_in(size)
         ]
 
     def fit(self, x: Value, shape: Shape, part: str = "a part of an array") -> Value:
-        """An array with axes longer or shorter behind what counts."""
+        """Return an array with axes extended or cut behind the valid elements."""
         if x.shape == shape:
             return x
         if all(map(self.facts.equal, x.shape, shape)):
@@ -251,11 +252,11 @@ class _BlockWriter:
         return found if found.shape == shape else Reshape(shape)(found)
 
     def _any(self, dtype: DType) -> Value:
-        """What stands behind what counts: functions are defined there."""
+        """Return the value behind the valid elements, for which functions are defined."""
         return self.here.literal(False if dtype is BOOL else 1, dtype)
 
     def counts(self, shape: Shape, true: Sequence[Size], axes: Sequence[int]) -> Value | None:
-        """Where elements count along some axes."""
+        """Return the mask of valid elements along some axes."""
         found: Value | None = None
         for axis in axes:
             if self.ragged(true[axis : axis + 1]):
@@ -267,7 +268,7 @@ class _BlockWriter:
     def masked(
         self, x: Value, true: Sequence[Size], axes: Sequence[int], fill: Value | None = None
     ) -> Value:
-        """An array with another number where it does not count along some axes."""
+        """Return an array with invalid elements along some axes replaced."""
         if not self.ragged([true[axis] for axis in axes]):
             return x
         if x.dtype is KEY:
@@ -279,9 +280,9 @@ class _BlockWriter:
     def window(
         self, x: Value, starts: Sequence[Value | None], sizes: Shape, true: Sequence[Size]
     ) -> Value:
-        """A part of an array at computed places, None for its first elements.
+        """Return a part of an array at computed starts; None is the first element.
 
-        What counts of the part lies in the array; the rest of it may lie behind the end.
+        The valid elements of the part are in the array; the rest may be past the end.
         """
         least = tuple(
             [self.smaller(size, whole) for size, whole in zip(sizes, x.shape, strict=True)]
@@ -308,13 +309,13 @@ class _BlockWriter:
         return self.fit(x, sizes)
 
     def smaller(self, part: Size, whole: Size) -> Size:
-        """The size of a part, in an array that may be empty where no step is taken."""
+        """Return the size of a part, in an array that may be empty if no step is taken."""
         if self.at_most(part, whole):
             return part
         return self.facts.simplify(dims.minimum(part, whole))
 
     def _cut(self, x: Value, starts: Sequence[Value | None], sizes: Shape) -> Value:
-        """A part that lies in the array."""
+        """Return a part that is inside the array."""
         if all(start is None for start in starts):
             none = (0,) * x.ndim
             return x if x.shape == sizes else Slice(none, sizes, (1,) * x.ndim)(x)
@@ -322,11 +323,11 @@ class _BlockWriter:
         return DynamicSlice(sizes)(x, *[zero if each is None else each for each in starts])
 
     def at_most(self, low: Size, high: Size) -> bool:
-        """Whether a size is never above another."""
+        """Return whether a size is never above another."""
         return low == high or self.facts.proves(Fact("<=", low, high))
 
     def placed(self, part: Value, axis: int, start: Value | None, size: Size) -> Value:
-        """A part put at a place of a longer axis."""
+        """Put a part at a position of a longer axis."""
         shape = tuple([size if a == axis else s for a, s in enumerate(part.shape)])
         if start is None:
             return self.fit(part, shape)
@@ -344,7 +345,7 @@ class _BlockWriter:
     def block(
         self, block: Block, arguments: Sequence[Value], wanted: Sequence[ArrayType]
     ) -> list[Value]:
-        """The results of a block, written again here, in these types."""
+        """Rewrite a block here, and return its results in these types."""
         env: dict[Atom, Value] = dict(zip(block.params, arguments, strict=True))
         own: list[str] = []
         for var in block.params:
@@ -387,12 +388,12 @@ class _BlockWriter:
             raise failure.at(equation.span) from None
 
     def refusal(self, equation: Equation) -> Failure:
-        """The refusal of an equation that has no rule here."""
+        """Return the refusal of an equation without a rule."""
         what = f"`{equation.primitive.label}` of a part of an array"
         return Failure(depends_on_counter(what)).at(equation.span)
 
     def inner(self, block: Block, wanted: Sequence[ArrayType]) -> tuple[Block, list[Value]]:
-        """A block in an equation, written again, and what it captures more than before."""
+        """Rewrite a block of an equation; return it with the values that it also captures."""
         with self.program.inside() as inner:
             params = [inner.parameter(self.type(var.type), var.hint) for var in block.params]
             results = self.block(block, params, wanted)
@@ -404,7 +405,7 @@ Rule: TypeAlias = Callable[[_BlockWriter, Equation, list[Value]], Sequence[Value
 
 
 def _types(equation: Equation) -> tuple[list[ArrayType], ArrayType]:
-    """The types of the operands, and of the one result."""
+    """Return the types of the operands, and of the only result."""
     return [atom.type for atom in equation.inputs], equation.outputs[0].type
 
 
@@ -453,7 +454,7 @@ def _transpose(writer: _BlockWriter, equation: Equation, operands: list[Value]) 
 
 
 def _reshape(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    """Axes of size 1 put in and left out: the others stay in their order."""
+    """Reshape by inserting and removing axes of size 1; the others keep their order."""
     (before,), after = _types(equation)
     old = [size for size in before.shape if size != 1]
     new = [size for size in after.shape if size != 1]
@@ -476,7 +477,7 @@ def _slice(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> S
 
 
 def _pad(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    """What is padded is put in its place, with the scalar around it."""
+    """Put the operand at its position, with the scalar around it."""
     primitive, (x, scalar) = equation.primitive, operands
     assert isinstance(primitive, Pad)
     (given, _), result = _types(equation)
@@ -503,7 +504,7 @@ def _pad(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Seq
 
 
 def _reverse(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    """Reversed, what counts stands at the end: it is brought to the front."""
+    """Reverse, and move the valid elements from the end to the front."""
     primitive, (x,) = equation.primitive, operands
     assert isinstance(primitive, Reverse)
     (given,), _ = _types(equation)
@@ -585,7 +586,7 @@ def _dot_general(
 
 
 def _gather(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    """Elements of an array whose size is known, at places of which some count."""
+    """Gather elements of an array of known size; only some indices are valid."""
     primitive, (x, indices) = equation.primitive, operands
     assert isinstance(primitive, Gather)
     (given, places), result = _types(equation)
@@ -604,7 +605,7 @@ def _gather(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> 
 def _starts(
     writer: _BlockWriter, starts: Sequence[Value], whole: Shape, part: Shape
 ) -> list[Value | None]:
-    """Where a part begins, clamped by the sizes that count; None at the first element."""
+    """Return the starts of a part, clamped by the valid sizes; None is the first element."""
     found: list[Value | None] = []
     for start, size, length in zip(starts, whole, part, strict=True):
         if size == length or (isinstance(start.atom, Literal) and start.atom.value == 0):
@@ -632,12 +633,12 @@ def _dynamic_slice(
 def _dynamic_update(
     writer: _BlockWriter, equation: Equation, operands: list[Value]
 ) -> Sequence[Value]:
-    """What is written is put in its place, and taken where it counts."""
+    """Put the update at its position, and select its valid elements."""
     x, part, *given = operands
     whole, replaced = equation.inputs[0].type, equation.inputs[1].type
     here = writer.here
     starts = _starts(writer, given, whole.shape, replaced.shape)
-    # Along these axes the whole array is seen; along the others a part of the size that is written.
+    # These axes use the whole array; the others use a part of the update's size.
     seen = writer.ragged(replaced.shape)
     part = writer.fit(
         part,
@@ -678,7 +679,7 @@ def _dynamic_update(
 
 
 def _scan(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    """A loop of so many steps becomes one of the most, of which the first are taken."""
+    """Rewrite a loop with a varying number of steps as the first steps of the longest loop."""
     primitive = equation.primitive
     assert isinstance(primitive, Scan)
     carry = primitive.body.in_types[primitive.captured :][: primitive.carried]
@@ -689,7 +690,7 @@ def _scan(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Se
     rows = [writer.fit(x, (length, *x.shape[1:])) for x in rows]
     counted, params = primitive.counted, list(body.params)
     first: list[Value] = []
-    if counted:  # how many steps there are comes first
+    if counted:  # the number of steps comes first
         first = [captured.pop(0)]
         params.insert(0, params.pop(len(more)))
     if writer.ragged((primitive.length,)):
@@ -764,4 +765,4 @@ RULES: Final[dict[type[Primitive], Rule]] = {
     While: _while,
     Switch: _switch,
 }
-"""How each primitive is written for arrays of which the first elements count."""
+"""The rewrite rule of each primitive, for arrays whose first elements are valid."""

@@ -23,16 +23,16 @@ NAME = "numpy.piecewise"
 
 
 class _Piecewise(StaticFunction):
-    """A function that reads what it is given, and returns a new array."""
+    """A function that reads its arguments, and returns a new array."""
 
     returns_new_arrays: ClassVar = True
 
 
 def piecewise(here: Builder, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """An array like `x`, with what each function makes of the elements where its condition holds.
+    """Return an array like `x` with the result of each function where its condition holds.
 
-    `funclist` has as many functions of selected elements, or numbers, as there are conditions, or
-    one more for all other places.  Functions are given the other arguments, too.
+    `funclist` has one function of selected elements, or number, for each condition, and optionally
+    another one for all other places. The functions get the other arguments, too.
     """
     if not isinstance(x, Value) or not x.ndim:
         raise _bad(f"takes an array with axes, not {describe(x)}")
@@ -52,14 +52,14 @@ def piecewise(here: Builder, x: Any, condlist: Any, funclist: Any, *args: Any, *
         if isinstance(function, Applicable):
             written = session_of(here).stores
             function = _applied(here, function, (_chosen(here, x, condition), *args), kw)
-            if session_of(here).stores != written:  # NumPy calls none where nothing is selected
+            if session_of(here).stores != written:  # NumPy calls no function if nothing is selected
                 raise _bad("takes functions that change nothing")
         result = _stored(here, result, condition, function)
     return result
 
 
 def _conditions(x: Value, given: Any) -> list[Value]:
-    """The conditions, each of the shape of the array."""
+    """Return the conditions, each in the shape of the array."""
     if not is_sequence(given) or not given:
         raise _bad(f"takes a list of conditions, not {describe(given)}")
     conditions: Sequence[Any] = given
@@ -71,7 +71,7 @@ def _conditions(x: Value, given: Any) -> list[Value]:
 
 
 def _chosen(here: Builder, x: Value, condition: Value) -> masks.Selected:
-    """`x[condition]`."""
+    """Return `x[condition]`."""
     instead = "`np.where(condition, …, …)` takes values for all places"
     refusal = Failure(DataDependentShape(what="the part that a condition selects", instead=instead))
     found = masks.selected(here, x, condition, refusal)
@@ -81,7 +81,7 @@ def _chosen(here: Builder, x: Value, condition: Value) -> masks.Selected:
 
 
 def _applied(here: Builder, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    """What a function makes of selected elements: elements of the same places, or a number."""
+    """Apply a function to selected elements; the result has the same places, or is a number."""
     if isinstance(function, BoundMethod) and isinstance(function.function, Closure):
         function, args = function.function, (function.self_value, *args)
     if isinstance(function, Closure):
@@ -96,7 +96,7 @@ def _applied(here: Builder, function: Any, args: Sequence[Any], kwargs: Any) -> 
 
 
 def _stored(here: Builder, whole: Array, condition: Value, value: Any) -> Array:
-    """`whole[condition] = value`."""
+    """Execute `whole[condition] = value`."""
     if isinstance(value, masks.Selected):
         masks.require_place(here, whole, condition, value)
         new = fitted(here, whole, value.full)
@@ -113,5 +113,5 @@ def _bad(problem: str) -> Failure:
 
 
 def register() -> None:
-    """Give the function its name."""
+    """Register the function by name."""
     MEANINGS[NAME] = _Piecewise(NAME, piecewise)

@@ -1,13 +1,13 @@
-"""Arrays as Python and NumPy have them: cells, and references to cells or to views of them.
+"""Arrays as in Python and NumPy: cells, and references to cells or to views of them.
 
-An expression of an array stands for a place: a `Cell` is a buffer of NumPy's, a `Ref` is an array
-object, which shows a cell or a part of it.  A store replaces what a cell holds by a functional
-update, so all names and views of the cell show it, as under NumPy.
+An array expression evaluates to a place: a `Cell` is a NumPy buffer, a `Ref` is an array object
+that shows a cell or a part of it. A store replaces the content of a cell by a functional update, so
+all names and views of the cell show it, as in NumPy.
 
 Names, items of lists and tuples, and arguments of functions that are elaborated inline hold
-references.  Code that does not know them gets a value, by `escaped`, and the cell is frozen: it
-can be read for ever, and a store into it is refused.  What is not known to make new memory is
-`Shared`: it may be a view, so that it is good until the arrays it may show are written.
+references. Code that does not know references gets a value from `escaped`, and the cell is frozen:
+it can always be read, and a store into it is refused. A result that may or may not be new memory is
+`Shared`: it may be a view, so it is valid until one of the arrays that it may show is written.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _A_STORE: Final = "a store"
 def named_store(
     failure: Failure, what: str, rewrite: Callable[[str], str] | None = None
 ) -> Failure:
-    """Findings about a store, with its text, and what to write instead of what they say."""
+    """Return the findings about a store with the store's text and a suggested replacement."""
 
     def named(found: Diagnostic) -> Diagnostic:
         if not isinstance(found, Mutation) or found.what != _A_STORE:
@@ -67,25 +67,25 @@ def named_store(
 
 
 def parameters_of(failure: Failure) -> list[str]:
-    """The parameters of the kernel that refused stores would write to."""
+    """Return the parameters of the kernel that refused stores would write to."""
     found = [each for each in failure.diagnostics if isinstance(each, Mutation)]
     return [each.parameter for each in found if each.what == _A_STORE and each.parameter]
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """Why a cell takes no stores: who shares it, and since where."""
+    """The reason why a cell takes no stores: who shares it, and since where."""
 
     why: str
-    """What follows the name of the array: `is a parameter`."""
+    """The text after the name of the array: `is a parameter`."""
     span: Span = NOWHERE
     rewrite: str = ""
-    """What to write instead, if it is not a copy of the array."""
+    """The suggested replacement, if it is not a copy of the array."""
     parameter: str = ""
-    """The parameter of the kernel that the array is, which could be declared in `writes`."""
+    """The kernel's parameter that holds the array and could be declared in `writes`."""
 
     def refusal(self) -> Failure:
-        """The refusal of a store into the array; the caller says which store it is."""
+        """Return the refusal of a store into the array; the caller says which store it is."""
         rewrite = self.rewrite or "write to a copy, `.copy()`, made before it is shared"
         found = Mutation(what=_A_STORE, rewrite=rewrite, why=self.why, parameter=self.parameter)
         if self.span is not NOWHERE:
@@ -94,29 +94,29 @@ class Frozen:
 
 
 class Change(Protocol):
-    """Something that was changed in its place, and can be changed back."""
+    """An in-place change that can be undone."""
 
     def undo(self) -> None:
-        """Change it back."""
+        """Undo the change."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A cell was written: what it held before."""
+    """A store into a cell, with the cell's previous content."""
 
     cell: Cell
     content: Array
     stamp: int
 
     def undo(self) -> None:
-        """Let it hold that again."""
+        """Restore the previous content."""
         self.cell.content, self.cell.stamp = self.content, self.stamp
 
 
 @dataclass(frozen=True, eq=False)
 class Froze:
-    """A cell or a container was frozen."""
+    """The freezing of a cell or a container."""
 
     cell: Cell | Container
 
@@ -126,7 +126,7 @@ class Froze:
 
 
 class Cell:
-    """A buffer of NumPy's: what it holds now."""
+    """A NumPy buffer with its present content."""
 
     __slots__ = ("content", "depth", "frozen", "in_c_order", "maker", "serial", "session", "stamp")
 
@@ -141,21 +141,21 @@ class Cell:
         self.session = session
         self.content = content
         self.frozen = frozen
-        """Why it takes no stores; None if it does."""
+        """The reason why it takes no stores; None if it takes them."""
         self.in_c_order = in_c_order
-        """Whether its elements are known to lie in C order, so that a reshaped array is a view."""
+        """Whether its elements are known to be in C order, so that a reshaped array is a view."""
         self.maker: ast.expr | None = None
-        """The expression that makes it, if that is all that holds it until its value is used."""
+        """The expression that makes it, if only that holds it until its value is used."""
         session.cells += 1
         self.serial = session.cells
-        """Which one it is of all cells: those that a branch makes come after those before it."""
+        """Its number among all cells, in the order in which they were made."""
         self.depth = session.program.current.depth
-        """How deep the block lies in which it was made."""
+        """The depth of the block in which it was made."""
         self.stamp = session.stores
-        """When it was written last; no two stores have the same."""
+        """The number of its last store; every store has another number."""
 
     def write(self, content: Array) -> None:
-        """Replace what it holds; a Failure if it is frozen, or belongs to an outer function."""
+        """Replace the content; a Failure if the cell is frozen or belongs to an outer function."""
         session = self.session
         if self.frozen is not None:
             raise self.frozen.refusal()
@@ -165,7 +165,7 @@ class Cell:
         self.replace(content)
 
     def replace(self, content: Array) -> None:
-        """Let it hold something else, also if it is shared: what a branch or a loop left there."""
+        """Replace the content even if the cell is shared, with the result of a branch or a loop."""
         session = self.session
         session.journal.append(Written(self, self.content, self.stamp))
         session.stores += 1
@@ -179,14 +179,14 @@ class Cell:
 
 
 class Step(Protocol):
-    """How a view shows what it is a view of."""
+    """A step from an array to a view of it."""
 
     def read(self, whole: Array) -> Any:
-        """The part that is shown."""
+        """Return the part that the view shows."""
         ...
 
     def write(self, here: Builder, whole: Array, part: Array) -> Array:
-        """The whole with another part."""
+        """Return the whole with another part."""
         ...
 
 
@@ -197,18 +197,18 @@ class Index:
     index: Any
 
     def read(self, whole: Array) -> Any:
-        """The part at the index."""
+        """Return the part at the index."""
         return indexing.getitem(whole, self.index)
 
     def write(self, here: Builder, whole: Array, part: Array) -> Array:
-        """The whole with another part at the index."""
+        """Return the whole with another part at the index."""
         found: Array = update(here, whole, self.index, part)
         return found
 
 
 @dataclass(frozen=True)
 class Arranged:
-    """Axes in another order, some of them from their end: `.T`, `np.flip`, `np.rot90`."""
+    """Axes in another order, some of them reversed: `.T`, `np.flip`, `np.rot90`."""
 
     axes: tuple[int, ...]
     """Axis i of the view is axis `axes[i]` of the whole."""
@@ -216,11 +216,11 @@ class Arranged:
     """The axes of the view that run backwards."""
 
     def read(self, whole: Array) -> Array:
-        """The view."""
+        """Return the rearranged array."""
         return _changed(whole, lambda x: reversed_along(transposed(x, self.axes), *self.reversed))
 
     def write(self, here: Builder, whole: Array, part: Array) -> Array:
-        """The view put back."""
+        """Return the part in the order of the whole."""
         del here, whole
         back = tuple(self.axes.index(axis) for axis in range(len(self.axes)))
         return _changed(part, lambda x: transposed(reversed_along(x, *self.reversed), back))
@@ -228,16 +228,16 @@ class Arranged:
 
 @dataclass(frozen=True, eq=False)
 class Reshaped:
-    """The elements of an array that lies in C order, counted by other axes."""
+    """The elements of an array in C order, in another shape."""
 
     shape: Shape
 
     def read(self, whole: Array) -> Array:
-        """The view."""
+        """Return the reshaped array."""
         return _changed(whole, lambda x: reshaped(x, self.shape))
 
     def write(self, here: Builder, whole: Array, part: Array) -> Array:
-        """The elements counted by the array's own axes."""
+        """Return the part in the shape of the whole."""
         del here
         shape = whole.shape
         return _changed(part, lambda x: reshaped(x, shape))
@@ -251,12 +251,12 @@ class ComplexPart:
     """`real` or `imag`."""
 
     def read(self, whole: Array) -> Array:
-        """The parts."""
+        """Return the real or the imaginary parts."""
         found: Array = _numpys(f"numpy.{self.name}").apply(whole.builder, (whole,), {})
         return found
 
     def write(self, here: Builder, whole: Array, part: Array) -> Array:
-        """The numbers with these parts."""
+        """Return the complex numbers with these parts replaced."""
         other = ComplexPart("imag" if self.name == "real" else "real").read(whole)
         pair = (part, other) if self.name == "real" else (other, part)
         found: Array = _numpys("pscdsl.complex").apply(here, pair, {})
@@ -270,7 +270,7 @@ def _numpys(name: str) -> Meaning:
 
 
 def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
-    """What a function makes of a value, in whatever dtype that is taken."""
+    """Return the change of a value; a weak value is changed in the dtype that it is given later."""
     if isinstance(x, Value):
         return change(x)
     shape = change(x.default()).shape
@@ -278,7 +278,7 @@ def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
 
 
 def require_scalar(value: Any) -> None:
-    """Refuse to bind `value + 1` where an array would be written, which others may hold."""
+    """Refuse an augmented assignment to an array that others may hold, which would write to it."""
     if is_known_array(value):
         raise Frozen("is captured, or a constant", rewrite="bind the result to the name").refusal()
     if may_be_array(value):
@@ -286,41 +286,41 @@ def require_scalar(value: Any) -> None:
 
 
 class Located(Open):
-    """An array object: where its elements are, and how to read them now."""
+    """An array object, which knows where its elements are and how to read them now."""
 
     def load(self) -> Array:
-        """The value as it is now."""
+        """Return the present value."""
         raise NotImplementedError
 
     def seen(self) -> Array:
-        """A value of the type that it has; it may not be the value of now."""
+        """Return a value of the same type, which may be older than the present value."""
         return self.load()
 
     def cells(self) -> Sequence[Cell]:
-        """All cells whose content it may show."""
+        """Return all cells whose content it may show."""
         raise NotImplementedError
 
     def store(self, here: Builder, index: Any, value: Any) -> None:
-        """`self[index] = value`; a Failure where others hold the array."""
+        """Execute `self[index] = value`; a Failure where others hold the array."""
         raise NotImplementedError
 
     @property
     def type(self) -> ArrayType:
-        """Dtype and shape."""
+        """The dtype and shape."""
         return self.seen().type
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return self.seen().ndim
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the array for messages."""
         return describe(self.seen())
 
 
 class Ref(Located):
-    """A cell, or a view of it by steps that each have an exact inverse."""
+    """A reference to a cell, or to a view of it by steps that each have an exact inverse."""
 
     __slots__ = ("_read", "cell", "steps")
 
@@ -328,10 +328,10 @@ class Ref(Located):
         self.cell = cell
         self.steps = steps
         self._read: tuple[Array, Any] | None = None if read is None else (cell.content, read)
-        """What the cell held when the view was read last, and the view."""
+        """The content of the cell at the last read of the view, and the view."""
 
     def load(self) -> Array:
-        """The steps applied to what the cell holds; read anew only after a store."""
+        """Apply the steps to the content of the cell, unless the last view is still valid."""
         whole = self.cell.content
         if not self.steps:
             return note_array(whole)
@@ -345,14 +345,14 @@ class Ref(Located):
         return note_array(part)
 
     def last_read(self) -> Any:
-        """What was read last; None if nothing was since the last store."""
+        """Return the view as last read; None if it was not read since the last store."""
         whole = self.cell.content
         if not self.steps:
             return whole
         return self._read[1] if self._read is not None and self._read[0] is whole else None
 
     def indices(self) -> Iterator[Any]:
-        """The indices and bounds of slices by which it is a view."""
+        """Yield the indices and bounds of slices that lead to the view."""
         for step in self.steps:
             if isinstance(step, Index):
                 for index in step.index if is_tuple(step.index) else (step.index,):
@@ -365,11 +365,11 @@ class Ref(Located):
         return isinstance(value, Value) and reachable(value, self.cell.session.program.current)
 
     def cells(self) -> Sequence[Cell]:
-        """The one cell that it shows."""
+        """Return the one cell that it shows."""
         return (self.cell,)
 
     def view(self, step: Step, read: Any) -> Ref:
-        """A view of this array, and what it shows now."""
+        """Return a view of this array that shows `read` now."""
         return Ref(self.cell, (*self.steps, step), read)
 
     def store(self, here: Builder, index: Any, value: Any) -> None:
@@ -378,7 +378,7 @@ class Ref(Located):
 
 
 class Shared(Located):
-    """A value that may show other arrays, or be a copy: good until one of them is written."""
+    """A value that may be a view of other arrays or a copy, valid until one of them is written."""
 
     __slots__ = ("_stamps", "_value", "why")
 
@@ -386,30 +386,30 @@ class Shared(Located):
         self._value = value
         self._stamps = tuple((cell, cell.stamp) for cell in cells)
         self.why = why
-        """What made it: `np.reshape`."""
+        """The call that made it: `np.reshape`."""
 
     def load(self) -> Array:
-        """The value; a Failure if it may have changed."""
+        """Return the value; a Failure if it may have changed."""
         if any(cell.stamp != stamp for cell, stamp in self._stamps):
             raise Failure(StaleView(by=self.why))
         return note_array(self._value)
 
     def seen(self) -> Array:
-        """The value when it was made."""
+        """Return the value as it was when made."""
         return self._value
 
     def cells(self) -> Sequence[Cell]:
-        """Every cell of which it may be a view."""
+        """Return every cell whose view it may be."""
         return [cell for cell, _ in self._stamps]
 
     def store(self, here: Builder, index: Any, value: Any) -> None:
-        """A Failure: it is not known which arrays would change."""
+        """Raise a Failure: it is unknown which arrays would change."""
         why = f"may be a view of another array or a copy of it, made by {self.why}"
         raise Frozen(why).refusal()
 
 
 class BoundArrayMethod(Open):
-    """A method of an array, which it reads when it is called."""
+    """A method of an array, which reads the array when it is called."""
 
     __slots__ = ("name", "owner")
 
@@ -418,12 +418,12 @@ class BoundArrayMethod(Open):
         self.name = name
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the method for messages."""
         return f"the method `{self.name}` of an array"
 
 
 class Walked(Open):
-    """What goes through arrays, which it reads row by row when it is gone through."""
+    """A lazy iterable over arrays, which reads them row by row when it is iterated."""
 
     located: tuple[Any, ...]
 
@@ -433,7 +433,7 @@ WHOLE: Final = Ellipsis
 
 
 def _put(here: Builder, whole: Array, steps: Sequence[Step], index: Any, value: Any) -> Array:
-    """The whole, with a value at an index of the view that steps lead to."""
+    """Return the whole with a value at an index of the view that the steps lead to."""
     if not steps:
         return stored(here, whole, index, value)
     step, *rest = steps
@@ -441,16 +441,16 @@ def _put(here: Builder, whole: Array, steps: Sequence[Step], index: Any, value: 
 
 
 def stored(here: Builder, whole: Array, index: Any, value: Any) -> Array:
-    """`whole` after `whole[index] = value`, in the dtype of `whole`."""
+    """Return `whole` after `whole[index] = value`, in the dtype of `whole`."""
     found: Array = update(here, whole, index, fitted(here, whole, value))
     return found
 
 
 def fitted(here: Builder, whole: Array, given: Any) -> Array:
-    """A value as it is stored into an array: in its dtype, which may not be of a lower kind.
+    """Return a value in the dtype of the array into which it is stored.
 
-    NumPy's `y[i] = v` casts whatever it is given.  Casts within a kind and to a higher one are
-    what is meant; a float in an array of integers loses what it says, and is refused.
+    NumPy's `y[i] = v` casts any value. Casts within a kind and to a higher kind are intended; a
+    float in an array of integers loses its fraction, and is refused.
     """
     value: Array = as_stored(here, given)
     if whole.dtype is KEY or value.dtype is KEY:
@@ -472,7 +472,7 @@ def fitted(here: Builder, whole: Array, given: Any) -> Array:
 
 
 def _keep_digits(here: Builder, whole: Value, value: Value) -> None:
-    """See that no dtype that was chosen costs digits in a store."""
+    """Ensure that a dtype chosen by inference costs no digits in a store."""
     program = here.program
     if not program.chosen or value.dtype.is_inexact != whole.dtype.is_inexact:
         return
@@ -484,7 +484,7 @@ def _keep_digits(here: Builder, whole: Value, value: Value) -> None:
 
 
 def as_stored(here: Builder, value: Any) -> Array:
-    """What a store is given as an array: NumPy makes one of lists and tuples."""
+    """Return the stored value as an array; as in NumPy, lists and tuples become arrays."""
     if is_poisoned(value):
         raise Poisoned
     if is_sequence(value):
@@ -497,7 +497,7 @@ def as_stored(here: Builder, value: Any) -> Array:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index gives a view; one with an array, a list or a bool gives a copy."""
+    """Return whether an index gives a view; one with an array, a list or a bool gives a copy."""
     return all(map(_is_basic_part, index if is_tuple(index) else (index,)))
 
 
@@ -510,7 +510,7 @@ def _is_basic_part(part: Any) -> bool:
 
 
 def keeps_an_axis(index: Any) -> bool:
-    """Whether an index gives an array, also one without axes: `x[0, ...]` is no scalar."""
+    """Return whether an index gives an array even without axes: `x[0, ...]` is no scalar."""
     return any(part is Ellipsis for part in (index if is_tuple(index) else (index,)))
 
 
@@ -518,7 +518,7 @@ def keeps_an_axis(index: Any) -> bool:
 
 
 def parts_of(value: Any) -> Sequence[Any]:
-    """What a container of the elaboration holds that may be references."""
+    """Return the items of a static container, which may be references."""
     if is_sequence(value):
         return value
     if is_dict(value):
@@ -529,7 +529,7 @@ def parts_of(value: Any) -> Sequence[Any]:
 
 
 def located_in(value: Any) -> Iterator[Located]:
-    """The references in a value."""
+    """Yield the references in a value."""
     if isinstance(value, Located):
         yield value
     elif isinstance(value, BoundArrayMethod):
@@ -542,16 +542,16 @@ def located_in(value: Any) -> Iterator[Located]:
 
 
 def holds_references(value: Any) -> bool:
-    """Whether a value is a reference, or holds one."""
+    """Return whether a value is a reference or holds one."""
     return next(located_in(value), None) is not None
 
 
 def load(value: Any) -> Any:
-    """A value with what references show now in their places."""
+    """Return a value with each reference replaced by the array that it shows now."""
     if isinstance(value, Located):
         return value.load()
     if isinstance(value, BoundArrayMethod):
-        from pscdsl.numpy import methods  # which the language knows arrays by
+        from pscdsl.numpy import methods  # imported when needed
 
         return methods.attribute(value.owner.load(), value.name)
     if is_traced(value) or isinstance(value, Walked) or not holds_references(value):
@@ -565,8 +565,8 @@ def load(value: Any) -> Any:
 
 
 def held_in(session: Session, value: Any) -> Iterator[Cell | Container]:
-    """The cells that a value refers to, and the containers in it."""
-    from pscdsl._src.frontend.interpreter.containers import containers_in  # which have references
+    """Yield the cells that a value refers to, and the containers in it."""
+    from pscdsl._src.frontend.interpreter.containers import containers_in  # avoids an import cycle
 
     for each in located_in(value):
         yield from each.cells()
@@ -574,13 +574,13 @@ def held_in(session: Session, value: Any) -> Iterator[Cell | Container]:
 
 
 def freeze(session: Session, value: Any, frozen: Frozen) -> None:
-    """Refuse stores into all that a value refers to, and changes of the containers in it."""
+    """Refuse stores into every cell that a value refers to, and changes of the containers in it."""
     for each in held_in(session, value):
         each.freeze(frozen)
 
 
 def escaped(session: Session, value: Any, frozen: Frozen) -> Any:
-    """The value for code without references: what it refers to is never written again."""
+    """Return the value for code without references, and freeze the cells that it refers to."""
     if is_traced(value):
         return value
     freeze(session, value, frozen)
@@ -595,9 +595,9 @@ def own(
     scalars: bool = True,
     c_order: bool = False,
 ) -> Any:
-    """A value with a cell for each array in it: a new buffer, or one that takes no stores.
+    """Give each array in `value` a cell; `frozen` says why the cells take no stores.
 
-    What has no axes is a scalar, unless `scalars` says that it may be an array without axes.
+    An array without axes stays a scalar, unless `scalars` is false.
     """
 
     def made(each: Any) -> Any:
@@ -606,7 +606,7 @@ def own(
                 return each
             return Ref(Cell(session, each, frozen, c_order))
         if not (is_sequence(each) or is_dict(each)) or id(each) in session.containers:
-            return each  # the very object: others may know it
+            return each  # the same object: others may hold it
         if not _holds_values(each):
             return each
         if is_dict(each):
@@ -623,7 +623,7 @@ def _holds_values(value: Any) -> bool:
 
 
 def shared(value: Any, cells: Sequence[Cell], why: str) -> Any:
-    """A result of which it is not known whose arrays it shows, for as long as those stay."""
+    """Mark the arrays of a result as possible views of `cells`, valid until one is written."""
     if is_traced(value):
         return Shared(value, cells, why)
     if type(value) in (tuple, list):

@@ -1,7 +1,7 @@
 """Python's own functions over static values: builtins, functools, dataclasses, operator, math.
 
-A function of the table is CPython's own on closed values (see `purity`); of others it has a rule
-that says exactly what it gives, or refuses.  A rule has the parameters of the real function.
+For closed values a function of the table is CPython's (see `purity`); for others it has a rule that
+gives the exact result, or refuses. A rule has the parameters of the real function.
 """
 
 from __future__ import annotations
@@ -104,18 +104,18 @@ from pscdsl.typing.python_containers import (
 )
 
 Rule = Callable[..., Any]
-"""What a function gives of values that are not closed: `(here, *arguments)`."""
+"""The result of a function for values that are not closed: `(here, *arguments)`."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A function of Python's."""
+    """A Python function."""
 
     rule: Rule
     real: Callable[..., Any] | None = None
-    """CPython's own, for closed arguments; None if the rule is all that is needed."""
+    """CPython's function, for closed arguments; None if the rule covers them, too."""
     consumes: bool = False
-    """Whether it goes through its arguments at once: a generator may be among them."""
+    """Whether it consumes its arguments immediately, so that a generator may be among them."""
     sets: Sets = Sets.DECIDE
     given: Given = Given.HELD
     makes_container: bool = False
@@ -130,7 +130,7 @@ def _body(name: str, entry: Entry) -> Rule:
     if real is None:
         return entry.rule
 
-    @functools.wraps(entry.rule)  # messages are about its parameters
+    @functools.wraps(entry.rule)  # messages name its parameters
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
         alone = len(args) == 1 or name not in ("builtins.max", "builtins.min", "max", "min")
         taken = [*map(_taken, args[:1]), *args[1:]] if entry.consumes and alone else args
@@ -142,7 +142,7 @@ def _body(name: str, entry: Entry) -> Rule:
 
 
 def _taken(value: Any) -> Any:
-    """What is left of something that is gone through once, as a tuple."""
+    """Return the remaining items of an iterator as a tuple; other values as given."""
     once = isinstance(value, Once) and not isinstance(value, UnorderedView)
     return tuple(value.take()) if once else value
 
@@ -159,7 +159,7 @@ def _numpy(name: str) -> Any:
 
 
 def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
-    """A Failure if an array is among some values, or is one of them."""
+    """Refuse arrays among some values, and in sequences among them."""
     for value in values:
         for each in (value, *(value if is_sequence(value) else ())):
             if is_traced(each) or is_known_array(each):
@@ -167,14 +167,14 @@ def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
 
 
 def _leaving(name: str, array: Any, rewrite: str) -> Failure:
-    """The refusal to ask for the value of an array, or of a number that has no dtype yet."""
+    """Return the refusal to read the value of an array, or of a number without a dtype."""
     if isinstance(array, Weak) and not array.ndim:
         return Failure(NotStatic(what=f"the number that `{name}` is given"))
     return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
 
 
 def _needs_number(name: str, x: Any, rewrite: str) -> Failure:
-    """The refusal of what is not one number, or of one that is complex or too large."""
+    """Return the refusal of an array, or of an unsuitable scalar, in place of a number."""
     given = f"one number, and is given an array ({describe(x)})"
     if is_traced(x) and not x.ndim:
         unsigned = x.dtype.is_unsigned
@@ -274,7 +274,7 @@ def _filter(here: Any, function: Any, iterable: Any, /) -> Any:
 
 
 def _reads_names(function: Any) -> bool:
-    """Whether what a function gives may depend on names that are bound anew before the call."""
+    """Return whether a function's results may depend on names that are rebound later."""
     if isinstance(function, Closure):
         return function.outer is not None
     return not (function is None or isinstance(function, StaticFunction | Meaning))
@@ -311,7 +311,7 @@ def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
 
 
 def _sum_of_array(here: Any, array: Any, start: Any) -> Any:
-    """`0 + x[0] + x[1] + …`: NumPy's sum, where both have one dtype and add in it."""
+    """Return `0 + x[0] + x[1] + …` as NumPy's sum, if both add in the same dtype."""
     dtype = array.dtype
     if start.__class__ is not int or start != 0:
         rewrite = f"`start + {array.type.dtype}_array.sum(axis=0)`"
@@ -322,15 +322,15 @@ def _sum_of_array(here: Any, array: Any, start: Any) -> Any:
 
 
 class _Unwritten:
-    """The source of nodes that stand in no file: what a library function applies."""
+    """The source of nodes that a library function applies, which are in no file."""
 
     def text_of(self, node: ast.AST) -> str:
-        """The text of a node."""
+        """Return the text of a node."""
         return ast.unparse(node)
 
 
 class _Here(Frame):
-    """A frame that appends where the library function was called."""
+    """A frame that appends equations where the library function was called."""
 
     def here(self, node: Any) -> Any:
         program = self.session.program
@@ -346,7 +346,7 @@ def frame_of(here: Any) -> Frame:
 
 
 def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
-    """What a `key` function makes of each item: closed values, which CPython compares."""
+    """Return the results of a `key` function, closed values that CPython compares."""
     keys = list(items) if key is None else [call(here, key, item) for item in items]
     _refuse_arrays(name, "", keys)
     require_closed(f"the order in which `{name}` puts its items", *keys)
@@ -391,7 +391,7 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
 
 
 def _are_scalars(values: Sequence[Any]) -> bool:
-    """Whether some values are numbers, of which the program computes some."""
+    """Return whether all values are numbers, and some are computed by the program."""
     return any(is_traced(each) for each in values) and all(
         isinstance(each, int | float | Dim) or (is_traced(each) and not each.ndim)
         for each in values
@@ -411,7 +411,7 @@ def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = Fals
 
 
 def _sorted_map(value: UnorderedView | MapValue, key: Any, reverse: Any) -> Any:
-    """The keys, values or items of a map in an order of their own."""
+    """Sort the keys, values or items of a map, which have no order themselves."""
     items = list(value.items if isinstance(value, MapValue) else value.in_any_order())
     require_closed("what `sorted` compares", *items)
     found: list[Any] = by_python("sorted", sorted, (items,), {"reverse": reverse})
@@ -456,17 +456,17 @@ def _abs(here: Any, x: Any, /) -> Any:
 
 
 MAX_DIGITS = 10_000
-"""Rounding to more digits, before the point or behind it, takes as long as they are many."""
+"""The limit on the digits of `round`, whose time grows with their number."""
 
 
 def _rounded(number: Any, ndigits: Any = None) -> Any:
-    """CPython's `round`, to a number of digits that it has soon."""
+    """Return CPython's `round` to a bounded number of digits."""
     if isinstance(ndigits, int) and abs(ndigits) > MAX_DIGITS:
         raise Failure(TooLarge(what=f"a number of more than {MAX_DIGITS} digits"))
     return round(number) if ndigits is None else round(number, ndigits)
 
 
-_rounded.__qualname__ = "round"  # what messages call it
+_rounded.__qualname__ = "round"  # the name in messages
 
 
 def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
@@ -490,7 +490,7 @@ def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
 
 
 def _leaves(name: str, x: Any) -> Failure:
-    """The refusal to make a number of Python's of something."""
+    """Return the refusal to convert a value to a Python number."""
     if is_traced(x) or is_known_array(x):
         rewrite = f"take an element, `x[i]`, or all of them: `x.astype({name})`"
         return _needs_number(name, x, rewrite)
@@ -543,7 +543,7 @@ def _bool(here: Any, x: Any = False, /) -> Any:
 
 
 def _complex(here: Any, real: Any = 0, imag: Any = 0) -> Any:
-    """A number of two; of those that are known with a size among them it is weak."""
+    """Return a complex number; it is weak if a size is among known parts."""
     parts = (real, imag)
     if any(python_numbers.real_number(each) is not None for each in parts):
         return python_numbers.complex_of(here, *parts)
@@ -580,7 +580,7 @@ def _dict(here: Any, iterable: Any = (), /, **kwargs: Any) -> Any:
 
 def _set(kind: type) -> Rule:
     def apply(here: Any, iterable: Any = (), /) -> Any:
-        from pscdsl._src.frontend.interpreter.expressions import set_of  # which call this library
+        from pscdsl._src.frontend.interpreter.expressions import set_of  # avoids an import cycle
 
         return kind(iterable if is_set(iterable) else set_of(list(items_of(iterable))))
 
@@ -588,7 +588,7 @@ def _set(kind: type) -> Rule:
 
 
 def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
-    # Attributes may be of this library.
+    # The import is here since attributes may be those of this library.
     from pscdsl._src.frontend.interpreter.attributes import attribute
 
     if not isinstance(name, str):
@@ -601,7 +601,7 @@ def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
 
 
 def _has(value: Any, name: str) -> bool:
-    """Whether an attribute is there for certain; that one is not there is never certain."""
+    """Return whether an attribute certainly exists; its absence is never certain."""
     return isinstance(value, RecordValue) and (name in value.fields or name in value.cls.members)
 
 
@@ -647,10 +647,10 @@ def _identity(here: Any, function: Any, /) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Cached:
-    """A function with a cache, which changes nothing but asks its arguments for their hashes.
+    """A function with a cache, whose only effect is to hash the arguments.
 
-    Its results are shared by all calls with equal arguments, so that nobody may change them; and
-    arguments are equal whose types differ, as 1 and 1.0 do, unless the cache is `typed`.
+    All calls with equal arguments share its results, so they must not be changed; and arguments of
+    different types are equal, such as 1 and 1.0, unless the cache is `typed`.
     """
 
     function: Any
@@ -662,7 +662,7 @@ class Cached:
         return str(getattr(self.function, "name", "function"))
 
     def apply(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call the function; a Failure for arguments that are no keys."""
+        """Call the function; a Failure for arguments that cannot be keys."""
         for each in (*args, *kwargs.values()):
             if not (isinstance(each, Dim | RecordValue) or is_key(meant(each))):
                 what = f"{describe(each)} as a key of the cache of `{self.name}`"
@@ -679,7 +679,7 @@ class Cached:
         return found
 
     def _has_no_equals(self, key: Any) -> bool:
-        """Whether no key of another type is equal to this one for the cache."""
+        """Return whether no key of another type is equal to this one for the cache."""
         if isinstance(key, bool | int | float | complex | Dim):
             return self.typed
         return isinstance(key, str | bytes | DType | Closure) or key is None
@@ -735,11 +735,11 @@ OTHER_NAMES = {
     **{name: f"pscdsl.special.{name}" for name in ("erf", "erfc", "gamma")},
     "lgamma": "pscdsl.special.gammaln",
 }
-"""What functions of `math` are called in NumPy, or here."""
+"""The names of functions of `math` in NumPy, or here."""
 
 
 def _math(name: str) -> Rule:
-    """Functions of numbers that are known; of a size, NumPy's function of the same name."""
+    """Return a function of known numbers; for a size, it is NumPy's function of the same name."""
     ours = OTHER_NAMES.get(name, name)
 
     def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
@@ -773,7 +773,7 @@ def _math(name: str) -> Rule:
 
 
 def _within_domain(here: Any, name: str, x: Dim | Number) -> Find:
-    """What finds the bounds of a function of `math`; a Failure where Python may raise."""
+    """Return the bounds of a function of `math`; a Failure if Python may raise."""
     given = bounds_of(here.facts, x)
     assert given is not None
     found = applied(name, getattr(math, name), given)
@@ -798,7 +798,7 @@ def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -
 
 
 def _root_of_size(here: Any, size: Dim) -> Number:
-    """`math.isqrt`: exact, as the root of an integer below 2**52 is in f64."""
+    """Return `math.isqrt`, exactly: the f64 root of an integer below 2**52 suffices."""
     if not here.facts.proves(Fact("<=", 0, size)):
         raise Failure(NotStatic(what=f"the sign of {size}"))
     given = bounds_of(here.facts, size)
@@ -821,11 +821,11 @@ _ROUNDINGS: dict[str, tuple[Callable[[Value], Value], Callable[[float], float]]]
     "trunc": (lambda x: x, math.trunc),  # as the conversion to integers does
     "rint": (elementwise.round_even, round),
 }
-"""What rounds floats, and numbers of Python's."""
+"""The roundings of floats, and of Python numbers."""
 
 
 def _integer(here: Any, rounding: str, x: Number) -> Any:
-    """The integer that Python rounds a number to that is made of sizes."""
+    """Round a number computed from sizes to an integer as Python does."""
     require_program(here, "an integer made of sizes")
     if x.kind is Kind.INT:
         return x
@@ -840,7 +840,7 @@ def _integer(here: Any, rounding: str, x: Number) -> Any:
 
 
 def _rounded_number(here: Any, x: Weak, rounded: Callable[[Value], Value], bounds: Find) -> Number:
-    """An integer that is computed of a number made of sizes, in f64."""
+    """Return an integer computed in f64 from a number that is computed from sizes."""
 
     def at(dtype: DType) -> Value:
         narrow = dtype.is_integer and dtype.bits < 32  # larger ones hold sizes
@@ -861,7 +861,7 @@ def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:
 
 
 def _large(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `math` whose results are large where its arguments are."""
+    """Return a function of `math` that refuses arguments with very large results."""
     if name not in ("factorial", "comb", "perm"):
         return real
 
@@ -914,7 +914,7 @@ def _text(name: str) -> Rule:
             obj.cls.refuse_special("__str__", "__repr__")
         if isinstance(obj, External):
             raise Failure(external_value(obj))
-        return External(f"the text of {describe(obj)}")  # for messages, which nobody compares
+        return External(f"the text of {describe(obj)}")  # for messages, which are never compared
 
     return apply
 
@@ -952,7 +952,7 @@ def _callable(here: Any, obj: Any, /) -> bool:
 
 
 def _by_name(parameter: str, rule: Rule) -> Rule:
-    """A rule with a parameter that one can name from Python 3.14 on."""
+    """Return a rule with a parameter that may be passed by keyword from Python 3.14 on."""
     if sys.version_info >= (3, 14):
         return rule
 
@@ -1047,7 +1047,7 @@ FUNCTIONS: dict[str, Entry] = {
 
 
 def register() -> None:
-    """Give these functions their names."""
+    """Register these functions by name."""
     if hasattr(functools, "Placeholder"):
         MEANINGS[PLACEHOLDER.name] = PLACEHOLDER
     for name, entry in FUNCTIONS.items():

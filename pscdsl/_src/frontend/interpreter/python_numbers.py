@@ -1,8 +1,8 @@
-"""Numbers of Python's that are known when the program runs: what Python's operators make of them.
+"""Python numbers that are known only at run time, and Python's operators on them.
 
-Arithmetic is done in f64 and i64.  Where Python raises, because it divides by zero, or a function
-is not defined, the result is that of NumPy: NaN or an infinity, and 0 for an integer.  Such are
-numbers that a kernel is given, and those that `float`, `int`, `round` and `math` make of scalars.
+Arithmetic is done in f64 and i64. Where Python raises, because of a division by zero or an
+undefined function, the result is that of NumPy: NaN or an infinity, and 0 for an integer. Such
+numbers are arguments of a kernel, and results of `float`, `int`, `round` and `math` for scalars.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _INTEGERS: Final = (int, Dim)
 
 
 def is_number(value: object) -> bool:
-    """Whether this is a number of Python's that is known when the program runs."""
+    """Return whether a value is a Python number that is known only at run time."""
     return isinstance(value, PythonNumber) and not value.is_array
 
 
 def are_numbers(values: Sequence[object]) -> bool:
-    """Whether all are numbers of Python's, some of them known when the program runs."""
+    """Return whether all values are Python numbers, some of them known only at run time."""
     some = [is_number(each) for each in values]
     return any(some) and all(
         is_one or isinstance(each, _KNOWN) for each, is_one in zip(values, some, strict=True)
@@ -39,7 +39,7 @@ def are_numbers(values: Sequence[object]) -> bool:
 
 
 def kind_of(value: Any) -> Kind:
-    """The kind of a number of Python's."""
+    """Return the kind of a Python number."""
     if isinstance(value, PythonNumber | Number):
         return value.kind
     if isinstance(value, bool):
@@ -50,10 +50,11 @@ def kind_of(value: Any) -> Kind:
 
 
 def computed(value: Value, kind: Kind, *, given: bool = False) -> Weak:
-    """A number that is computed as Python's own are, in 64 bits; what it meets decides its dtype.
+    """Return a number computed in 64 bits, as Python's are; other operands decide its dtype.
 
-    One that the kernel is `given` may be any, and meets no narrow integers.  A counter of 32 bits
-    is one of sizes: it fits what it is computed in, or the call is refused.
+    A number that the kernel is `given` may have any value, and is not combined with narrow
+    integers. A counter of 32 bits counts up to a size: it fits the dtype of the computation, or the
+    call is refused.
     """
     if given or value.dtype is PYTHON[kind]:
         return PythonNumber(value, adapts=not given)
@@ -61,7 +62,7 @@ def computed(value: Value, kind: Kind, *, given: bool = False) -> Weak:
 
 
 def is_of(value: PythonNumber, name: str, classes: Mapping[str, type]) -> bool | None:
-    """Whether a number is an instance of a class of this name; None if that is not known."""
+    """Return whether a number is an instance of a class of this name; None if that is unknown."""
     if name in classes:
         return issubclass(_CLASSES[value.kind], classes[name])
     return False if name in ("numpy.ndarray", "pscdsl.Array") else None
@@ -71,13 +72,13 @@ _CLASSES: Final = {Kind.BOOL: bool, Kind.INT: int, Kind.FLOAT: float, Kind.COMPL
 
 
 def real_number(value: Any) -> PythonNumber | None:
-    """The number that Python makes of a computed scalar; None if it is none, or complex."""
+    """Convert a computed scalar to a Python number; None if it is no scalar, or complex."""
     number = python_number(value)
     return None if number is None or number.kind is Kind.COMPLEX else number
 
 
 def integer_of(here: Any, rounding: str, value: PythonNumber) -> Any:
-    """The integer that a function of NumPy's rounds a real number to, of 64 bits at most."""
+    """Round a real number to a 64-bit integer with a NumPy function."""
     if value.kind < Kind.FLOAT:
         return whole(value)
     rounded = value.value if rounding == "trunc" else _numpy(rounding, here, value).value
@@ -85,19 +86,19 @@ def integer_of(here: Any, rounding: str, value: PythonNumber) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """The integer that Python computes with in the place of a truth value."""
+    """Return a truth value as the integer that Python computes with; other values as given."""
     if isinstance(value, PythonNumber) and value.kind is Kind.BOOL:
         return PythonNumber.of(value.at(I64), [value])
     return int(value) if isinstance(value, bool) else value
 
 
 def as_float(value: PythonNumber) -> PythonNumber:
-    """`float(value)` of a real number."""
+    """Return `float(value)` of a real number."""
     return PythonNumber.of(value.at(F64), [value])
 
 
 def complex_of(here: Any, *parts: Any) -> PythonNumber:
-    """`complex(real, imag)` of numbers, some of them computed scalars."""
+    """Return `complex(real, imag)` of numbers, some of them computed scalars."""
     numbers: list[Value] = []
     for part in parts:
         number = real_number(part)
@@ -110,13 +111,13 @@ def complex_of(here: Any, *parts: Any) -> PythonNumber:
 
 
 def truth(here: Any, value: PythonNumber) -> Any:
-    """`bool(value)`."""
+    """Return `bool(value)`."""
     number = PythonNumber.of(value.value, [value])
     return number if value.kind is Kind.BOOL else _numpy("not_equal", here, number, 0)
 
 
 def operands(name: str, left: Any, right: Any) -> tuple[Any, Any] | str:
-    """What an operator is applied to, or why Python may give what has no dtype here."""
+    """Return the operands of an operator, or the reason why Python's result has no dtype here."""
     if not are_numbers((left, right)):
         return left, right
     kinds = kind_of(left), kind_of(right)
@@ -131,7 +132,7 @@ def operands(name: str, left: Any, right: Any) -> tuple[Any, Any] | str:
 
 
 def result(value: Any, *given: Any) -> Any:
-    """The result of an operator: a scalar of NumPy's if it was given one."""
+    """Return the result of an operator: a NumPy scalar if any operand was one."""
     if isinstance(value, PythonNumber):
         if any(isinstance(each, PythonNumber) and each.is_array for each in given):
             return value.as_array()
@@ -139,9 +140,9 @@ def result(value: Any, *given: Any) -> Any:
 
 
 def extremum(here: Any, name: str, items: Sequence[Any]) -> Any:
-    """`min` or `max` of integers, or of floats: the first of those that are equal.
+    """Return `min` or `max` of integers, or of floats: the first of equal ones.
 
-    None if these are other things.  Of an integer and a float, Python gives either.
+    None for other values. For an integer and a float, Python may return either.
     """
     if not are_numbers(items):
         return None
@@ -152,9 +153,9 @@ def extremum(here: Any, name: str, items: Sequence[Any]) -> Any:
 
 
 def furthest(here: Any, name: str, items: Sequence[Any]) -> Any:
-    """`min` or `max` as Python finds it: a later item only if it lies further."""
+    """Return `min` or `max` as in Python: a later item only if it is strictly further."""
     found, *rest = items
-    promote(*items, weak_ok=True)  # a Failure for other dtypes: it is not known which one is taken
+    promote(*items, weak_ok=True)  # a Failure for other dtypes: the result's is unknown
     for each in rest:
         precedes = _numpy("less" if name == "min" else "greater", here, each, found)
         found = _numpy("where", here, precedes, each, found)
@@ -162,9 +163,9 @@ def furthest(here: Any, name: str, items: Sequence[Any]) -> Any:
 
 
 def of_math(here: Any, name: str, function: str, args: Sequence[Any]) -> Any:
-    """A function of `math` that NumPy or SciPy has, too; None if it is another one.
+    """Apply a function of `math` that NumPy or SciPy also has; None for other functions.
 
-    It is None, too, if all arguments are known, or if one is no real number.
+    The result is also None if all arguments are known, or if one is no real number.
     """
     found = [_scalar(each) for each in args]
     if not are_numbers(found) or Kind.COMPLEX in map(kind_of, found):
@@ -182,13 +183,13 @@ def of_math(here: Any, name: str, function: str, args: Sequence[Any]) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """A computed scalar as Python's number; a number made of sizes, and all else, as it is."""
+    """Return a computed scalar as a Python number; any other value as given."""
     number = None if isinstance(value, Number) else real_number(value)
     return value if number is None else number
 
 
 def logarithm(name: str, x: Weak, result: Weak) -> Weak:
-    """A logarithm to base 2 or 10, which is exact for powers as Python's is."""
+    """Return a logarithm to base 2 or 10 that is exact for powers, as in Python."""
 
     def at(dtype: DType) -> Value:
         number, power = x.at(dtype), result.at(dtype)
@@ -214,7 +215,7 @@ _SAME: Final = {
     ),
     **dict.fromkeys("atan2 hypot pow copysign fmod".split(), 2),
 }
-"""Functions that mean the same of floats, with the number of their arguments."""
+"""Functions with the same meaning for floats, with the number of their arguments."""
 
 
 def _numpy(name: str, here: Any, *args: Any) -> Any:

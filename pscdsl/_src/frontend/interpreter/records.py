@@ -36,7 +36,7 @@ from pscdsl.typing.python_containers import is_dict
 
 
 def as_function(value: Any) -> Any:
-    """A record that can be called as the method `__call__` of it; any other value as it is."""
+    """Return a callable record's method `__call__`; any other value as given."""
     if isinstance(value, RecordValue):
         member = value.cls.members.get("__call__")
         if member is not None and member.kind == "method":
@@ -53,13 +53,13 @@ class Field:
     frame: Frame | None
     default: Callable[[], Any] | None = None
     applied: tuple[tuple[tuple[str, ...], Frame, ast.expr], ...] = ()
-    """What the type variables of its class stand for in those that derive from it, in turn."""
+    """The arguments for type variables of its class in derived classes, in order."""
     convert: Callable[[Builder, Any], Any] | None = None
-    """What pyrsistent passes each value through that is given for it: a `factory`."""
+    """Converts each given value: a `factory` of pyrsistent."""
     keyword: bool = False
-    """Whether it is given by its name alone."""
+    """Whether it is passed only by keyword."""
     checked: bool = False
-    """Whether pyrsistent looks at each value that is given for it: an `invariant`."""
+    """Whether pyrsistent checks each given value: an `invariant`."""
     anew: bool = False
     """Whether a factory makes the default for each instance."""
 
@@ -72,7 +72,7 @@ class Member:
     """method, property, static, class, value"""
     value: Any
     admit: Callable[[], None] = lambda: None
-    """Refuses a member that something in the project writes."""
+    """Refuses a member that the project writes to."""
 
 
 @dataclass(eq=False)
@@ -88,42 +88,42 @@ class RecordClass:
     members: Mapping[str, Member]
     dims: tuple[str, ...] = ()
     constructor: Any = None
-    """The real class, when it has been loaded."""
+    """The real class, if it has been loaded."""
     guard: Callable[[str, Any], None] | None = None
-    """Refuses an attribute of the class that something in the project writes."""
+    """Refuses an attribute of the class that the project writes to."""
     parents: tuple[RecordClass, ...] = ()
     """The record classes that it derives from."""
     variables: tuple[str, ...] = ()
-    """The type variables that it is generic in."""
+    """Its type variables, if it is generic."""
     enumeration: bool = False
-    """Whether it is an enumeration, which has members in place of fields."""
+    """Whether it is an enumeration, which has members instead of fields."""
     specs: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
-    """Its specification for each list of size or type arguments, once worked out."""
+    """Its specification for each list of size or type arguments, once computed."""
 
     number: int = 0
-    """Which of the loaded classes of this name it is."""
+    """Its number among the loaded classes of this name."""
 
     def __post_init__(self) -> None:
         self.name = RecordName(self.title, self.module, self, self.number)
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the class for messages."""
         return f"the class `{self.title}`"
 
     def _admit(self, name: str, member: Member) -> None:
-        """Refuse a member that is written, in the class that has it or in this one."""
+        """Refuse a member that is written, in its own class or in this one."""
         member.admit()
         if self.guard is not None:
             self.guard(name, member.value)
 
     def ancestry(self) -> Iterator[RecordClass]:
-        """The class and all that it derives from."""
+        """Yield the class and all its ancestors."""
         yield self
         for each in self.parents:
             yield from each.ancestry()
 
     def refuse_special(self, *methods: str) -> None:
-        """Refuse syntax for which the class has a method of its own: it is called by its name."""
+        """Refuse syntax for which the class defines a method, which can be called by its name."""
         for name in methods:
             if name in self.members:
                 raise Failure(
@@ -134,7 +134,7 @@ class RecordClass:
                 )
 
     def enum_member(self, name: Any) -> Any:
-        """`Mode["FAST"]`; a Failure if it has no such member."""
+        """Return `Mode["FAST"]`; a Failure if there is no such member."""
         member = self.members.get(name) if isinstance(name, str) else None
         if member is None or not isinstance(member.value, Enum | EnumMember):
             raise Failure(
@@ -144,7 +144,7 @@ class RecordClass:
         return member.value
 
     def enum_members(self) -> tuple[Any, ...]:
-        """What a loop over an enumeration gives: its members in order, other names for one not."""
+        """Return the members of an enumeration in order, without aliases."""
         found: list[Any] = []
         for name, member in self.members.items():
             if member.kind != "value" or name.startswith("__"):
@@ -159,17 +159,17 @@ class RecordClass:
         return tuple(found)
 
     def field_names(self) -> tuple[str, ...]:
-        """The fields in order."""
+        """Return the names of the fields in order."""
         return tuple(each.name for each in self.fields)
 
     def static_names(self) -> frozenset[str]:
-        """The fields whose values are known while checking."""
-        from pscdsl._src.frontend.annotations import static_fields  # annotations name records
+        """Return the names of the fields whose values are known while checking."""
+        from pscdsl._src.frontend.annotations import static_fields  # avoids an import cycle
 
         return static_fields(self)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Construct an instance; of an enumeration, the member that has a value."""
+        """Construct an instance; for an enumeration, return the member with a value."""
         if self.enumeration and len(args) == 1 and not kwargs and is_closed(args[0]):
             members = self.enum_members()
             if all(is_closed(each.value) for each in members):
@@ -182,7 +182,7 @@ class RecordClass:
             raise Failure(NotCallable(found=found, instead=instead))
         if self.kind == "typeddict":
             made_by: Any = MEANINGS["builtins.dict"]
-            made_dict: Any = made_by.apply(here, args, kwargs)  # nothing of the keys is looked at
+            made_dict: Any = made_by.apply(here, args, kwargs)  # the keys are not checked
             return made_dict
         names = self.field_names()
         placed = [each.name for each in self.fields if not each.keyword]
@@ -209,13 +209,13 @@ class RecordClass:
         return made
 
     def look_at(self, here: Builder, made: RecordValue) -> None:
-        """What the class does with each instance that is made."""
+        """Run the class's check of a new instance."""
         check = self.members.get("__post_init__")
         if check is not None and self.kind in ("dataclass", "record"):
             check.value.apply(here, (made,), {})
 
     def _converted(self, here: Builder, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of fields that are set, each through the factory of its field."""
+        """Return the values of given fields, converted by the factories of the fields."""
         for each in self.fields:
             if each.name in values and (each.checked or "__invariant__" in self.members):
                 what = f"making a `{self.title}`, whose invariants are looked at where it is made,"
@@ -227,11 +227,11 @@ class RecordClass:
         }
 
     def class_attribute(self, name: str) -> Any:
-        """What `Class.name` is."""
+        """Return `Class.name`."""
         if name == "_fields" and self.kind == "namedtuple":
             return self.field_names()
         if name == "_make" and self.kind == "namedtuple":
-            self.refuse_special("__len__")  # which it calls
+            self.refuse_special("__len__")  # `_make` calls it
 
             def make(here: Any, iterable: Any, /) -> Any:
                 items = items_of(iterable)
@@ -250,12 +250,12 @@ class RecordClass:
         return self._own(member.value) if member.kind == "method" else member.value
 
     def _own(self, method: Any) -> Any:
-        """A method as this class has it: a kernel that is inherited takes instances of this one."""
+        """Return a method as in this class: an inherited kernel takes instances of this class."""
         of_class = getattr(method, "of_class", None)
         return method if of_class is None else of_class(self)
 
     def attribute(self, here: Any, value: RecordValue, name: str) -> Any:
-        """What `instance.name` is."""
+        """Return `instance.name`."""
         if name in value.fields:
             return value.fields[name]
         member = self.members.get(name)
@@ -285,7 +285,7 @@ class RecordClass:
         )
 
     def updates(self, name: str) -> bool:
-        """Whether a method of this name makes a changed copy."""
+        """Return whether a method of this name makes a changed copy."""
         allowed = {
             "namedtuple": ("_replace", "_asdict"),
             "record": ("replace",),
@@ -301,10 +301,10 @@ class RecordClass:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> Any:
-        """A changed copy."""
+        """Return a changed copy."""
         changes = dict(kwargs)
         if self.kind == "namedtuple":
-            self.refuse_special("__iter__", "__len__")  # which it calls
+            self.refuse_special("__iter__", "__len__")  # the method calls it
         if name == "_asdict":
             if args or kwargs:
                 raise Failure(BadArguments(function=name, problem="takes no arguments"))
@@ -319,12 +319,12 @@ class RecordClass:
 
 
 def _binds(value: Any) -> bool:
-    """Whether a value of a class is something else where an instance is asked for it."""
+    """Return whether a value of a class differs when it is read from an instance."""
     return isinstance(value, Applicable) and not isinstance(value, RecordClass | DType)
 
 
 def replaced(here: Builder, value: RecordValue, changes: Mapping[str, Any]) -> RecordValue:
-    """A record with some fields changed; of a dataclass, it is made and looked at anew."""
+    """Return a record with some fields changed; a dataclass is constructed and checked again."""
     unknown = [each for each in changes if each not in value.fields]
     if unknown:
         problem = f"has no field {describe(unknown[0])}, only {', '.join(value.fields)}"
@@ -345,5 +345,5 @@ BASES = {
 
 
 def base_kind(base: Any) -> str | None:
-    """What deriving from a class makes of a class."""
+    """Return the kind of record that a base class makes; None for other bases."""
     return BASES.get(base.name) if isinstance(base, Marker) else None

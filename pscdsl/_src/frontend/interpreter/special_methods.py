@@ -1,8 +1,8 @@
 """Syntax that calls a method of a record's class: operators, comparisons, indices, `in`, loops.
 
-Python's protocol is followed where it is plain which method is called: the one of the left
-operand, then the reflected one of the right.  Where a class that derives from another may go
-first, or where NumPy makes an array of objects, the operation is refused.
+Python's protocol is followed where the called method is certain: the one of the left operand, then
+the reflected one of the right. The operation is refused where a derived class may go first, or
+where NumPy makes an array of objects.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NAMES: Final = {
     "BitXor": "xor",
 }
 _OF_FLOATS: Final = ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow")
-"""Operators of which NumPy hands a scalar on the left to the record as a number of Python's."""
+"""Operators for which NumPy converts a scalar on the left to a Python number for the record."""
 _MIRRORED: Final = {
     "Eq": ("__eq__", "__eq__"),
     "NotEq": ("__ne__", "__ne__"),
@@ -63,32 +63,33 @@ _MIRRORED: Final = {
 }
 _UNARY: Final = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}
 _PLAIN: Final = ("dataclass", "record")
-"""Kinds of records that have no methods but those of their text."""
+"""Kinds of records whose methods are all defined in the source text."""
 _SEQUENCES: Final = ("__len__", "__getitem__", "__iter__")
-"""Methods by which NumPy may take a record for a sequence."""
+"""Methods by which NumPy may treat a record as a sequence."""
 NOT_IMPLEMENTED: Final = Marker("builtins.NotImplemented")
-"""What a method returns that leaves an operation to the other operand."""
+"""The result of a method that leaves an operation to the other operand."""
 
 
 MEANINGS[NOT_IMPLEMENTED.name] = NOT_IMPLEMENTED
 
 
 def has(value: Any, name: str) -> bool:
-    """Whether a value is a record whose class has a method of its text for some syntax."""
+    """Return whether a value is a record whose class defines a method for some syntax."""
     if not isinstance(value, RecordValue) or value.cls.kind == "precord":
         return False
     member = value.cls.members.get(name)
     if member is None or member.kind != "method" or not isinstance(member.value, Closure):
         return False
     if name == "__eq__" and value.cls.kind == "dataclass":
-        # One that a decorated class inherits is hidden by the one that the decorator makes.
+        # The `__eq__` that a decorated class inherits is hidden by the one that the decorator
+        # makes.
         parents = [each.members.get(name) for each in value.cls.parents]
         return all(each is None or each.value is not member.value for each in parents)
     return True
 
 
 def called(frame: Frame, node: ast.AST, record: RecordValue, name: str, *args: Any) -> Any:
-    """What a method of a record gives; arguments and result may be references."""
+    """Call a method of a record; arguments and result may be references."""
     here, session = frame.here(node), frame.session
     method = record.cls.attribute(here, record, name)
     assert isinstance(method, BoundMethod)
@@ -101,7 +102,7 @@ def called(frame: Frame, node: ast.AST, record: RecordValue, name: str, *args: A
 
 
 def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """`left name right` by a method; `NotImplemented` if no class of a record has one for it."""
+    """Apply an operator by a record's method; `NotImplemented` if no class defines it."""
     method, reflected = f"__{_NAMES[name]}__", f"__r{_NAMES[name]}__"
     forward, backward = has(left, method), has(right, reflected)
     if frame.program is None or not (forward or backward):
@@ -128,29 +129,29 @@ def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
 
 
 def method_for(name: str) -> str:
-    """The method that an operator calls; empty if it calls none."""
+    """Return the method that an operator calls; empty if it calls none."""
     if name in _NAMES:
         return f"__{_NAMES[name]}__"
     return _MIRRORED[name][0] if name in _MIRRORED else ""
 
 
 def refuse_in_place(left: Any, name: str) -> None:
-    """Refuse `+=` of a record whose class has a method of its own for it."""
+    """Refuse `+=` on a record whose class defines a method for it."""
     if isinstance(left, RecordValue):
         left.cls.refuse_special(f"__i{_NAMES[name]}__")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Refusal:
-    """An operation on records that is refused."""
+    """The refusal of an operation on records."""
 
     name: str
     left: Any
     right: Any
 
     def because(self, reason: str, instead: str = "") -> Failure:
-        """The refusal, with what is wrong."""
-        from pscdsl._src.frontend.interpreter.operators import SIGNS  # which calls methods
+        """Return the refusal with a reason."""
+        from pscdsl._src.frontend.interpreter.operators import SIGNS  # avoids an import cycle
 
         left, right = (
             describe(each.seen() if isinstance(each, Located) else each)
@@ -163,7 +164,7 @@ class _Refusal:
 
 
 def _number(frame: Frame, name: str, left: Any, right: RecordValue, refusal: _Refusal) -> Any:
-    """What a reflected method is given for an operand on the left that is no record."""
+    """Return the argument of a reflected method for a left operand that is no record."""
     if left.__class__ in (bool, int, float, complex) or isinstance(left, Dim | Number):
         return left
     if is_number(left):
@@ -182,7 +183,7 @@ def _number(frame: Frame, name: str, left: Any, right: RecordValue, refusal: _Re
 
 
 def unary(frame: Frame, node: ast.AST, name: str, operand: Any) -> Any:
-    """`-record` and the like; `NotImplemented` if its class has no method for it."""
+    """Apply a unary operator by a record's method; `NotImplemented` if its class defines none."""
     method = _UNARY.get(name)
     if method is None or frame.program is None or not has(operand, method):
         return NotImplemented
@@ -197,7 +198,7 @@ def _made(found: Any, method: str) -> Any:
 
 
 def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """A comparison, or `in`, by a method; `NotImplemented` if no class of a record has one."""
+    """Compare, or evaluate `in`, by a record's method; `NotImplemented` if no class defines it."""
     if frame.program is None:
         return NotImplemented
     if name in ("In", "NotIn"):
@@ -227,7 +228,7 @@ def _is_pythons(value: Any) -> bool:
 
 
 def _contains(frame: Frame, node: ast.AST, name: str, owner: Any, item: Any) -> Any:
-    """`item in record`, which is the truth of what the method returns."""
+    """Evaluate `item in record` as the truth of the method's result."""
     if not has(owner, "__contains__"):
         return NotImplemented
     found = called(frame, node, owner, "__contains__", item)
@@ -242,7 +243,7 @@ def _contains(frame: Frame, node: ast.AST, name: str, owner: Any, item: Any) -> 
 
 
 def length(frame: Frame, node: ast.AST, record: RecordValue) -> Any:
-    """`len(record)`."""
+    """Return `len(record)`."""
     found = called(frame, node, record, "__len__")
     if (found.__class__ is int and found >= 0) or isinstance(found, Dim):
         return found
@@ -251,19 +252,19 @@ def length(frame: Frame, node: ast.AST, record: RecordValue) -> Any:
 
 
 def absolute(frame: Frame, node: ast.AST, record: RecordValue) -> Any:
-    """`abs(record)`."""
+    """Return `abs(record)`."""
     return _made(called(frame, node, record, "__abs__"), "__abs__")
 
 
-# Loops: `__iter__` returns `iter(…)` of a collection, or yields one item after the other.
+# Loops: `__iter__` returns `iter(…)` of a collection, or yields its items in order.
 
 
 _AS_TUPLES: WeakKeyDictionary[Closure, Closure] = WeakKeyDictionary()
-"""Methods that return all items at once, by those that are iterators of them."""
+"""Methods that return all items in a tuple, by the iterator methods that they replace."""
 
 
 def gone_through(frame: Frame, node: ast.AST, value: Any) -> Any:
-    """What a loop goes through: of a record with `__iter__`, a tuple of its items."""
+    """Return the iterable of a loop; a record with `__iter__` becomes a tuple of its items."""
     if frame.program is None or not has(value, "__iter__"):
         return value
     record: RecordValue = value
@@ -280,7 +281,7 @@ def gone_through(frame: Frame, node: ast.AST, value: Any) -> Any:
 
 
 def _as_tuple(function: Closure, record: RecordValue) -> Closure:
-    """A method that returns a tuple of what `__iter__` gives."""
+    """Return a method that returns the items of `__iter__` in a tuple."""
     node = function.node
     assert isinstance(node, ast.FunctionDef)
     body = node.body
@@ -301,8 +302,8 @@ def _as_tuple(function: Closure, record: RecordValue) -> Closure:
 
 
 def _yielded(function: Closure, statement: ast.stmt) -> ast.expr | None:
-    """What a statement of an iterator gives, as an item of a tuple; None if it is another."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which calls methods
+    """Return a statement of an iterator as an item of a tuple; None if it yields nothing."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate  # avoids an import cycle
 
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield):
         return statement.value.value or ast.copy_location(ast.Constant(None), statement)
@@ -322,11 +323,11 @@ def _yielded(function: Closure, statement: ast.stmt) -> ast.expr | None:
 _FIRST: Final = frozenset(
     f"builtins.{name}" for name in "all any enumerate frozenset list set sorted sum tuple".split()
 )
-"""Functions of Python's that go through their first argument."""
+"""Python functions that iterate over their first argument."""
 
 
 def with_items(frame: Frame, node: ast.AST, name: str, args: Sequence[Any]) -> Sequence[Any]:
-    """The arguments of a function of Python's that goes through them, records by their items."""
+    """Return the arguments of a Python function, with records that it iterates over as tuples."""
     if name == "builtins.zip":
         return [gone_through(frame, node, each) for each in args]
     alone = name in ("builtins.max", "builtins.min") and len(args) == 1

@@ -1,4 +1,4 @@
-"""What statements change, and going back to it: the names of live functions, and cells."""
+"""The state that statements change, and its restoration: the names of live functions, and cells."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from pscdsl.typing.dims import Dim
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
 
 Key = tuple[Frame, str]
-"""A name of a function."""
+"""The key of a name in a function."""
 
 
 T = TypeVar("T")
 
 
 class Missing:
-    """What a name stands for that is not bound."""
+    """The marker for an unbound name."""
 
 
 MISSING = Missing()
 
 
 class State:
-    """All that statements can change as it is now, to go back to it, and to see what differs."""
+    """A snapshot of everything that statements can change, to restore it and to see differences."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -59,16 +59,16 @@ class State:
         self._before = dict(self.names)
 
     def existed(self, cell: Cell | Container) -> bool:
-        """Whether a cell or a container was there."""
+        """Return whether a cell or a container existed."""
         return cell.serial <= self.serial
 
     def before(self, key: Key) -> Any:
-        """What a name stood for; MISSING if it was not bound."""
+        """Return the value of a name; MISSING if it was not bound."""
         frame, name = key
         return self._before[frame].get(name, MISSING)
 
     def renamed(self) -> dict[Key, Any]:
-        """The names that stand for something else now, and what; MISSING if they are unbound."""
+        """Return the names with another value now, and the value; MISSING if they are unbound."""
         found: dict[Key, Any] = {}
         for frame, before in self.names:
             for name in (*before, *(each for each in frame.names if each not in before)):
@@ -78,19 +78,19 @@ class State:
         return found
 
     def written(self) -> dict[Cell, tuple[Array, int]]:
-        """The cells that were written, with what they hold now, and since when."""
+        """Return the cells that were written, with their content and the time of the store."""
         changes = self.session.journal[self.mark :]
         cells = [change.cell for change in changes if isinstance(change, Written)]
         return {cell: (cell.content, cell.stamp) for cell in cells}
 
     def changed(self) -> dict[Container, Content]:
-        """The containers that were there and were changed, with what they hold now."""
+        """Return the containers that existed and were changed, with their present content."""
         changes = self.session.journal[self.mark :]
         found = [each.container for each in changes if isinstance(each, Changed | Extended)]
         return {each: each.content() for each in found if self.existed(each)}
 
     def frozen(self) -> list[tuple[Cell | Container, Frozen]]:
-        """The cells and containers that take no stores any more, and why."""
+        """Return the cells and containers that were frozen, with the reason."""
         return [
             (change.cell, change.cell.frozen)
             for change in self.session.journal[self.mark :]
@@ -98,7 +98,7 @@ class State:
         ]
 
     def restore(self) -> None:
-        """Go back; containers that were made since stay as they are."""
+        """Restore the snapshot; containers that were made since stay as they are."""
         journal = self.session.journal
         while len(journal) > self.mark:
             change = journal.pop()
@@ -111,7 +111,7 @@ class State:
 
 
 class Trial:
-    """A piece of program that is elaborated to see what it is, and forgotten if it is another."""
+    """An elaboration on trial, which can be undone."""
 
     def __init__(self, session: Session, program: Program) -> None:
         self.state = State(session)
@@ -120,7 +120,7 @@ class Trial:
         self.known = len(self.block.equations)
 
     def forget(self) -> None:
-        """Go on as if it had not been elaborated."""
+        """Undo the elaboration."""
         self.block.program.current = self.block
         self.state.restore()
         self.block.forget(self.known)
@@ -128,7 +128,7 @@ class Trial:
 
 
 def attempted(session: Session, program: Program, make: Callable[[], T]) -> tuple[T] | None:
-    """What `make` gives, in a tuple; None, and all is as it was, if it has findings."""
+    """Return the result of `make` in a tuple; None, with everything undone, if it has findings."""
     trial = Trial(session, program)
     try:
         result = make()
@@ -141,7 +141,7 @@ def attempted(session: Session, program: Program, make: Callable[[], T]) -> tupl
 
 
 def live_frames(session: Session) -> list[Frame]:
-    """The frames of the functions that are being elaborated, and those around them."""
+    """Return the frames of the functions being elaborated, and those around them."""
     found: dict[Frame, None] = {}
     for each in session.live:
         frame: Frame | None = each
@@ -152,7 +152,7 @@ def live_frames(session: Session) -> list[Frame]:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two values are surely the same one, at any time."""
+    """Return whether two values are certainly the same at any time."""
     if one is other:
         return True
     if isinstance(one, Ref) and isinstance(other, Ref):
@@ -171,9 +171,9 @@ def alike(one: Any, other: Any) -> bool:
 def holders(
     session: Session, without: Frame | None = None, more: Any = ()
 ) -> Counter[Cell | Container] | None:
-    """How often names refer to each cell and container; None if that is not known.
+    """Count the references of names to each cell and container; None if the number is unknown.
 
-    Those of one frame may be left out, and other values be counted.
+    One frame may be excluded, and other values may be included.
     """
     counts: Counter[Cell | Container] = Counter(session.caller_holds)
     seen: set[Frame] = set() if without is None else {without}
@@ -187,17 +187,17 @@ def holders(
 
 
 def is_whole(value: Any) -> TypeGuard[Ref]:
-    """Whether a value is a whole array, and no part of one, that takes stores."""
+    """Return whether a value is a whole array that takes stores, and no view of a part."""
     return isinstance(value, Ref) and not value.steps and value.cell.frozen is None
 
 
 def is_held_once(value: Any, held: Counter[Cell | Container] | None) -> bool:
-    """Whether a value is a whole array that takes stores, and one name is all that refers to it."""
+    """Return whether a value is a whole array that takes stores, with a single reference."""
     return is_whole(value) and held is not None and held[value.cell] == 1
 
 
 def may_hold(session: Session, value: Any, cells: set[Cell]) -> bool:
-    """Whether a value may refer to one of some cells."""
+    """Return whether a value may refer to one of some cells."""
     try:
         return not cells.isdisjoint(held(value, set(), session))
     except _Unknown:
@@ -217,7 +217,7 @@ def _of_frame(frame: Frame | None, seen: set[Frame]) -> Iterator[Cell | Containe
 
 
 def held(value: Any, seen: set[Frame], session: Session) -> Iterator[Cell | Container]:
-    """The cells and containers that a value refers to, one for each reference."""
+    """Yield the cells and containers that a value refers to, one for each reference."""
     container = container_of(session, value)
     if container is not None:
         yield container
@@ -239,7 +239,7 @@ def held(value: Any, seen: set[Frame], session: Session) -> Iterator[Cell | Cont
         if isinstance(value, Once):
             yield from [source for source, _, _ in value.sources]
     elif isinstance(value, Builtin) and value.name.rpartition(".")[0] == "":
-        raise _Unknown  # a method of a container, which it holds
+        raise _Unknown  # a method of a container, which holds the container
     else:  # a transformed function holds another one
         function: Any = getattr(value, "function", None)
         if function is not None:

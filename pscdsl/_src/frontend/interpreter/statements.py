@@ -1,4 +1,4 @@
-"""Statements: static control flow and what leaves a block; all else is refused."""
+"""Statements: static control flow, and exits from blocks; everything else is refused."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ from pscdsl.typing.codes.shapes_of_arguments import AssertionFails, Precondition
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, names
 
-# Facts that a kernel asks for: `assert` and `if …: raise` over sizes, ranks and dtypes.
+# Preconditions of a kernel: `assert` and `if …: raise` over sizes, ranks and dtypes.
 
 
 class Widened(Exception):
-    """A size may be 0: elaborate again with that known from the start."""
+    """A size may be 0: the kernel is elaborated again with this fact from the start."""
 
     def __init__(self, fact: Fact) -> None:
         super().__init__(fact)
@@ -101,7 +101,7 @@ class Widened(Exception):
 
 
 def raises(body: Sequence[ast.stmt]) -> ast.Raise | None:
-    """The `raise` of a block that does nothing else but name what it is given."""
+    """Return the `raise` at the end of a block that otherwise only binds names; else None."""
     *before, last = body or [ast.Pass()]
     plain = all(isinstance(each, ast.Assign | ast.AnnAssign) for each in before)
     names = all(isinstance(each, ast.Name) for each in (x for y in before for x in _stored(y)))
@@ -115,12 +115,12 @@ def _stored(statement: ast.stmt) -> list[ast.expr]:
 
 
 def is_guard(node: ast.If) -> bool:
-    """Whether an `if` does nothing but raise, on one of two ways."""
+    """Return whether an `if` only raises in one of its branches."""
     return raises(node.body) is not None or raises(node.orelse) is not None
 
 
 def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr | None) -> None:
-    """`assert fact`."""
+    """Execute `assert fact`."""
     value = read(frame, test)
     text = "" if msg is None else _message(frame, msg)
     if isinstance(value, Poison):
@@ -134,7 +134,7 @@ def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr |
 
 
 def _message(frame: Frame, msg: ast.expr) -> Any:
-    """The message of an `assert`, which is evaluated only where that fails: it changes nothing."""
+    """Return the message of an `assert`; it is evaluated only on failure, and changes nothing."""
     state = State(frame.session)
     text = read(frame, msg)
     state.restore()
@@ -142,7 +142,7 @@ def _message(frame: Frame, msg: ast.expr) -> Any:
 
 
 def check_guard(frame: Frame, node: ast.If) -> bool:
-    """`if fact: raise …`: a precondition; whether the body is run, and not the `else`."""
+    """Assume the precondition `if fact: raise …`; return whether the body, not `else`, runs."""
     test, otherwise = node.test, raises(node.body) is None
     value = read(frame, test)
     if isinstance(value, Poison):
@@ -161,7 +161,7 @@ def check_guard(frame: Frame, node: ast.If) -> bool:
 
 
 def _admit_empty(frame: Frame, test: ast.expr) -> None:
-    """`assert n >= 0` says that a size may be 0; sizes are at least 1 otherwise."""
+    """Note that `assert n >= 0` allows a size of 0; otherwise sizes are at least 1."""
     program = frame.program
     if program is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return
@@ -183,12 +183,12 @@ def _admit_empty(frame: Frame, test: ast.expr) -> None:
 
 
 def _line(frame: Frame, node: ast.AST) -> str:
-    """The text of a node in one line."""
+    """Return the text of a node in one line."""
     return " ".join(frame.source.text_of(node).split())
 
 
 def _of_values(frame: Frame, test: ast.expr, value: Any, construct: str, check: str) -> Failure:
-    """The refusal of a check of what is computed, with the check that the caller can make."""
+    """Return the refusal of a check of computed values, with the check that the caller can make."""
     if _of_arguments(frame, test):
         assert frame.closure is not None
         rewrite = f"make the check before the call of `{frame.closure.name}`: `{check}`"
@@ -205,7 +205,7 @@ def _of_values(frame: Frame, test: ast.expr, value: Any, construct: str, check: 
 
 
 def _of_arguments(frame: Frame, test: ast.expr) -> bool:
-    """Whether the local names of an expression are a kernel's parameters, bound once."""
+    """Return whether the local names of an expression are parameters of the kernel, bound once."""
     if frame.closure is None or frame.closure is not frame.session.root:
         return False
     function = frame.closure.node
@@ -221,7 +221,7 @@ _BEFORE: Final = "check them before the branch, for both ways"
 
 
 def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, text: str) -> None:
-    """A fact that holds from here on: assumed in the kernel itself, proven in a helper."""
+    """Require a fact from here on: it is assumed in the kernel itself, and proven in a helper."""
     if isinstance(value, Undecided):
         program = frame.program
         assert program is not None
@@ -242,7 +242,7 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, t
         name = frame.closure.name if frame.closure is not None else "helper"
         for fact in value.facts:
             frame.report(node.test, PreconditionNotMet.of(program.facts, name, fact))
-        program.facts = program.facts.assume(*value.facts)  # reported: what follows is not
+        program.facts = program.facts.assume(*value.facts)  # report nothing that follows from it
         return
     if not value:
         condition = frame.source.text_of(node.test)
@@ -263,7 +263,7 @@ def run_body(frame: Frame, node: FunctionNode) -> Any:
     frame.assigned = frame.source.scoping(node)
     generator = frame.source.yields(node)
     if generator is not None:
-        evaluate(frame, generator)  # refused, and what it would return is not known
+        evaluate(frame, generator)  # refused, with an unknown result
         return POISON
     outcome = run(frame, node.body)
     program = frame.session.program
@@ -289,7 +289,7 @@ def run(frame: Frame, body: Sequence[ast.stmt]) -> Outcome:
         if rest and isinstance(statement, ast.If) and not is_guard(statement):
             leaving = [leaves(statement.body), leaves(statement.orelse)]
             if leaving in ([True, False], [False, True]):
-                # What comes after belongs to the branch that goes on.
+                # The following statements belong to the branch that continues.
                 parts = [
                     part if gone else [*part, *rest]
                     for part, gone in zip((statement.body, statement.orelse), leaving, strict=True)
@@ -305,7 +305,7 @@ def run(frame: Frame, body: Sequence[ast.stmt]) -> Outcome:
 
 
 def leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether no path through a block comes to its end."""
+    """Return whether no path reaches the end of a block."""
     last = body[-1] if body else None
     if isinstance(last, ast.If):
         return leaves(last.body) and leaves(last.orelse)
@@ -359,7 +359,7 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
 
 
 def _head(frame: Frame, statement: ast.stmt) -> Span:
-    """The part of a statement that a finding points to: of a compound one, its head."""
+    """Return the part of a statement that a finding points to: the head of a compound statement."""
     span = frame.span(statement)
     keyword = _KEYWORDS.get(type(statement))
     if keyword is not None:
@@ -389,7 +389,7 @@ def _annotated(
     annotation: ast.expr,
     value: ast.expr | None,
 ) -> Outcome:
-    del node, annotation  # that of a local name is never evaluated
+    del node, annotation  # the annotation of a local name is never evaluated
     if not isinstance(target, ast.Name):
         text = frame.source.text_of(target)
         what = f"the annotation of `{text}`, which is no name,"
@@ -430,11 +430,11 @@ def _expression(frame: Frame, node: ast.Expr, value: ast.expr) -> Outcome:
 
 
 _COMPUTING: Final = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
-"""Expressions that stand alone for what they do, or by mistake."""
+"""Expressions that may be written as a statement for their effect, or by mistake."""
 
 
 def _first_operand(node: ast.expr) -> str:
-    """Return the name of what an expression computes with first; empty if it is no name."""
+    """Return the name of an expression's first operand; empty if it is no name."""
     match node:
         case ast.Call(args=[ast.Name(id=name), *_]) | ast.BinOp(left=ast.Name(id=name)):
             return name
@@ -443,7 +443,7 @@ def _first_operand(node: ast.expr) -> str:
 
 
 def _unreturned(frame: Frame, body: Sequence[ast.stmt]) -> None:
-    """Report the name that a function without `return` binds last, which nobody sees."""
+    """Report the last name that a function without `return` binds, since it is lost."""
     last = body[-1]
     if frame.closure is None or frame.program is None or any(map(returns, body)):
         return
@@ -492,7 +492,7 @@ def _if(
 def _match(
     frame: Frame, node: ast.Match, subject: ast.expr, cases: list[ast.match_case]
 ) -> Outcome:
-    """The first case whose pattern fits a value that is known."""
+    """Run the first case whose pattern fits a known value."""
     value = evaluate(frame, subject)
     if isinstance(value, Poison):
         raise Poisoned
@@ -517,7 +517,7 @@ def _match(
 def _forked(
     frame: Frame, node: ast.If, predicate: Value, body: list[ast.stmt], orelse: list[ast.stmt]
 ) -> Outcome:
-    """Both branches, of which the program takes one."""
+    """Run both branches; the program takes one of them."""
     outcome: Outcome = fork(
         frame, node.test, predicate, (lambda: run(frame, body), lambda: run(frame, orelse))
     )
@@ -525,7 +525,7 @@ def _forked(
 
 
 def _raise(frame: Frame, node: ast.Raise, exc: ast.expr | None, cause: ast.expr | None) -> Outcome:
-    del cause  # the program ends here, whatever is said of why
+    del cause  # the program ends here, for any cause
     text = "" if exc is None else frame.source.text_of(exc)
     finding: Diagnostic = RaiseReached(what=text, span=frame.span(node))
     if frame.in_kernel and frame.program is not None:
@@ -571,7 +571,7 @@ def _through(
     items: Sequence[Any],
     body: list[ast.stmt],
 ) -> Outcome:
-    """A loop over known items, which the body changes only where it has been already."""
+    """Run a loop over known items; the body may change only items that were already visited."""
     with walking(frame.session, source) as at:
 
         def item(pair: tuple[int, Any]) -> Any:
@@ -582,7 +582,7 @@ def _through(
 
 
 def _counted(frame: Frame, node: ast.For, source: Any) -> Iterated | None:
-    """What a loop goes through by a counter; None if it goes through known items."""
+    """Return the iterable of a loop that counts its steps; None for known items."""
     if frame.program is None:
         return None
     if isinstance(source, range) and range_length(source) > FEW_STEPS:
@@ -593,7 +593,7 @@ def _counted(frame: Frame, node: ast.For, source: Any) -> Iterated | None:
 def _rolled_or_unrolled(
     frame: Frame, node: ast.For, target: ast.expr, source: Iterated, body: list[ast.stmt]
 ) -> Outcome:
-    """A loop of many steps: one of known many may need to know which step it is in."""
+    """Run a loop of many steps; it is unrolled if its body needs the number of the step."""
     program = frame.program
     assert program is not None
 
@@ -626,7 +626,7 @@ def _rolled(
         frame.here(node.target)
         assign(frame, target, source.item(position))
 
-    hidden = f" {id(node)}"  # no name that programs can write; what is gone through is held
+    hidden = f" {id(node)}"  # no identifier, so programs cannot use it; it holds the iterable
     frame.names[hidden] = source.located
     try:
         loop = Rolled(
@@ -645,7 +645,7 @@ def _rolled(
 
 
 def _bound_in(frame: Frame, body: Sequence[ast.stmt], target: ast.expr | None = None) -> list[str]:
-    """The names that a loop's body binds; `+=` writes an array, and binds another name anew."""
+    """Return the names that a loop's body binds; `+=` on an array writes and binds nothing."""
     found: dict[str, None] = {} if target is None else dict.fromkeys(assigned(target))
     written: set[ast.AST] = set()
     for node in (each for statement in body for each in ast.walk(statement)):
@@ -659,7 +659,7 @@ def _bound_in(frame: Frame, body: Sequence[ast.stmt], target: ast.expr | None = 
 
 
 def _is_read_later(frame: Frame, loop: ast.For | ast.While, name: str) -> bool:
-    """Whether a name may be read after a loop: behind it, in a loop around it, in a function."""
+    """Return whether a name may be read after a loop: later, in an outer loop, or in a function."""
     function = None if frame.closure is None else frame.closure.node
     if function is None:
         return True
@@ -675,19 +675,19 @@ def _is_read_later(frame: Frame, loop: ast.For | ast.While, name: str) -> bool:
 
 
 def _is_captured(function: FunctionNode, name: str) -> bool:
-    """Whether a function within a function reads a name."""
+    """Return whether a nested function reads a name."""
     nested = [node for node in ast.walk(function) if isinstance(node, FunctionNode)]
     return any(node is not function and _names(node, name) for node in nested)
 
 
 def _names(tree: ast.AST, name: str) -> list[ast.Name]:
-    """Where a name is read."""
+    """Return the reads of a name."""
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
     return [node for node in found if not isinstance(node.ctx, ast.Store)]
 
 
 def _rebound(frame: Frame, body: Sequence[ast.stmt], tested: ast.expr) -> frozenset[str]:
-    """The names that a step binds before anything reads them."""
+    """Return the names that a step binds before anything reads them."""
     function = None if frame.closure is None else frame.closure.node
     if function is None:
         return frozenset()
@@ -718,9 +718,9 @@ def _unrolled(
     body: Sequence[ast.stmt],
     item: Callable[[Any], Any] | None = None,
 ) -> Outcome:
-    """The steps of a loop one after the other, up to one that leaves it.
+    """Run the steps of a loop in order, up to one that leaves it.
 
-    `item` says what an item is that is read when its step begins.
+    `item` converts an item when its step begins.
     """
     for place, each in enumerate(items):
         frame.session.next_step()
@@ -737,7 +737,7 @@ def _unrolled(
 
 
 def _unrolled_in_doubt(frame: Frame, target: ast.expr | None, body: Sequence[ast.stmt]) -> Outcome:
-    """Report what is wrong in the body of a loop whatever it runs over."""
+    """Report the errors in the body of a loop whose items are unknown."""
     if target is not None:
         assign(frame, target, POISON)
     run(frame, body)
@@ -770,7 +770,7 @@ def _while(
 
 
 def _unchanged(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> tuple[str, ...]:
-    """Return the names that decide a test, if nothing in the body of a loop changes what it is."""
+    """Return the names that decide a test, if nothing in the loop's body changes their values."""
     nodes = [*ast.walk(test)]
     if not all(isinstance(each, _DECIDED_BY_NAMES) for each in nodes):
         return ()
@@ -788,7 +788,7 @@ _DECIDED_BY_NAMES: Final = (
     *(ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare),
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context),
 )
-"""What a test is made of that only its names change."""
+"""The nodes of a test whose value depends only on its names."""
 
 
 def _may_begin(frame: Frame, test: ast.expr) -> bool:
@@ -801,7 +801,7 @@ def _may_begin(frame: Frame, test: ast.expr) -> bool:
 
 
 def _may_leave(body: Sequence[ast.stmt]) -> bool:
-    """Whether something in the body of a loop leaves it."""
+    """Return whether a statement in the body of a loop leaves it."""
     return any(
         isinstance(node, ast.Break | ast.Return | ast.Raise)
         for statement in body
@@ -810,11 +810,11 @@ def _may_leave(body: Sequence[ast.stmt]) -> bool:
 
 
 class TracedExit(Exception):
-    """What ends a loop is decided when the program runs."""
+    """The end of a loop is decided at run time."""
 
 
 def _repeated(frame: Frame, test: ast.expr, body: Sequence[ast.stmt]) -> Outcome:
-    """The steps of a loop whose test is static, up to one that leaves it; Traced if it is not."""
+    """Run the steps of a loop with a static test; TracedExit if the test is not static."""
     while True:
         frame.session.next_step()
         value = read(frame, test)
@@ -881,12 +881,12 @@ def _with(frame: Frame, node: ast.With, items: list[ast.withitem], body: list[as
 
 
 def _enter(frame: Frame, context_expr: ast.expr, optional_vars: ast.expr | None) -> None:
-    """`with psc.scope(name):` and `with np.errstate(…):` have a meaning; they give nothing."""
+    """Enter `with psc.scope(name):` or `with np.errstate(…):`, which bind nothing."""
     findings = frame.session.findings
     known = len(findings)
     value = evaluate(frame, context_expr)
     if findings[known:] and all(finding.code.startswith("PSC9") for finding in findings[known:]):
-        del findings[known:]  # what it is does not matter: it is not `psc.scope`
+        del findings[known:]  # its value does not matter: it is not `psc.scope`
     if optional_vars is not None:
         for name in targets(optional_vars):
             frame.names[name] = POISON
@@ -933,7 +933,7 @@ def _function(
 def require_plain_type(frame: Frame, node: ast.expr, operand: bool = False) -> None:
     """Refuse an annotation that does more than name types: it is evaluated with the function.
 
-    An `operand` of `|` has to be a type: other values have an operator of their own, or none.
+    An `operand` of `|` must be a type: other values may define the operator differently.
     """
     if isinstance(node, ast.Constant) and (node.value is None or not operand):
         return
@@ -955,7 +955,7 @@ def require_plain_type(frame: Frame, node: ast.expr, operand: bool = False) -> N
     if isinstance(node, ast.Name | ast.Attribute):
         if is_type(value) or (isinstance(value, External) and value.library):
             return
-        # To look up a name runs no code, whatever it stands for; an attribute may be a property.
+        # A look-up of a name runs no code; an attribute may be a property.
         unknown = any(isinstance(each, UnknownName) for each in quiet.session.findings)
         if isinstance(node, ast.Name) and not unknown and not operand:
             return
@@ -1050,4 +1050,4 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     "ClassDef": ("a class inside a kernel", "define it at module level"),
     "TypeAlias": ("a `type` statement", 'define the type at module level, as `Vector = f32["n"]`'),
 }
-"""Statements that are refused, by their names: not every version of Python has them."""
+"""Refused statements by name, since some versions of Python lack them."""

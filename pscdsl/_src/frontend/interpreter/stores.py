@@ -32,21 +32,21 @@ from pscdsl.typing.unify import array_difference
 
 
 def numpys(here: Builder, name: str, *args: Any, **kwargs: Any) -> Any:
-    """What a function of NumPy's gives."""
+    """Apply a NumPy function."""
     function = MEANINGS[f"numpy.{name}"]
     assert isinstance(function, Meaning)
     return function.apply(here, args, kwargs)
 
 
 def update_whole(here: Builder, target: Located, sign: str, result: Any, name: str = "") -> None:
-    """`target += …`, whose result has to fit into the array: it neither grows nor is cast down."""
+    """Execute `target += …`; the result must fit the shape and the kind of the array."""
     found = as_stored(here, result)
     require_place(here, target.load(), sign, found, name)
     target.store(here, WHOLE, found)
 
 
 def require_place(here: Builder, left: Array, sign: str, result: Array, name: str) -> None:
-    """A Failure if the result of an update has not the shape of the array that it is written to."""
+    """Refuse an update whose result has another shape than the array."""
     why = array_difference(here.facts, result.type.with_dtype(left.dtype), left.type)
     if why is not None:
         raise Failure(
@@ -55,11 +55,11 @@ def require_place(here: Builder, left: Array, sign: str, result: Array, name: st
 
 
 def write_result(here: Builder, name: str, target: Located, result: Any) -> Located:
-    """`out=target`, which is what the call returns."""
+    """Write a result to `out=target`, and return the target."""
     found = as_stored(here, result)
     ufunc = inputs_of_ufunc(name) is not None
     if not ufunc and found.dtype is not target.load().dtype and isinstance(found, Value):
-        # NumPy's reductions compute in the dtype of what they write to.
+        # NumPy's reductions compute in the dtype of their `out` array.
         whole = target.load().type
         raise Failure(StoreChangesKind(found=found.type, stored=whole, open=True))
     if not (ufunc and not found.ndim):
@@ -70,7 +70,7 @@ def write_result(here: Builder, name: str, target: Located, result: Any) -> Loca
 
 
 def is_mask(index: Any) -> bool:
-    """Whether an index is an array of bools: it selects as many elements as hold."""
+    """Return whether an index is an array of bools, which selects the true places."""
     only: Any = index[0] if is_tuple(index) and len(index) == 1 else index
     return is_traced(only) and only.dtype is BOOL and only.ndim > 0
 
@@ -78,7 +78,7 @@ def is_mask(index: Any) -> bool:
 def _copyto(
     frame: Any, here: Builder, dst: Located, src: Any, casting: Any = "same_kind", where: Any = True
 ) -> None:
-    """`np.copyto(y, x)`, `np.copyto(y, x, where=mask)`."""
+    """Execute `np.copyto(y, x)` or `np.copyto(y, x, where=mask)`."""
     del frame
     if casting != "same_kind":
         raise Failure(BadArguments(function="np.copyto", problem="casts within a kind only"))
@@ -90,14 +90,14 @@ def _copyto(
 
 
 def _broadcast(here: Builder, target: Located, value: Any) -> Any:
-    """A value in the shape of an array, if it broadcasts to it."""
+    """Broadcast a value to the shape of an array."""
     found = as_stored(here, value)
     shape = target.load().shape
     return found if found.ndim >= len(shape) else numpys(here, "broadcast_to", found, shape)
 
 
 def _fill_diagonal(frame: Any, here: Builder, a: Located, val: Any, wrap: Any = False) -> None:
-    """`np.fill_diagonal(a, value)` of a matrix."""
+    """Execute `np.fill_diagonal(a, value)` for a matrix."""
     del frame
     whole, value = a.load(), load(val)
     number = as_stored(here, value)
@@ -110,7 +110,7 @@ def _fill_diagonal(frame: Any, here: Builder, a: Located, val: Any, wrap: Any = 
 
 
 def _putmask(frame: Any, here: Builder, a: Located, mask: Any, values: Any) -> None:
-    """`np.putmask(a, mask, values)` of values for all places, or of one number."""
+    """Execute `np.putmask(a, mask, values)` with values for all places, or with one number."""
     del frame
     whole, mask = a.load(), load(mask)
     value = fitted(here, whole, load(values))
@@ -121,7 +121,7 @@ def _putmask(frame: Any, here: Builder, a: Located, mask: Any, values: Any) -> N
 
 
 def _place(frame: Any, here: Builder, arr: Located, mask: Any, vals: Any) -> None:
-    """`np.place(arr, mask, value)` of one number."""
+    """Execute `np.place(arr, mask, value)` with one number."""
     if as_stored(here, load(vals)).ndim:
         problem = "takes a number here; `np.where(mask, values, arr)` takes values for all places"
         raise Failure(BadArguments(function="np.place", problem=problem))
@@ -134,7 +134,7 @@ STORING: Final[dict[str, Callable[..., Any]]] = {
     "numpy.putmask": _putmask,
     "numpy.place": _place,
 }
-"""Functions of NumPy's that write to their first argument."""
+"""NumPy functions that write to their first argument."""
 
 
 def _fill(here: Builder, array: Located, value: Any) -> None:
@@ -144,12 +144,12 @@ def _fill(here: Builder, array: Located, value: Any) -> None:
 
 
 def _sort(here: Builder, array: Located, axis: Any = -1, kind: Any = None) -> None:
-    del kind  # whichever, the sorted elements are the same
+    del kind  # the sorted elements are the same for any kind
     array.store(here, WHOLE, numpys(here, "sort", array.load(), axis))
 
 
 STORING_METHODS: Final[dict[str, Callable[..., Any]]] = {"fill": _fill, "sort": _sort}
-"""Methods that write to the array."""
+"""Methods that write to their array."""
 
 _COMBINING: Final = {
     "numpy.add": "add",
@@ -161,7 +161,7 @@ _COMBINING: Final = {
 
 @dataclass(frozen=True)
 class CombinedAt:
-    """`np.add.at`: elements at places are combined with others, repeated places repeatedly."""
+    """The method `np.add.at`, which combines elements with others, repeated places repeatedly."""
 
     name: str
     """The ufunc: `numpy.add`."""
@@ -182,7 +182,7 @@ class CombinedAt:
         return None
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the method for messages."""
         return f"`{self.name}.at`"
 
 
@@ -194,7 +194,7 @@ def update_item(
     value: Any,
     combine: Callable[[Any, Any], Any],
 ) -> None:
-    """`owner[index] op= value`; `part` is `owner[index]`, if that is not selected by a mask."""
+    """Execute `owner[index] op= value`; `part` is `owner[index]`, unless a mask selects it."""
     if not is_mask(index):
         owner.store(here, index, combine(load(part), value))
         return

@@ -1,8 +1,8 @@
-"""`try`: of what is known to raise nothing, and of a last step that is always taken.
+"""`try` around code that is known not to raise, with a `finally` that always runs.
 
-A kernel raises nothing when it runs, and NumPy does, so a body with handlers has to be made of what
-raises nothing under NumPy either: arithmetic of arrays in floating point, and functions of them.
-One number of Python's that is divided by another does raise; so may an index, and a call.
+A kernel raises no exception when it runs, and NumPy does, so a body with handlers must consist of
+code that does not raise under NumPy either: arithmetic of arrays in floating point, and functions
+of them. A division of Python numbers can raise; so can an index and a call.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CAUGHT: Final = frozenset(
     f"builtins.{name}Error"
     for name in "ZeroDivision Value Type Index Key Overflow Attribute Assertion".split()
 ) | {"numpy.linalg.LinAlgError"}
-"""What may be caught: NumPy raises none of these for elements, however it is set up."""
+"""Exceptions that may be caught: NumPy never raises them for elements, in any error mode."""
 SUMS: Final = frozenset(("numpy.sum", "numpy.mean"))
-"""Functions that raise nothing, given arrays in floating point, beside those of elements."""
+"""Functions of floating-point arrays that do not raise, in addition to elementwise ones."""
 METHODS: Final = frozenset(("sum", "mean", "copy"))
 ATTRIBUTES: Final = frozenset(("T", "real", "imag", "shape", "ndim", "size"))
 LARGE: Final = 2**63
@@ -43,8 +43,8 @@ def run_try(
     orelse: list[ast.stmt],
     finalbody: list[ast.stmt],
 ) -> Outcome:
-    """The body, what comes after it if it raises nothing, and the last step."""
-    from pscdsl._src.frontend.interpreter.statements import run  # which runs this
+    """Run the body, then `else` if the body raises nothing, then `finally`."""
+    from pscdsl._src.frontend.interpreter.statements import run  # avoids an import cycle
 
     if frame.program is None:
         raise _refused("`try`")
@@ -77,8 +77,8 @@ def _refused(what: str, *labels: Label, rewrite: str = _REWRITE) -> Failure:
 
 
 def _require_known(frame: Frame, handler: ast.ExceptHandler) -> None:
-    """A Failure for a handler of what NumPy may raise of elements, if it is set up so."""
-    from pscdsl._src.frontend.interpreter.expressions import evaluate  # which evaluates this
+    """Refuse a handler of an exception that NumPy may raise for elements, in some error mode."""
+    from pscdsl._src.frontend.interpreter.expressions import evaluate  # avoids an import cycle
 
     quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
     node = handler.type
@@ -94,7 +94,7 @@ def _require_known(frame: Frame, handler: ast.ExceptHandler) -> None:
 
 
 def _require(frame: Frame, raising: Iterator[ast.AST]) -> None:
-    """A Failure for the first part that may raise."""
+    """Refuse the first part that may raise."""
     for each in raising:
         raise _may_raise(frame, each)
 
@@ -107,7 +107,7 @@ def _may_raise(frame: Frame, node: ast.AST, rewrite: str = _REWRITE) -> Failure:
 def _of_matrices(
     frame: Frame, body: list[ast.stmt], handlers: list[ast.ExceptHandler]
 ) -> str | None:
-    """What says the same of one function of a matrix that is NaN here where it raises in NumPy."""
+    """Suggest a replacement for one function of a matrix that gives NaN where NumPy raises."""
     call = _value(body[0])
     if len(body) != 1 or not isinstance(call, ast.Call):
         return None
@@ -129,7 +129,7 @@ def _of_matrices(
 
 
 def _is_plain(statement: ast.stmt) -> bool:
-    """Whether a statement raises nothing, if the value in it does not."""
+    """Return whether a statement can raise only by the value in it."""
     match statement:
         case ast.Assign(targets=targets):
             return all(isinstance(each, ast.Name) for each in targets)
@@ -140,13 +140,13 @@ def _is_plain(statement: ast.stmt) -> bool:
 
 
 def _value(statement: ast.stmt) -> ast.expr:
-    """The value in a plain statement."""
+    """Return the value in a plain statement."""
     value = getattr(statement, "value", None)
     return value if isinstance(value, ast.expr) else ast.Constant(None)
 
 
 def _is_safe(frame: Frame, node: ast.expr) -> bool:
-    """Whether an expression raises nothing under NumPy, whatever the elements are."""
+    """Return whether an expression raises nothing under NumPy for any elements."""
     match node:
         case ast.Constant(value=int() | float() | complex() | None) | ast.Name():
             return True
@@ -175,7 +175,7 @@ def _is_safe(frame: Frame, node: ast.expr) -> bool:
 
 
 def _are_operands(frame: Frame, nodes: Sequence[ast.expr]) -> bool:
-    """Whether all are safe, all numbers among them in floating point, and one is an array."""
+    """Return whether all operands are safe, all numbers are floats, and one is an array."""
     arrays = [_is_array(frame, each) for each in nodes]
     return any(arrays) and all(
         _is_safe(frame, each) and (is_array or _is_number(frame, each))
@@ -184,7 +184,7 @@ def _are_operands(frame: Frame, nodes: Sequence[ast.expr]) -> bool:
 
 
 def _is_array(frame: Frame, node: ast.expr) -> bool:
-    """Whether an expression is an array with axes, in floating point."""
+    """Return whether an expression is a floating-point array with axes."""
     value = _seen(frame, node)
     return is_traced(value) and value.ndim > 0 and value.dtype.is_inexact
 

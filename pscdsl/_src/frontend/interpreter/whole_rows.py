@@ -1,4 +1,4 @@
-"""`a[labels]` where `a[np.arange(n), labels]` is meant: whole rows for an element of each."""
+"""Suggestions where `a[labels]` takes whole rows and `a[np.arange(n), labels]` would fit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pscdsl._src.primitives.pointwise import Pointwise
 from pscdsl.typing.array_types import Shape
 
 _MOST = 50
-"""How many steps back a value is followed."""
+"""The number of steps back in the search for the origin of a value."""
 
 
 def elements_meant(source: Source, values: Iterable[Value], wanted: Shape) -> str:
-    """The help where a value has whole rows of an array, of which one element each would fit."""
+    """Return the suggestion for a value with whole rows, where one element of each would fit."""
     for value in values:
         for at in _elementwise_from(value):
             if _has_rows(at, wanted) and (text := _written(source, at)):
@@ -26,7 +26,7 @@ def elements_meant(source: Source, values: Iterable[Value], wanted: Shape) -> st
 
 
 def _elementwise_from(value: Value) -> Iterable[Equation]:
-    """The equations that give what a value is computed of, element by element, nearest first."""
+    """Yield the equations of the elementwise operands of a value, nearest first."""
     made = {output: at for at in value.builder.equations for output in at.outputs}
     waiting: list[Atom] = [value.atom]
     for _ in range(_MOST):
@@ -39,7 +39,7 @@ def _elementwise_from(value: Value) -> Iterable[Equation]:
 
 
 def _has_rows(at: Equation, wanted: Shape) -> bool:
-    """Whether rows are picked of as many as there are, where an element of each would fit."""
+    """Return whether as many rows are selected as exist, where one element of each would fit."""
     if not isinstance(at.primitive, Gather) or at.primitive.axes != (0,) or at.primitive.batched:
         return False
     array, indices = (each.type.shape for each in at.inputs)
@@ -48,7 +48,7 @@ def _has_rows(at: Equation, wanted: Shape) -> bool:
 
 
 def _written(source: Source, at: Equation) -> str:
-    """What is written, and what may be meant."""
+    """Return the text of the source, and the suggested replacement."""
     span = at.span
     if span.path != source.path or span.line != span.end_line:
         return ""

@@ -1,12 +1,11 @@
 """Kernels that write to their arguments: `@psc.kernel(writes=("A", "B"))`.
 
-In the body a written parameter is a whole array of its own, which takes stores.  Nobody else sees
-it while the body runs, for calls with arguments that overlap are refused; but the caller holds it,
-so that it is never taken for an array that only one name refers to.  What it holds at the end is a
-further result.
+In the body a written parameter is a separate array, which takes stores. Nothing else can see it
+while the body runs, since calls with overlapping arguments are refused; but the caller holds it, so
+it is never treated as an array with a single holder. Its final content is a further result.
 
-Another kernel that calls such a kernel stores these results into the arrays that it passed.  Code
-that knows nothing of this meets `apply`, which refuses: no store is ever left out.
+Another kernel that calls such a kernel stores these results into the arrays that it passed. Code
+that is unaware of writes calls `apply`, which refuses: no store is ever omitted.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 def written_cells(
     session: Session, names: Sequence[str], arguments: dict[str, Any]
 ) -> Mapping[str, Cell]:
-    """Make the arguments with these names arrays that take stores; the cells that hold them."""
+    """Make the named arguments arrays that take stores; return the cells that hold them."""
     cells: dict[str, Cell] = {}
     for name in names:
         cells[name] = Cell(session, arguments[name])
@@ -61,7 +60,7 @@ def written_cells(
 def final_contents(
     program: Program, cells: Mapping[str, Cell], declared: Mapping[str, Type]
 ) -> list[Value]:
-    """What written arrays hold where the kernel ends: values of the types of its parameters."""
+    """Return the final contents of written arrays, in the types of the kernel's parameters."""
     found: list[Value] = []
     for name, cell in cells.items():
         content, wanted = cell.content, declared[name]
@@ -79,14 +78,14 @@ def _same(program: Program, one: ArrayType, other: ArrayType) -> bool:
 
 
 def with_written(result: Type | None, contents: Sequence[Type]) -> Type:
-    """The type of all results: of what is returned, if anything is, and of written arrays."""
+    """Return the type of all results: the returned value, if any, and the written arrays."""
     if result is not None:
         return TupleType((result, *contents))
     return contents[0] if len(contents) == 1 else TupleType(tuple(contents))
 
 
 def shows_arguments(session: Session, cells: Mapping[str, Cell]) -> bool:
-    """Whether somebody may hold an argument after a call: the result, or a record in it."""
+    """Return whether the result, or a record in it, may show an argument after a call."""
     found = session.result_cells
     if found is None or any(cell.frozen is not None for cell in cells.values()):
         return True
@@ -96,7 +95,7 @@ def shows_arguments(session: Session, cells: Mapping[str, Cell]) -> bool:
 def never_written(
     signature: Signature, program: Function, cells: Mapping[str, Cell]
 ) -> Iterator[Diagnostic]:
-    """Yield a finding for each parameter that is declared to be written, and stays as it was."""
+    """Yield a finding for each parameter that is declared to be written, and never is."""
     if signature.combinations() > 1:
         return  # another choice may write them
     params = iter(program.body.params)
@@ -116,10 +115,10 @@ def never_written(
 
 @dataclass(frozen=True, eq=False)
 class WritingKernel:
-    """What a kernel that writes to its arguments is in another kernel."""
+    """A kernel that writes to its arguments, as seen in another kernel."""
 
     definition: Definition
-    """The kernel as a pure function, its functional form."""
+    """The kernel as a pure function: its functional form."""
 
     @property
     def name(self) -> str:
@@ -127,32 +126,32 @@ class WritingKernel:
         return self.definition.name
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Describe the kernel for messages."""
         return f"the kernel `{self.name}`, which writes to its arguments"
 
     def of_class(self, cls: Any) -> WritingKernel:
-        """The method as a class has it that may derive from its own."""
+        """Return the method as it is in `cls`, which may derive from the class of the method."""
         return WritingKernel(self.definition.of_class(cls))
 
     def lookup_attribute(self, name: str) -> Any:
-        """`kernel.functional`, which returns new arrays and writes to none."""
+        """Return `kernel.functional`, which returns new arrays and writes to none."""
         if name == "functional":
             return self.definition
         raise Failure(NoSuchAttribute(owner=self.description(), attribute=name))
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A Failure: who calls it in this way does not store into arrays."""
+        """Raise a Failure: a caller of this method does not store into arrays."""
         raise self.refusal()
 
     def refusal(self) -> Failure:
-        """The refusal of a use that would leave out the stores."""
+        """Return the refusal of a use that would omit the stores."""
         rewrite = f"`{self.name}.functional` returns the new arrays after its result, and is pure"
         return Failure(
             Unsupported(what=f"{self.description()}, where it is not called", rewrite=rewrite)
         )
 
     def call(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call it with arguments that may be references, and store what it writes into these."""
+        """Call the kernel with arguments that may be references, and store its results there."""
         definition = self.definition
         names = definition.signature.writes
         bound = definition.closure.bind(args, kwargs)
@@ -185,7 +184,7 @@ class WritingKernel:
     def _refuse_overlap(
         self, session: Session, bound: Mapping[str, Any], targets: Mapping[str, Located]
     ) -> None:
-        """A Failure if an array that is written may be, or show, that of another argument."""
+        """Refuse a call if a written array may be, or show, an array of another argument."""
         for name, target in targets.items():
             cells = set(target.cells())
             for other, value in bound.items():
@@ -200,10 +199,10 @@ class WritingKernel:
 
 
 def as_called(definition: Definition) -> Definition | WritingKernel:
-    """What a kernel is in another one."""
+    """Return a kernel as seen in another kernel."""
     return WritingKernel(definition) if definition.writes else definition
 
 
 def definition_in(value: Any) -> Any:
-    """The definition of a kernel that writes; of all else, the thing itself."""
+    """Return the definition of a kernel that writes; any other value as given."""
     return value.definition if isinstance(value, WritingKernel) else value

@@ -1,1 +1,1 @@
-"""Sources as text and trees."""
+"""The texts and trees of sources."""

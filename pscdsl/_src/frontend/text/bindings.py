@@ -1,4 +1,4 @@
-"""Names in a source file: which statements bind them, and where they are used."""
+"""Names in a source file: the statements that bind them, and their uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pscdsl._src.frontend.text.source import (
 from pscdsl.typing.codes.purity import ResultLost
 from pscdsl.typing.python_containers import is_tuple
 
-# What the statements of a module bind: each name with the statements that may have the last word.
+# The bindings of a module: each name with the statements that may bind it last.
 
 
 # Conditions of module-level branches, as far as their text decides them.
@@ -39,12 +39,12 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 def for_type_checkers(test: ast.expr) -> bool:
-    """Whether a branch is there for readers of the source only."""
+    """Return whether a branch is only for readers of the source."""
     return isinstance(test, ast.Name | ast.Attribute) and _last(test) == "TYPE_CHECKING"
 
 
 def taken(test: ast.expr) -> bool | None:
-    """Whether a branch is taken by this version of Python; None if its text does not say."""
+    """Return whether this version of Python takes a branch; None if its text does not say."""
     value = _value(test)
     return None if value is _UNKNOWN else bool(value)
 
@@ -109,7 +109,7 @@ def _item(value: Any, index: ast.expr) -> Any:
 
 
 def _joined(node: ast.BoolOp) -> Any:
-    """`and` and `or`: one operand may decide."""
+    """Evaluate `and` and `or`: one operand may decide."""
     stop = isinstance(node.op, ast.Or)
     values = [_value(value) for value in node.values]
     if any(value is not _UNKNOWN and bool(value) is stop for value in values):
@@ -124,16 +124,16 @@ def _tried(compute: Callable[[], Any]) -> Any:
         return _UNKNOWN
 
 
-# What a module exports by `__all__`, read from its statements.
+# The names that a module exports by `__all__`, as read from its statements.
 
 
 Other = Callable[[ast.expr], "Iterable[str] | None"]
 
 
 def exported(body: Iterable[ast.stmt], other: Other) -> list[str] | None:
-    """What `__all__` lists; None if there is no such list, or not one that can be followed.
+    """Return the names in `__all__`; None if there is no list that can be followed.
 
-    `other` gives the list of another module from an expression like `impl.__all__`.
+    `other` returns the list of another module for an expression such as `impl.__all__`.
     """
     names: list[str] | None = None
     for statement in body:
@@ -153,7 +153,7 @@ def exported(body: Iterable[ast.stmt], other: Other) -> list[str] | None:
 
 
 def _listed(node: ast.expr, so_far: list[str] | None, other: Other) -> Iterable[str] | None:
-    """The names in an expression; None if they are not all plain."""
+    """Return the names in an expression; None if they cannot be read from the text."""
     if isinstance(node, ast.List | ast.Tuple):
         found: list[str] = []
         for item in node.elts:
@@ -172,7 +172,7 @@ def _listed(node: ast.expr, so_far: list[str] | None, other: Other) -> Iterable[
 
 
 def _call_of_all(node: ast.expr) -> ast.Call | None:
-    """`__all__.extend(…)`, or another of its methods."""
+    """Return a call of `__all__.extend`, or of another method of `__all__`; else None."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node if _is_all(node.func.value) else None
     return None
@@ -198,20 +198,20 @@ def _binds_all(statement: ast.Assign | ast.AnnAssign) -> bool:
 
 Node = ast.stmt | ast.alias
 Binding: TypeAlias = tuple[Node, ast.stmt]
-"""What binds a name, and the statement it is part of: the same, or an import."""
+"""The node that binds a name, and its statement: the same node, or the import of an alias."""
 Star: TypeAlias = Callable[[ast.ImportFrom], Iterable[str]]
 
 
 class _Names(dict[str, tuple[Binding, ...]]):
-    """What may have bound each name last, where execution has come to."""
+    """The nodes that may have bound each name last, at a point of the execution."""
 
     def __init__(self, names: _Names | None = None) -> None:
         super().__init__(names or ())
         self.unsure: set[str] = set() if names is None else set(names.unsure)
-        """Those that are bound on some ways to here only."""
+        """The names that are bound only on some paths to this point."""
 
     def sure(self) -> frozenset[str]:
-        """The names that are bound on every way to here."""
+        """Return the names that are bound on every path to this point."""
         return frozenset(self.keys() - self.unsure)
 
 
@@ -220,30 +220,30 @@ class Bindings:
 
     def __init__(self, body: list[ast.stmt], star: Star) -> None:
         self.every: dict[str, list[Binding]] = {}
-        """All statements that bind a name where the program runs, in order."""
+        """All statements that bind a name at run time, in order."""
         self.last = _Names()
-        """Those that may be the last; a name that is certain has one."""
+        """The bindings that may be last; a certain name has one."""
         self.for_types = _Names()
-        """What is bound for type checkers only."""
+        """The bindings for type checkers only."""
         self._branches: list[tuple[list[ast.stmt], frozenset[str]]] = []
-        """The statements of each branch, and the names that are bound where it ends."""
+        """The statements of each branch, and the names that are bound at its end."""
         self._star = star
         self._scan(body, self.last)
 
     def of(self, name: str) -> tuple[Binding, ...]:
-        """What may bind a name; nothing if it is not bound."""
+        """Return the possible last bindings of a name; none if it is not bound."""
         return self.last.get(name) or self.for_types.get(name, ())
 
     def all_of(self, name: str) -> tuple[Binding, ...]:
-        """All that binds a name where the program runs; else what binds it for type checkers."""
+        """Return all bindings of a name at run time; else those for type checkers."""
         return tuple(dict.fromkeys(self.every.get(name, ()))) or self.for_types.get(name, ())
 
     def only_for_types(self, name: str) -> bool:
-        """Whether a name is not there when the program runs."""
+        """Return whether a name does not exist at run time."""
         return name in self.for_types and name not in self.last
 
     def may_be_unbound(self, name: str, user: ast.AST | None = None) -> bool:
-        """Whether a name may be unbound when a function, or code out of this module, reads it.
+        """Return whether a name may be unbound when a function or another module reads it.
 
         A function in a branch finds the names that its branch binds.
         """
@@ -285,7 +285,7 @@ class Bindings:
             inner = _Names()
             self._stored([getattr(node, "target", None)], node, inner)
             self._scan([*node.body, *node.orelse], inner)
-            for name in inner:  # which round was the last is not known
+            for name in inner:  # the last round is unknown
                 self._bind(names, name, node, node)
         elif isinstance(node, ast.Match):
             ways = [self._way([case.pattern], node, case.body, names) for case in node.cases]
@@ -301,7 +301,7 @@ class Bindings:
     def _way(
         self, parts: Iterable[ast.AST | None], node: ast.stmt, body: list[ast.stmt], names: _Names
     ) -> _Names:
-        """The names after one of several ways on from here."""
+        """Return the names after one of several paths from here."""
         way = _Names(names)
         self._stored(parts, node, way)
         self._scan(body, way)
@@ -310,7 +310,7 @@ class Bindings:
         return way
 
     def _stored(self, parts: Iterable[ast.AST | None], node: ast.stmt, names: _Names) -> None:
-        """The names that are assigned in some parts of a statement."""
+        """Bind the names that some parts of a statement assign."""
         for part in parts:
             if part is not None:
                 for name in assigned(part):
@@ -325,7 +325,7 @@ class Bindings:
         return way
 
     def _unbind(self, names: _Names, name: str, node: ast.stmt) -> None:
-        """A name is no more; what it was before depends on when one looks."""
+        """Unbind a name; its earlier value depends on the time of the look-up."""
         self._bind(names, name, node, node)
         names.pop(name)
         names.unsure.discard(name)
@@ -365,7 +365,7 @@ class Bindings:
 
 
 def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.AST]:
-    """What is evaluated where a function or a class is defined, its body left out."""
+    """Yield the nodes that a definition evaluates, without the body."""
     yield from node.decorator_list
     if isinstance(node, ast.ClassDef):
         yield from (*node.bases, *node.keywords)
@@ -379,7 +379,7 @@ def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.AST]:
 
 
 def _merge(names: _Names, ways: list[_Names], going_on: list[_Names] | None = None) -> None:
-    """What may be bound after one of several ways was taken, of which some go on from here."""
+    """Merge the bindings of several paths; `going_on` are those that continue here."""
     for name in dict.fromkeys(name for way in ways for name in way):
         found = [binding for way in ways for binding in way.get(name, ())]
         names[name] = tuple(dict.fromkeys(found))
@@ -391,7 +391,7 @@ def _unsure(names: _Names, ways: list[_Names]) -> set[str]:
 
 
 def _goes_on(body: list[ast.stmt]) -> bool:
-    """Whether what follows a branch may run after it."""
+    """Return whether the statements after a branch may run."""
     last = body[-1] if body else None
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         return ast.unparse(last.value.func) not in ("sys.exit", "exit", "quit", "os._exit")
@@ -399,7 +399,7 @@ def _goes_on(body: list[ast.stmt]) -> bool:
 
 
 def assigned(node: ast.AST) -> Iterator[str]:
-    """The names that a part of a statement assigns, those of functions in it left out."""
+    """Yield the names that a part of a statement assigns, except in functions in it."""
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Store):
             yield node.id
@@ -425,7 +425,7 @@ def assigned(node: ast.AST) -> Iterator[str]:
 
 
 def same(values: list[object], constants: tuple[type, ...]) -> bool:
-    """Whether all values are one and the same, as far as is known."""
+    """Return whether all values are known to be the same."""
     first, *others = values
     return all(
         other is first
@@ -434,9 +434,9 @@ def same(values: list[object], constants: tuple[type, ...]) -> bool:
     )
 
 
-# Where names, attributes and functions of a source file are used: one walk over its tree.
+# The uses of names, attributes and functions in a source file: one walk over its tree.
 #
-# Which binding a name belongs to is worked out when it is asked for.
+# The binding of a use is computed on demand.
 
 
 ScopeNode: TypeAlias = (
@@ -449,7 +449,7 @@ ScopeNode: TypeAlias = (
     | ast.DictComp
     | ast.GeneratorExp
 )
-"""What has names of its own; None stands for the module."""
+"""The nodes with a scope; None is the module."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -495,7 +495,7 @@ class Uses:
                 self.strings.setdefault(node.value, []).append(node)
 
     def bound(self, scope: ScopeNode) -> frozenset[str]:
-        """The names that a scope binds itself."""
+        """Return the names that a scope binds itself."""
         cached = self._bound.get(scope)
         if cached is None:
             cached = self._bound[scope] = frozenset(self._binds(scope))
@@ -514,9 +514,9 @@ class Uses:
                 yield from targets(generator.target)
 
     def owner(self, node: ast.AST, name: str) -> ScopeNode | None:
-        """The scope whose binding of `name` is meant at a node; None for the module's."""
+        """Return the scope of the binding that `name` has at a node; None for the module."""
         child, scope = node, self.parents.get(node)
-        direct = True  # a class's names are seen in its body, and not in functions there
+        direct = True  # the names of a class are visible in its body, and not in functions there
         while scope is not None:
             if isinstance(scope, _FUNCTIONS):
                 body = [scope.body] if isinstance(scope, ast.Lambda) else scope.body
@@ -554,27 +554,27 @@ class Uses:
         )
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
-        """The innermost function that a node stands in."""
+        """Return the innermost function around a node."""
         at = self.parents.get(node)
         while at is not None and not isinstance(at, _FUNCTIONS):
             at = self.parents.get(at)
         return at
 
     def class_of(self, function: ast.AST) -> ast.ClassDef | None:
-        """The class whose method a function is."""
+        """Return the class that has a function as a method."""
         parent = self.parents.get(function)
         return parent if isinstance(parent, ast.ClassDef) else None
 
 
 def parameters(function: FunctionNode) -> list[str]:
-    """The names of all parameters."""
+    """Return the names of all parameters."""
     spec = function.args
     found = [p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
     return found + [p.arg for p in (spec.vararg, spec.kwarg) if p is not None]
 
 
 def bound_value(function: FunctionNode, name: str, line: int) -> ast.expr | None:
-    """Return what a function binds a variable to above a line; None where that is not sure."""
+    """Return the expression that a function binds to a variable above a line; None if unsure."""
     stores = [
         each
         for each in ast.walk(function)
@@ -594,7 +594,7 @@ def bound_value(function: FunctionNode, name: str, line: int) -> ast.expr | None
 
 
 def first_number(function: FunctionNode, name: str) -> ast.Constant | None:
-    """Return the number that a function binds a variable to before anything else, if it does."""
+    """Return the number that a function binds to a variable first; None if it binds none."""
     for statement in [] if isinstance(function, ast.Lambda) else function.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=other)], value=value) if other == name:
@@ -608,7 +608,7 @@ def first_number(function: FunctionNode, name: str) -> ast.Constant | None:
 
 
 def _in_place(node: ast.expr) -> bool:
-    """Whether this is a call of a method that is known to return None."""
+    """Return whether an expression calls a method that is known to return None."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -617,31 +617,31 @@ def _in_place(node: ast.expr) -> bool:
 
 
 def says_none(node: ast.expr, name: str) -> str:
-    """What is said of an expression that a variable is bound to, and that is None."""
+    """Describe an expression that is None and is bound to a variable."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _in_place(node):
         return f"`.{node.func.attr}` changes what it belongs to, and returns None"
     return f"`{name}` is None"
 
 
 def uses(source: Source) -> Uses:
-    """The uses in a file, worked out once."""
+    """Return the uses in a file, computed once."""
     if source.uses is None:
         source.uses = Uses(source)
     return source.uses
 
 
-# Parameters that are bound anew where nothing is returned: nobody sees the new value.
+# Rebound parameters in functions without a result: the new value is lost.
 
 
 def is_lost(node: FunctionNode | None, name: str) -> bool:
-    """Whether a new value of a name would be seen by nobody outside of a function."""
+    """Return whether a new value of a parameter is lost at the end of a function."""
     if node is None or isinstance(node, ast.Lambda) or name not in parameters(node):
         return False
     return not any(_returns(statement) for statement in node.body)
 
 
 def lost_result(source: Source, function: str, node: FunctionNode) -> ResultLost | None:
-    """The first statement of a function without a result that binds a parameter anew."""
+    """Return a finding if a function without a result rebinds a parameter."""
     if isinstance(node, ast.Lambda) or any(_returns(statement) for statement in node.body):
         return None
     index = uses(source)
@@ -658,7 +658,7 @@ def lost_result(source: Source, function: str, node: FunctionNode) -> ResultLost
 
 
 def _returns(node: ast.AST) -> bool:
-    """Whether a statement returns a value."""
+    """Return whether a statement returns a value."""
     if isinstance(node, ast.Return):
         return node.value is not None and not (
             isinstance(node.value, ast.Constant) and node.value.value is None

@@ -1,4 +1,4 @@
-"""Loaded code: its content, where its text is found, and which modules are of its project."""
+"""Loaded code: its content, the text that it was compiled from, and the modules of a project."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, cast
 
-# What code is, whatever text it was compiled from and wherever that stands: its content.
+# The content of code, independent of the text that it was compiled from and of its file.
 #
-# Two pieces of code of the same content do the same.  Python's own comparison of code takes 0.0 for
-# -0.0 in places, and before Python 3.12 forgets in which columns something stands; this does not.
+# Two code objects with the same content behave the same. Python's comparison of code sometimes
+# treats 0.0 as -0.0, and before Python 3.12 ignores columns; this one does not.
 
 
 SIZE: Final = 32
-"""Bytes of a digest."""
+"""The bytes of a digest."""
 
 
 def content(code: types.CodeType, *, columns: bool = True) -> bytes:
-    """The digest of all of a code object but the name of its file.
+    """Return the digest of a code object without the name of its file.
 
-    Without `columns` only the lines of what it does count, not where in them it stands.
+    Without `columns` only the lines of instructions count, not their columns.
     """
     made = blake2b(digest_size=SIZE)
     places = code.co_linetable if columns else repr(list(code.co_lines())).encode()
@@ -48,9 +48,9 @@ def content(code: types.CodeType, *, columns: bool = True) -> bytes:
 
 
 def same(one: types.CodeType, other: types.CodeType) -> bool:
-    """Whether two pieces of code do the same at the same places of their texts.
+    """Return whether two code objects behave the same at the same places of their texts.
 
-    Where one of them was made without columns (`python -X no_debug_ranges`), the lines decide.
+    If one of them was compiled without columns (`python -X no_debug_ranges`), the lines decide.
     """
     if content(one) == content(other):
         return True
@@ -60,12 +60,12 @@ def same(one: types.CodeType, other: types.CodeType) -> bool:
 
 
 def has_columns(code: types.CodeType) -> bool:
-    """Whether code knows in which columns of its text it stands."""
+    """Return whether code has column positions."""
     return any([column is not None for _, _, column, _ in code.co_positions()])
 
 
 def _constant(given: object, *, columns: bool) -> bytes:
-    """A constant with its class: True is not 1, and 0.0 not -0.0."""
+    """Encode a constant with its class: True is not 1, and 0.0 not -0.0."""
     value: Any = given
     if isinstance(given, types.CodeType):
         return b"code " + content(given, columns=columns)
@@ -92,30 +92,30 @@ def _joined(value: object, parts: list[bytes]) -> bytes:
     return kind + b"".join([len(part).to_bytes(8, "little") + part for part in parts])
 
 
-# Where the text of loaded code is found: files, cells of notebooks, prompts, `python -c`.
+# The texts of loaded code: files, cells of notebooks, prompts, `python -c`.
 #
-# Python's `linecache` knows files, and what IPython, doctest and, from Python 3.13 on, Python's own
-# prompt and `-c` enter there under names that are none of files.  Before, `sys.orig_argv` has the
-# text of `-c`.  Code that several programs share the name of, `<string>`, is compared with what the
-# text compiles to: `exec`, `dataclass` and `namedtuple` make code of that name, too.
+# Python's `linecache` has the texts of files, and those that IPython, doctest and, from Python 3.13
+# on, Python's prompt and `-c` add under names that are no files. Before, `sys.orig_argv` has the
+# text of `-c`. The name `<string>` is shared by several programs, so its code is compared with the
+# compiled text: `exec`, `dataclass` and `namedtuple` make code with that name, too.
 
 
 COMMAND: Final = "<string>"
-"""What Python calls the text of `-c`, and any other text that it was given without a name."""
+"""Python's name for the text of `-c`, and for any other text without a name."""
 _STDIN: Final = "<stdin>"
 _WITH_VALUES: Final = frozenset("WX")
-"""Options of one letter, beside `-c` and `-m`, that the next word may belong to."""
+"""One-letter options, in addition to `-c` and `-m`, that may take the next word."""
 
 _CELLS: dict[str, str] = {}
-"""The names of cells as messages show them, and as Python knows them."""
+"""The names of cells as in messages, with Python's names for them."""
 
 
 def text_of(
     filename: str, namespace: dict[str, Any] | None = None, code: types.CodeType | None = None
 ) -> str | None:
-    """The text that code of this file name was compiled from; None if Python keeps none.
+    """Return the text that code with this file name was compiled from; None if Python has none.
 
-    `code` is some of the code, without which nothing is said of names that stand for no one text.
+    `code` is part of the code; without it the result is None for a name that several texts share.
     """
     if filename == COMMAND:
         text = command()
@@ -129,7 +129,7 @@ def text_of(
 
 
 def command() -> str | None:
-    """The text that `python -c` runs in this process; None if it runs something else."""
+    """Return the text that `python -c` runs in this process; None if it runs something else."""
     return _command(tuple(sys.orig_argv[1:]))
 
 
@@ -160,10 +160,10 @@ def _command(words: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=1)
 def _codes(text: str) -> frozenset[types.CodeType]:
-    """All code in a program, as it is when it is loaded."""
+    """Return all code objects of a program as they are when loaded."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python has said it
+            warnings.simplefilter("ignore")  # Python has already warned
             return frozenset(_inner(compile(text, COMMAND, "exec", dont_inherit=True)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
@@ -177,12 +177,12 @@ def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def is_file(filename: str) -> bool:
-    """Whether a name is that of a file, which other processes can read too."""
+    """Return whether a name is a file, which other processes can read, too."""
     return not filename.startswith("<") and os.path.isfile(filename)
 
 
 def shown_name(filename: str) -> str:
-    """The name of code that is in no file, as messages show it: `In[3]` of a cell of IPython's."""
+    """Return the name in messages of code that is in no file: `In[3]` for an IPython cell."""
     get = getattr(sys.modules.get("IPython"), "get_ipython", None)
     shell: Any = None if get is None else get()
     tell: Any = getattr(getattr(shell, "compile", None), "format_code_name", None)
@@ -195,9 +195,9 @@ def shown_name(filename: str) -> str:
 
 
 def shown_text(name: str) -> str | None:
-    """The text of code that is in no file, by the name that messages show; None if there is none.
+    """Return the text of code that is in no file by its name in messages; None if there is none.
 
-    What stands in files is to be read from there.
+    Texts in files must be read from the files.
     """
     if name == COMMAND:
         return command()
@@ -210,9 +210,9 @@ def shown_text(name: str) -> str | None:
 
 
 def _prompts() -> dict[str, str | None]:
-    """What was typed at Python's prompt, by name; None if several texts share the name.
+    """Return the texts typed at Python's prompt by name; None if several share the name.
 
-    From Python 3.14 on `linecache` keeps these texts apart, for each code object that they made.
+    From Python 3.14 on `linecache` stores them separately for each code object.
     """
     entries: dict[object, Any] = getattr(linecache, "_interactive_cache", {})
     texts: dict[str, str | None] = {}
@@ -223,7 +223,7 @@ def _prompts() -> dict[str, str | None]:
 
 
 def kept_names() -> Iterator[str]:
-    """The names of texts that are in no file, the newest first, as `shown_text` takes them."""
+    """Yield the names of texts that are in no file, the newest first, for `shown_text`."""
     for filename in reversed([*linecache.cache, *_prompts()]):
         if filename != COMMAND and not os.path.isfile(filename):
             yield filename
@@ -232,7 +232,7 @@ def kept_names() -> Iterator[str]:
 
 
 def remedy(filename: str) -> str:
-    """Why there is no text of code of this name, and what to do."""
+    """Return the reason why code with this name has no text, and a remedy."""
     if filename == _STDIN and hasattr(sys, "ps1"):
         return (
             "Python's prompt keeps no text before Python 3.13: "
@@ -250,13 +250,13 @@ def remedy(filename: str) -> str:
     return f"{filename} cannot be read, or no longer has it: define it in a file that is there"
 
 
-# Loaded modules of the same project, whose files lie in the same folder.
+# Loaded modules of the same project, whose files are in the same folder.
 
 
 def file_of(namespace: Mapping[str, Any]) -> str | None:
-    """The file of a module; None if it has none.
+    """Return the file of a module; None if it has none.
 
-    Python's prompt runs in the names of the module that it is written in, which it leaves a file.
+    Python's prompt runs in the namespace of the module that implements it, with its `__file__`.
     """
     file = namespace.get("__file__")
     if not isinstance(file, str) or (namespace.get("__name__") == "__main__" and is_pythons(file)):
@@ -266,13 +266,13 @@ def file_of(namespace: Mapping[str, Any]) -> str | None:
 
 @lru_cache(maxsize=1 << 16)
 def _real(file: str) -> str:
-    """Where the file of a loaded module is; asked for thousands, whenever one more is loaded."""
+    """Return the real path of a loaded module; cached, as each import asks for thousands."""
     return os.path.realpath(file)
 
 
 @lru_cache(maxsize=1 << 16)
 def is_installed(path: str) -> bool:
-    """Whether a file belongs to an installed package, or to Python itself."""
+    """Return whether a file belongs to an installed package, or to Python itself."""
     return not _INSTALLED.isdisjoint(path.split(os.sep)) or is_pythons(path)
 
 
@@ -282,7 +282,7 @@ _LIBRARY: Final = os.path.dirname(os.path.realpath(os.__file__))
 
 @lru_cache(maxsize=1 << 16)
 def is_pythons(path: str) -> bool:
-    """Whether a file belongs to the standard library."""
+    """Return whether a file belongs to the standard library."""
     inside, _, rest = _real(path).partition(os.path.join(_LIBRARY, ""))
     return not inside and bool(rest) and _INSTALLED.isdisjoint(rest.split(os.sep))
 
@@ -290,17 +290,17 @@ def is_pythons(path: str) -> bool:
 _LIBRARIES: Final = frozenset(
     "jaxlib jaxtyping ml_dtypes numpy pscdsl pyrsistent scipy typeguard typing_extensions".split()
 )
-"""Packages that the front end knows by name, beside Python's own."""
+"""Packages that the front end knows by name, in addition to Python's."""
 
 
 def is_outside(module: str) -> bool:
-    """Whether a module is known by its name alone."""
+    """Return whether a module is known only by its name."""
     top = module.partition(".")[0]
     return top in _LIBRARIES or (top != "__main__" and comes_with_python(top))
 
 
 def comes_with_python(module: str) -> bool:
-    """Whether a module is one of Python's own, and no file of the user's by the same name."""
+    """Return whether a module is part of Python, and not a user's file with the same name."""
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
         return False

@@ -18,10 +18,10 @@ from typing import Any, TypeGuard
 from pscdsl._src.frontend.text.code_texts import shown_text
 from pscdsl._src.support.paths import read, resolved
 
-# Notebooks as lists of cells: the JSON document read as data, whatever is in it.
+# Notebooks as lists of cells: the JSON document is read as data, with any content.
 #
-# A place in a notebook is a cell and a line in it. Its path is `FILE:cell NUMBER`, all cells
-# counted from 1, which is how editors and other linters write it.
+# A place in a notebook is a cell and a line in it. Its path is `FILE:cell NUMBER`, with all cells
+# counted from 1, as in editors and other linters.
 
 
 SUFFIX = ".ipynb"
@@ -41,24 +41,24 @@ class CodeCell:
 
 
 def cell_path(path: str, number: int) -> str:
-    """How the path of a place in a cell is written."""
+    """Return the path of a place in a cell."""
     return f"{path}:cell {number}"
 
 
 def split_cell(path: str) -> tuple[str, int | None]:
-    """The file of a place, and the number of the cell if it is in a notebook."""
+    """Return the file of a place, and the number of the cell if it is in a notebook."""
     found = _CELL.match(path)
     return (path, None) if found is None else (found["file"], int(found["number"]))
 
 
 def in_order(path: str) -> tuple[str, int]:
-    """What the paths of places are sorted by: cells of a notebook by their numbers."""
+    """Return the sort key of a path: cells of a notebook are sorted by number."""
     file, cell = split_cell(path)
     return file, cell or 0
 
 
 def code_cells(data: bytes) -> tuple[CodeCell, ...]:
-    """The code cells of a notebook in order; none if its language is not Python."""
+    """Return the code cells of a notebook in order; none if its language is not Python."""
     document = _object(_parsed(data), "the document")
     if not isinstance(document.get("nbformat"), int) or document["nbformat"] < 4:
         raise NotANotebook("its format is older than version 4")
@@ -101,7 +101,7 @@ def _object(value: object, what: str) -> dict[str, Any]:
 
 
 def _text(source: object, number: int) -> str:
-    """The text of a cell, which is written as one string or as its lines."""
+    """Return the text of a cell, which is stored as one string or as its lines."""
     parts: list[Any] = source if _is_list(source) else [source]
     if not all(isinstance(part, str) for part in parts):
         raise NotANotebook(f"the source of cell {number} is not text")
@@ -110,7 +110,7 @@ def _text(source: object, number: int) -> str:
 
 
 def _is_of_python(document: dict[str, Any]) -> bool:
-    """Whether a notebook's kernel runs Python; one that does not say so does."""
+    """Return whether a notebook's kernel runs Python, which is the default."""
     metadata = document.get("metadata")
     if not _is_object(metadata):
         return True
@@ -129,17 +129,17 @@ TAB = 4
 """Display columns between tab stops."""
 
 _LIMIT = 32 * 1024 * 1024
-"""Larger files are not read for the sake of a snippet."""
+"""The limit on files that are read for a snippet."""
 _SOURCES = (".py", ".pyi", ".ipynb")
-"""Of other files no line is shown, unless they turn out to be Python."""
+"""The suffixes of files whose lines are shown; other files must turn out to be Python."""
 
 _SLOW = ("punycode", "idna")
-"""Encodings that take a time that grows with the square of the length."""
+"""Encodings that take quadratic time."""
 
 _CONTROL = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _COMMAND = re.compile(r"#(?=#\w*\[)")
-"""`##[…]` and `##vso[…]`, anywhere in a line, are commands to the runners of workflows."""
+"""Workflow runners treat `##[…]` and `##vso[…]`, anywhere in a line, as commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +151,14 @@ class DisplayLine:
     """The 0-based display column at which each character starts, then that of the end."""
 
     def at(self, column: int) -> int:
-        """The display column of a 1-based character column, clamped to the line."""
+        """Return the display column of a 1-based character column, clamped to the line."""
         return self.columns[min(max(column - 1, 0), len(self.columns) - 1)]
 
 
 class Sources:
-    """The lines of files by path; `texts` holds those that are not to be read from disk.
+    """The lines of files by path; `texts` holds those that must not be read from disk.
 
-    Lines of Python are shown and of nothing else, but for TOML where that is what was read.
+    Only lines of Python are shown, and of TOML if that was read.
     """
 
     def __init__(self, texts: Mapping[str, str] | None = None, *, toml: bool = False) -> None:
@@ -167,12 +167,12 @@ class Sources:
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def line(self, path: str, number: int) -> str | None:
-        """A line by its 1-based number, without its end; `None` where there is none."""
+        """Return a line by its 1-based number, without its end; `None` if it does not exist."""
         lines = self.lines(path)
         return lines[number - 1] if 0 < number <= len(lines) else None
 
     def lines(self, path: str) -> tuple[str, ...]:
-        """All lines of a file, none of what cannot be read."""
+        """Return all lines of a file; none if it cannot be read."""
         if path not in self._lines:
             text = self._texts.get(path)
             text = _read(*split_cell(path), self._kinds) if text is None else text
@@ -182,12 +182,12 @@ class Sources:
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    """The lines as Python counts them: form feeds and Unicode separators do not end a line."""
+    """Split lines as Python does: form feeds and Unicode separators do not end a line."""
     return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
 def display(line: str) -> DisplayLine:
-    """A line ready for a terminal and a log: tabs expanded, what could steer these replaced."""
+    """Return a line for a terminal and a log: tabs expanded, controls and commands replaced."""
     if "##" in line:
         line = _COMMAND.sub(_REPLACEMENT, line)
     if line.isascii() and line.isprintable():
@@ -202,26 +202,26 @@ def display(line: str) -> DisplayLine:
 
 
 def printable(text: str) -> str:
-    """A text of one or more lines, none of which could steer a terminal or a workflow's runner.
+    """Return a text without anything that could control a terminal or a workflow runner.
 
-    A runner takes a line that begins with `::` for a command.
+    A runner treats a line that begins with `::` as a command.
     """
     return "\n".join(_printable(line) for line in text.split("\n"))
 
 
 def printable_path(path: str) -> str:
-    """A path as `shown_path` has it, on one line, which does not begin like a command."""
+    """Return the result of `shown_path` on one line that does not begin like a command."""
     shown = display(shown_path(path)).text
     return os.path.join(os.curdir, shown) if shown.lstrip().startswith("::") else shown
 
 
 def is_command(line: str) -> bool:
-    """Whether the runner of a workflow would take a line of a log for a command."""
+    """Return whether a workflow runner would treat a line of a log as a command."""
     return line.lstrip().startswith("::") or _COMMAND.search(line) is not None
 
 
 def printable_json(text: str) -> str:
-    """JSON that says the same, without what a workflow's runner takes for a command."""
+    """Return equivalent JSON without text that a workflow runner treats as a command."""
     return text.replace("##", "#\\u0023")
 
 
@@ -234,7 +234,7 @@ def _printable(line: str) -> str:
 
 
 def shown_path(path: str) -> str:
-    """A path with links resolved, relative to the current folder if it lies inside."""
+    """Return a path with links resolved, relative to the current folder if it is inside."""
     if path.startswith("<") or not path:
         return path
     real = resolved(path)
@@ -255,7 +255,7 @@ def _cell(character: str, column: int) -> tuple[str, int]:
 
 
 def _read(path: str, cell: int | None, kinds: tuple[str, ...]) -> str | None:
-    """The text of a file or a cell, at a path without links; none of what is no Python."""
+    """Return the text of a file or a cell, at a path without links; None if it is no Python."""
     try:
         data = read(path, _LIMIT)
         if cell is None:
@@ -276,7 +276,7 @@ def _is_python(data: bytes) -> bool:
 
 
 def encoding_of(data: bytes) -> str:
-    """What a program's bytes are to be decoded with; a SyntaxError or LookupError if it is none."""
+    """Return the encoding of a program; a SyntaxError or LookupError if it is not valid."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     if codecs.lookup(encoding).name in _SLOW:
         raise LookupError(encoding)
@@ -284,7 +284,7 @@ def encoding_of(data: bytes) -> str:
 
 
 def decode(data: bytes) -> str:
-    """Source bytes as text by Python's rules (a mark or a coding line), never failing."""
+    """Decode source bytes by Python's rules (a mark or a coding line); never fail."""
     try:
         return data.decode(encoding_of(data), errors="replace")
     except (SyntaxError, LookupError, ValueError):

@@ -1,4 +1,4 @@
-"""Source files and notebooks: text, syntax tree, and the places of nodes in them."""
+"""Source files and notebooks: text, syntax tree, and the spans of nodes."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
 
 
 DIRECTIVE = re.compile(r"#\s*psc\s*:\s*(?P<verb>[A-Za-z][\w-]*)\s*(?P<rest>[^#]*)")
-"""A comment that speaks to us; one comment of Python's may hold several."""
+"""A directive in a comment; one Python comment may hold several."""
 
 
-# Files as bytes: read once, regular files only, within bounds, by no link.
+# Files as bytes: read once, regular files only, with bounded sizes, never through a link.
 
 
 STANDARD_INPUT = "<stdin>"
-"""The name of a program that comes from standard input, and from no file."""
+"""The name of a program from standard input."""
 MAX_SOURCE = 4_000_000
-"""Larger programs are refused: no kernel file is that long."""
+"""The limit on the size of a program; no kernel file is that long."""
 MAX_NOTEBOOK = 32_000_000
-"""Notebooks hold pictures too."""
+"""The limit on the size of a notebook, which may hold pictures."""
 
 
 def limit(path: str) -> int:
-    """How many bytes a file may have."""
+    """Return the limit on the bytes of a file."""
     return MAX_NOTEBOOK if path.endswith(".ipynb") else MAX_SOURCE
 
 
 def read_bytes(path: str, shown: str) -> bytes:
-    """The content of a file at one moment; a Failure if there is none of reasonable size.
+    """Return the content of a file at one moment; a Failure if it cannot be read or is too large.
 
-    The path is a resolved one: where it was decided that it may be read, there were no links on it.
-    Whatever is said of a file is said of these bytes: it is not read again if it changes.
+    The path is resolved: it had no links when the decision was made that it may be read. All
+    findings about a file concern these bytes: it is not read again if it changes.
     """
     try:
         return paths.read(path, limit(path))
@@ -72,7 +72,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class Source:
-    """One module's text and tree."""
+    """The text and the tree of one module."""
 
     def __init__(self, path: str, text: str, tree: ast.Module | None = None) -> None:
         self.path = path
@@ -81,13 +81,13 @@ class Source:
         self._spans: dict[int, Span] = {}
         self._nodes: list[ast.AST] = []  # keeps the ids in `_spans` valid
         self.contracts: WeakKeyDictionary[object, dict[int, Contract | None]] = WeakKeyDictionary()
-        """What the annotations of helpers say, by scope and the identity of the function's node."""
+        """The contracts of helpers, by scope and the identity of the function's node."""
         self.compiled: dict[object, Sequence[types.CodeType]] = {}
-        """What parts of it compile to, in each way that was asked for; see `loaded_code`."""
+        """The compiled code of its parts, by purpose; see `loaded_code`."""
         self.uses: Uses | None = None
-        """Where names and attributes are used, once it was asked for."""
+        """The uses of names and attributes, once computed."""
         self.budgets: tuple[Comment, ...] | None = None
-        """The comments that are budgets, once they were asked for."""
+        """The comments that are budgets, once computed."""
         self._yields: dict[int, ast.expr | None] = {}
         self._scoping: dict[int, frozenset[str]] = {}
         self._functions: dict[tuple[int, str], list[FunctionNode]] | None = None
@@ -103,15 +103,15 @@ class Source:
 
     @functools.cached_property
     def searched(self) -> str:
-        """Its text as it is searched for names."""
+        """The text for searches of names."""
         return searchable(self.text)
 
     def locate(self, line: int) -> tuple[str, int]:
-        """Where a line of the text is found: the path, and the line there."""
+        """Return the path and the line of a line of the text."""
         return self.path, line
 
     def column(self, line: int, offset: int) -> int:
-        """The 1-based column in characters of a UTF-8 offset."""
+        """Return the 1-based column in characters of a UTF-8 offset."""
         if line > len(self.lines):
             return offset + 1
         text = self.lines[line - 1]
@@ -120,7 +120,7 @@ class Source:
         return len(text.encode()[:offset].decode(errors="replace")) + 1
 
     def span(self, node: ast.AST) -> Span:
-        """The place of a node."""
+        """Return the span of a node."""
         found = self._spans.get(id(node))
         if found is None:
             place: Any = node
@@ -133,7 +133,7 @@ class Source:
         return found
 
     def yields(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
-        """The first `yield` of a function, if it is a generator."""
+        """Return the first `yield` of a function, if it is a generator."""
         if "yield" not in self.text:
             return None
         if id(node) not in self._yields:
@@ -142,11 +142,11 @@ class Source:
         return self._yields[id(node)]
 
     def keep(self, node: ast.AST) -> None:
-        """Keep a node alive, so that what is cached under its identity stays its own."""
+        """Keep a node alive, so that no other node gets its identity, which caches use as a key."""
         self._nodes.append(node)
 
     def text_of(self, node: ast.AST) -> str:
-        """The source text of a node, on one line."""
+        """Return the source text of a node on one line."""
         place: Any = node
         span = self.span(node)
         rows = self.lines[place.lineno - 1 : place.end_lineno]
@@ -157,7 +157,7 @@ class Source:
         return " ".join(" ".join(rows).split())
 
     def postpones_annotations(self) -> bool:
-        """Whether annotations are texts that nobody evaluates, as `__future__` has them."""
+        """Return whether annotations are never evaluated, because of `from __future__`."""
         return any(
             isinstance(node, ast.ImportFrom)
             and node.module == "__future__"
@@ -166,7 +166,7 @@ class Source:
         )
 
     def scoping(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-        """The names that are local to a function."""
+        """Return the names that are local to a function."""
         cached = self._scoping.get(id(node))
         if cached is None:
             cached = self._scoping[id(node)] = local_names(node)
@@ -174,7 +174,7 @@ class Source:
         return cached
 
     def functions(self, code: types.CodeType) -> list[FunctionNode]:
-        """The function nodes that a code object may come from: one, unless lines are shared."""
+        """Return the functions with the line and the name of a code object: usually one."""
         if self._functions is None:
             self._functions = {}
             for node in ast.walk(self.tree):
@@ -183,19 +183,19 @@ class Source:
                     if not isinstance(node, ast.Lambda):
                         name = node.name
                         first = min([first, *(d.lineno for d in node.decorator_list)])
-                    # Code that was compiled again may have lost its decorators.
+                    # Recompiled code may have lost its decorators.
                     for line in dict.fromkeys((first, node.lineno)):
                         self._functions.setdefault((line, name), []).append(node)
         return self._functions.get((code.co_firstlineno, code.co_name), [])
 
     def imports(self) -> list[ast.Import | ast.ImportFrom]:
-        """The import statements outside of functions and classes."""
+        """Return the import statements outside of functions and classes."""
         if self._imports is None:
             self._imports = list(_imports(self.tree.body))
         return self._imports
 
     def classes(self) -> dict[str, ast.ClassDef]:
-        """Every class statement by qualified name."""
+        """Return every class statement by qualified name."""
         if self._classes is None:
             self._classes = dict(_classes(self.tree.body, ""))
         return self._classes
@@ -203,13 +203,13 @@ class Source:
 
 _MOST_PARTS = 200
 _NAMES = re.compile(r"[\n;:]++|\b(?:from|import)\b|\b\w++(?:[ \t\f]*+\.[ \t\f]*+\w++){9,}+")
-"""Ends of statements, words that import, and names of many parts."""
+"""Ends of statements, import keywords, and names with many parts."""
 
 
 def _long_import(text: str) -> int | None:
-    """Where a module is imported whose name has too many parts: the parser spends minutes on it."""
+    """Return the position of an import with so many parts that parsing takes minutes."""
     importing = False
-    for found in _NAMES.finditer(text.replace("\\\n", "  ")):  # such a line goes on in the next
+    for found in _NAMES.finditer(text.replace("\\\n", "  ")):  # a backslash continues the line
         word = found[0]
         if word[0] in "\n;:":
             importing = False
@@ -225,7 +225,7 @@ _FOR = re.compile(r"\bfor\b")
 
 
 def _comprehension_depth(text: str, tree: ast.Module) -> int:
-    """How deep comprehensions stand in each other: CPython 3.15.0 crashes when it compiles 23.
+    """Return the depth of nested comprehensions: CPython 3.15.0 crashes when it compiles 23.
 
     Older versions report a SyntaxError from 20 on.
     """
@@ -243,7 +243,7 @@ def _comprehension_depth(text: str, tree: ast.Module) -> int:
 
 
 def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
-    """The syntax tree of a text; a Failure if CPython does not compile it (nothing is run)."""
+    """Return the syntax tree of a text; a Failure if CPython does not compile it."""
     long = _long_import(text)
     if long is not None:
         line = text.count("\n", 0, long) + 1
@@ -251,11 +251,11 @@ def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
         raise Failure(NotPython(reason=reason, span=Span(path, line, 1, line, 2)))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape is not ours to report
+            warnings.simplefilter("ignore")  # invalid escapes are not reported
             tree = ast.parse(text, path)
             if sys.version_info >= (3, 15) and _comprehension_depth(text, tree) > _MOST_NESTED:
                 raise SyntaxError("too many statically nested blocks")
-            compile(tree, path, "exec", flags, dont_inherit=True)  # it sees more than a parser
+            compile(tree, path, "exec", flags, dont_inherit=True)  # finds more than a parser
             return tree
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
@@ -269,7 +269,7 @@ def parsed(text: str, path: str, flags: int = 0) -> ast.Module:
 
 
 def from_bytes(path: str, data: bytes) -> Source:
-    """A module from the content of its file: a program, or a notebook."""
+    """Return a module from the content of its file: a program, or a notebook."""
     if path.endswith(".ipynb"):
         return notebook(path, data)
     return Source(path, decoded(path, data))
@@ -285,10 +285,10 @@ _JOINED = re.compile(
 
 
 def searchable(text: str) -> str:
-    """A text in which names are found by their letters, however Python lets one write them.
+    """Return a text in which every spelling of a name that Python accepts can be found.
 
-    Below it stands what is written in another way: letters in other forms, lines that go on, and
-    strings with escapes or in pieces.
+    The text is followed by its other forms: normalised letters, joined lines, and strings without
+    escapes and gaps.
     """
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
     found = [plain]
@@ -299,7 +299,7 @@ def searchable(text: str) -> str:
 
 
 def _letter(escape: re.Match[str]) -> str:
-    """What an escape in a string stands for; itself if it stands for nothing."""
+    """Return the character of an escape in a string; the escape itself if it is invalid."""
     *hexadecimal, name, octal = escape.groups()
     digits = next(filter(None, hexadecimal), None)
     try:
@@ -311,11 +311,11 @@ def _letter(escape: re.Match[str]) -> str:
 
 
 def decoded(path: str, data: bytes) -> str:
-    """A program's bytes as text, line ends made plain; a Failure if it is not text."""
+    """Return a program's bytes as text with plain line ends; a Failure if it is not text."""
     try:
         text = data.decode(encoding_of(data))
     except (SyntaxError, LookupError, ValueError) as error:
-        # What stands in the file is not told: it may be none of Python's.
+        # The content of the file is not shown: it may be no Python program.
         reason = "it is not UTF-8, or its first lines name no encoding of programs"
         if isinstance(error, UnicodeDecodeError):
             reason = f"it is not {error.encoding}, from byte {error.start} on"
@@ -359,11 +359,11 @@ def _first_yield(nodes: Sequence[ast.AST]) -> ast.expr | None:
 
 
 _LEAVES: Final = frozenset({ast.Name, ast.Constant})
-"""Half of all nodes, which hold nothing but a context."""
+"""Half of all nodes, whose only child is a context."""
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes in a node, but for contexts; faster than `ast.iter_child_nodes`."""
+    """Return the children of a node without contexts; faster than `ast.iter_child_nodes`."""
     found: list[ast.AST] = []
     if type(node) in _LEAVES:
         return found
@@ -377,7 +377,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """The names that a function assigns and does not declare global or nonlocal."""
+    """Return the names that a function assigns and does not declare global or nonlocal."""
     spec = node.args
     found = {p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
     found |= {p.arg for p in (spec.vararg, spec.kwarg) if p is not None}
@@ -385,7 +385,7 @@ def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
     for statement in node.body:
         found |= targets(statement)
     pending: list[ast.AST] = list(node.body)
-    while pending:  # what a nested function declares is said of its own names
+    while pending:  # declarations in a nested function concern only its names
         each = pending.pop()
         if isinstance(each, ast.Global | ast.Nonlocal):
             outer.update(each.names)
@@ -395,7 +395,7 @@ def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
 
 
 def targets(node: ast.AST) -> set[str]:
-    """The names that a statement assigns, nested functions left out."""
+    """Return the names that a statement assigns, except in nested functions."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}.union(*map(targets, node.decorator_list), *map(targets, _around(node)))
     if isinstance(node, ast.Name):
@@ -416,7 +416,7 @@ def targets(node: ast.AST) -> set[str]:
 
 
 def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.expr]:
-    """What is evaluated around a function or class where it is defined, but for its decorators."""
+    """Yield the expressions that a definition evaluates, without decorators."""
     if not isinstance(node, ast.ClassDef):
         return _defaults(node.args)
     return iter([*node.bases, *(keyword.value for keyword in node.keywords)])
@@ -427,14 +427,14 @@ def _defaults(spec: ast.arguments) -> Iterator[ast.expr]:
 
 
 def shown_path(path: str) -> str:
-    """A path as messages show it: resolved, relative to the current folder where it can be."""
+    """Return a path for messages: resolved, and relative to the current folder if it is inside."""
     real = paths.resolved(path)
     here = os.path.join(os.getcwd(), "")
     return real[len(here) :] if real.startswith(here) else real
 
 
 def with_defaults(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """The parameters that have defaults, with these."""
+    """Yield the parameters that have defaults, with the defaults."""
     positional = [*spec.posonlyargs, *spec.args]
     yield from zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)
     for parameter, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
@@ -444,21 +444,21 @@ def with_defaults(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 # Notebooks as source: the code cells of a document are one module.
 #
-# Each cell is parsed on its own, so that a mistake in one is reported there. What IPython adds to
-# Python (`%matplotlib inline`, `!ls`, `x?`) has no part in a kernel and is replaced, line by line,
-# by statements that do nothing.
+# Each cell is parsed separately, so that an error is reported in its cell. IPython's additions to
+# Python (`%matplotlib inline`, `!ls`, `x?`) do not matter in a kernel and are replaced, line by
+# line, by statements that do nothing.
 
 
 _MAGIC = re.compile(r"\s*(?:[%!?]|[^#'\"]*\?\??\s*$)")
 _ASSIGNED = re.compile(r"(\s*[\w\s,.]+=\s*)[%!]")
 _PYTHON_CELLS = ("time", "timeit", "capture", "prun")
-"""Cell magics whose cell is Python none the less."""
+"""Cell magics whose cell is nevertheless Python."""
 _UNKNOWN = "get_ipython()"
 _MOST_MAGICS = 500
 
 
 class NotebookSource(Source):
-    """The text and tree of a notebook's cells, one below the other."""
+    """The text and the tree of a notebook's cells, in order."""
 
     def __init__(self, path: str, cells: tuple[CodeCell, ...]) -> None:
         self._starts: list[int] = []
@@ -479,7 +479,7 @@ class NotebookSource(Source):
         super().__init__(path, "\n".join(rows), ast.Module(body, []))
 
     def locate(self, line: int) -> tuple[str, int]:
-        """The cell of a line of the text, and the line in it."""
+        """Return the cell of a line of the text, and the line in the cell."""
         index = bisect_right(self._starts, line) - 1
         if index < 0:
             return self.path, line
@@ -487,7 +487,7 @@ class NotebookSource(Source):
 
 
 def notebook(path: str, data: bytes) -> NotebookSource:
-    """A notebook from its document; a Failure if it is none, or not Python."""
+    """Return a notebook from its document; a Failure if it is no notebook, or not Python."""
     try:
         cells = code_cells(data)
     except NotANotebook as error:
@@ -497,7 +497,7 @@ def notebook(path: str, data: bytes) -> NotebookSource:
 
 
 def _statements(lines: list[str], path: str, offset: int) -> list[ast.stmt]:
-    """The statements of a cell; what IPython adds is taken out of `lines`."""
+    """Return the statements of a cell; IPython's additions are removed from `lines`."""
     first = next((n for n, line in enumerate(lines) if line.strip()), 0)
     head = lines[first].lstrip() if lines else ""
     if head.startswith("%%"):
@@ -516,7 +516,7 @@ def _statements(lines: list[str], path: str, offset: int) -> list[ast.stmt]:
 
 
 def _blank(lines: list[str], place: int) -> bool:
-    """Replace a line that is IPython's, not Python's; whether it was one."""
+    """Replace a line in IPython's syntax; return whether it was one."""
     line = lines[place]
     indent = line[: len(line) - len(line.lstrip())]
     assigned = _ASSIGNED.match(line)
