@@ -65,26 +65,26 @@ TREE = Marker("pscdsl.Tree")
 
 @dataclass(frozen=True)
 class TypeVariable:
-    """A type variable, and which trees of arrays it stands for."""
+    """A type variable, and the trees of arrays that it may be bound to."""
 
     name: str
     dtype: DType | DTypeClass | None = None
     """The dtype of all arrays; None if each has its own."""
     bounded: bool = False
     problem: str = ""
-    """Why it stands for no tree of arrays; empty if it does."""
+    """The reason why it can be bound to no tree of arrays; empty if it can."""
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"the type variable {self.name}"
 
     def spec(self, span: Span) -> TreeSpec:
-        """What an annotation says that consists of it."""
+        """Return the specification of an annotation that consists of this variable."""
         return TreeSpec(self.name, self.dtype, bounded=self.bounded, span=span)
 
 
 def type_parameter(name: str) -> TypeVariable:
-    """What `T` stands for in `def f[T](…)`."""
+    """Return the type variable of `T` in `def f[T](…)`."""
     return TypeVariable(name, problem="it is a type parameter, whose bound is not read")
 
 
@@ -104,7 +104,7 @@ def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
 def type_variable(
     here: Any, name: Any, *constraints: Any, bound: Any = None, **options: Any
 ) -> TypeVariable:
-    """What `TypeVar(…)` gives."""
+    """Return the type variable that `TypeVar(…)` creates."""
     del here, options
     if constraints:
         return TypeVariable(str(name), problem="it has constraints, and no bound")
@@ -146,7 +146,7 @@ MAX_PARTS = 10_000
 
 
 def spec_of(frame: Frame, node: ast.expr) -> Spec:
-    """What an annotation says; a Failure with its place if it has no meaning here."""
+    """Return the specification of an annotation; a Failure with its place if it has none."""
     session = frame.session
     annotating, session.annotating = session.annotating, True
     try:
@@ -225,7 +225,7 @@ _COLLECTIONS = {
     **dict.fromkeys(_LISTS, _LIST),
     **dict.fromkeys(("builtins.tuple", "typing.Tuple"), _TUPLE),
 }
-"""What is written in the place of Python's collections."""
+"""The annotations that messages propose in place of Python's collections."""
 
 
 def _element(value: Any) -> Any:
@@ -297,7 +297,7 @@ def _require_string_keys(frame: Frame, node: ast.Subscript, keys: ast.expr) -> N
 
 
 def _type_arguments(frame: Frame, cls: RecordClass, items: list[ast.expr]) -> tuple[Spec, ...]:
-    """What the type variables of a record stand for."""
+    """Return the specifications of a generic record's type arguments."""
     if len(items) != len(cls.variables):
         text = f"{cls.title}[{', '.join(map(frame.source.text_of, items))}]"
         reason = f"`{cls.title}` is generic in {', '.join(cls.variables)}"
@@ -329,7 +329,7 @@ def _one_group(frame: Frame, spec: ArraySpec, node: ast.expr) -> ArraySpec:
 
 
 def _part(frame: Frame, node: ast.expr) -> Spec:
-    """What stands in a tuple, vector, map or union; numbers in these are arrays."""
+    """Return the specification of an item of a tuple, vector, map or union; its numbers are arrays."""
     spec = _spec(frame, node)
     if isinstance(spec, StaticSpec):
         reason = "a static value is a parameter, or a field of a record"
@@ -347,7 +347,7 @@ def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
 
 
 def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
-    """What `psc.Static[…]` says of a value."""
+    """Return the specification of `psc.Static[…]`."""
     form = _static_form(frame, node)
     samples: tuple[object, ...] | None = None
     if isinstance(form, OneOf):
@@ -386,7 +386,7 @@ def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
 
 
 def _items(node: ast.Subscript) -> list[ast.expr]:
-    """What stands in the brackets."""
+    """Return the expressions in the brackets of a subscript."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
@@ -560,7 +560,7 @@ def _own_sizes(cls: RecordClass) -> list[str]:
 
 
 def _count(dims: tuple[str, ...]) -> str:
-    """How many sizes a record takes."""
+    """Return the number of sizes that a record takes, in words."""
     single = sum(not name.startswith("*") for name in dims)
     return f"{single} sizes" if single == len(dims) else f"{single} sizes or more"
 
@@ -608,7 +608,7 @@ _RESULTS = {"bool": "Bool", "int": "Integer", "float": "Float", "complex": "Comp
 
 
 def named_trees(spec: Spec, parameter: str) -> Spec:
-    """The specification of a parameter, each `psc.Tree` in it a type variable of its own."""
+    """Return the specification of a parameter with a distinct type variable for each `psc.Tree`."""
     number = count()
 
     def named(part: Spec) -> Spec:
@@ -621,7 +621,7 @@ def named_trees(spec: Spec, parameter: str) -> Spec:
 
 
 def replaced(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
-    """A specification with something else in place of what holds no parts."""
+    """Return a specification with `change` applied to each part that has no parts."""
     parts = spec_parts(spec)
     if not parts and not isinstance(spec, TupleSpec | RecordSpec | DictSpec):
         return change(spec)

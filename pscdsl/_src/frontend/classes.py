@@ -39,7 +39,7 @@ WITHOUT_EFFECT = frozenset(
 )
 """Decorators that leave a class as it is."""
 OPTIONS = frozenset(("frozen", "slots", "repr", "kw_only", "order"))
-"""Options of `dataclass` that say nothing of fields, but for `frozen`; records are not compared."""
+"""Options of `dataclass` that do not affect fields, except `frozen`; records are not compared."""
 DESCRIPTORS = {
     "builtins.property": "property",
     "builtins.staticmethod": "static",
@@ -52,7 +52,7 @@ KNOWN_DECORATORS = (
     *("functools.cache", "functools.lru_cache"),
     *("abc.abstractmethod", "typing.override", "typing.no_type_check"),
 )
-"""Decorators that change nothing of the class; what they make of a method is not read."""
+"""Decorators that do not change the class; the methods that they wrap are not read."""
 
 _MAKE = "declare fields; compute them in a function that makes the record"
 REBUILDING = {
@@ -62,7 +62,7 @@ REBUILDING = {
     "__setattr__": "records do not change; make a changed copy with `.replace`",
     "__init_subclass__": "a record that other records derive from has fields and methods only",
 }
-"""Methods that change what making or reading a record means."""
+"""Methods that change how records are made or read."""
 _ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod".split()
 CALLED_BY_SYNTAX = frozenset(
     [f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r", "i")]
@@ -73,13 +73,13 @@ CALLED_BY_SYNTAX = frozenset(
 OF_RECORDS = CALLED_BY_SYNTAX | {"__call__", "__post_init__", "__doc__", "__slots__"}
 OF_ENUMERATIONS = frozenset("__eq__ __ne__ __hash__ __str__ __repr__ __format__ __doc__".split())
 OF_CLASSES = frozenset("__init_subclass__ __set_name__ __class_getitem__ __prepare__".split())
-"""Methods of a class that say what it, or another one, is made into."""
+"""Methods that change how a class, or a class derived from it, is created."""
 PLACES = frozenset("__module__ __qualname__ __dict__ __annotations__ __class__ __bases__".split())
 
 
 @dataclass
 class ClassText:
-    """What a class statement says."""
+    """The contents of a class statement."""
 
     node: ast.ClassDef
     kind: str
@@ -96,7 +96,7 @@ class ClassText:
     fields: dict[str, ast.AnnAssign | ast.Assign] = field(
         default_factory=dict[str, "ast.AnnAssign | ast.Assign"]
     )
-    """Annotated names, and what a PRecord assigns."""
+    """Annotated names, and the assignments of a PRecord."""
     values: dict[str, ast.expr] = field(default_factory=dict[str, ast.expr])
     methods: dict[str, tuple[str, ast.FunctionDef]] = field(
         default_factory=dict[str, tuple[str, ast.FunctionDef]]
@@ -112,7 +112,7 @@ def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out"
 
 
 def class_text(frame: Frame, node: ast.ClassDef) -> ClassText:
-    """What a class statement says; a Failure if that is not all there is to the class."""
+    """Read a class statement; a Failure if its text does not determine the class."""
     reader = _Reader(frame, node)
     return reader.read(**fields(node, reader.read))
 
@@ -131,7 +131,7 @@ class _Reader:
         self.inherited: frozenset[str] = frozenset()
 
     def value(self, node: ast.expr) -> Any:
-        """What an expression of the class statement stands for."""
+        """Return the value of an expression of the class statement."""
         frame = self.frame
         return evaluate(Frame(Session(None), frame.source, frame.scope, frame.outer), node)
 
@@ -403,11 +403,11 @@ def _private(node: ast.AST) -> Iterator[ast.AST]:
             yield inner
 
 
-# Class statements as record classes: what `class_text` admits, made into values.
+# Class statements as record classes: values of the classes that `class_text` admits.
 
 
 def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
-    """What a class statement binds."""
+    """Return the value that a class statement binds."""
     text = class_text(frame, node)
     own = {name: _method(frame, text, name) for name in text.methods}
     title = f"{module}.{node.name}"
@@ -523,7 +523,7 @@ def _enumeration(
 
 
 def _is_kept(base: str, value: Any) -> bool:
-    """Whether a member has the very value that its statement says."""
+    """Return whether an enum keeps the value of a member exactly as its statement gives it."""
     if base == "enum.IntEnum":
         return value.__class__ is int
     if base == "enum.StrEnum":
@@ -534,7 +534,7 @@ def _is_kept(base: str, value: Any) -> bool:
 
 
 def _is_automatic(frame: Frame, node: ast.expr) -> bool:
-    """Whether this is `auto()`, which gives each member a value of its own."""
+    """Return whether this is `auto()`, which gives each member a different value."""
     if not isinstance(node, ast.Call) or node.args or node.keywords:
         return False
     return getattr(evaluate(_quiet(frame), node.func), "name", "") == "enum.auto"
@@ -564,7 +564,7 @@ def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
 
 
 FACTORIES = ("builtins.tuple", "builtins.frozenset")
-"""What makes a default, for each instance anew, that nobody can change."""
+"""Factories whose results are immutable."""
 
 
 def _field(
@@ -593,7 +593,7 @@ def _field(
 
 
 def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
-    """A default that a function makes, for each instance anew."""
+    """Return a function that calls a default factory for each instance."""
 
     def default() -> Any:
         function = evaluate(_quiet(frame), factory)
@@ -623,7 +623,7 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
             found = value()
             if not hasattr(found, "apply"):
                 return found
-            quiet = _quiet(frame)  # a function is called for each instance anew
+            quiet = _quiet(frame)  # a function is called for each instance
             made = found.apply(quiet.here(initial), (), {})
             if quiet.session.findings:
                 raise Failure(*quiet.session.findings)

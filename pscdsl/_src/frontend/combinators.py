@@ -146,7 +146,7 @@ def _branches(
 
 
 def _place(here: Builder, function: Applicable, name: str) -> Label | None:
-    """Where a branch is written."""
+    """Return a label at a branch; None if it has no source."""
     if not isinstance(function, Closure):
         return None
     span = function.source.span(function.node)
@@ -222,7 +222,7 @@ def join_branches(
 
 
 def _same_structure(place: Difference) -> str:
-    """What to return where the structures differ."""
+    """Return advice for branches whose structures differ."""
     if isinstance(place.found, NoneType) or isinstance(place.wanted, NoneType):
         return "where a branch has nothing to return, let it return zeros of the other's types"
     return "let all branches return the same tuples and records"
@@ -257,13 +257,13 @@ def bind_branches(
 
 
 def chosen(weak: Weak, site: Site, otherwise: DType) -> DType:
-    """The dtype of an array or number at a site, if what it meets later decides it."""
+    """Return the dtype of an array or number at a site, if its later uses decide it."""
     program = weak.builder.program
     decided = program.decided and site in program.decided
     return program.choose(site, weak.kind) if decided else otherwise
 
 
-# The carry of a loop: what is given, what the body returns, and that they agree.
+# The carry of a loop: its initial value, the body's result, and their agreement.
 
 
 @dataclass
@@ -277,7 +277,7 @@ class CombinatorCarry:
     body: Applicable | None = None
     """The function whose result is the next carry."""
     sites: list[frozenset[Site]] = field(default_factory=list[Any])
-    """Where dtypes were chosen."""
+    """The sites that chose the dtypes."""
 
     def __post_init__(self) -> None:
         """Choose the dtypes of weak leaves."""
@@ -297,12 +297,12 @@ class CombinatorCarry:
         return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
 
     def parameters(self, inner: Builder) -> list[Value]:
-        """What a body takes for it."""
+        """Return the parameters of a body for the carry."""
         pairs = zip(self.initial_types(), self.sites, strict=True)
         return [inner.program.mark(inner.parameter(t), sites) for t, sites in pairs]
 
     def final(self, results: Sequence[Value]) -> Any:
-        """What a loop leaves."""
+        """Return the carry after a loop."""
         for each, sites in zip(results, self.sites, strict=True):
             program = each.builder.program
             program.mark(each, program.sites(each) | sites)
@@ -319,7 +319,7 @@ class CombinatorCarry:
     def settle(
         self, facts: Assumptions, returned: Sequence[Value | Weak], tree: Type
     ) -> list[Value] | None:
-        """What the body returned as the next carry; None if a weak leaf changes dtype first."""
+        """Return the body's results as the next carry; None if a weak leaf changes dtype first."""
         initial = self.initial_types()
         remaining = iter(initial)
         own = map_leaves(self.tree, lambda _: next(remaining))
@@ -354,7 +354,7 @@ class CombinatorCarry:
         return values
 
     def other_structure(self, given: Type, returned: Type, place: Difference) -> CarryMismatch:
-        """How the structure of a part differs."""
+        """Return the mismatch for a part whose structure differs."""
         rewrite = "return what the carry starts as, or start with what is returned"
         pair = isinstance(returned, TupleType) and len(returned.items) == 2
         if self.loop in COMBINING:
@@ -373,7 +373,7 @@ class CombinatorCarry:
     def mismatch(
         self, facts: Assumptions, path: str, given: ArrayType, returned: ArrayType
     ) -> CarryMismatch | None:
-        """How one leaf differs."""
+        """Return the mismatch for a leaf whose type differs; None if it agrees."""
         why = array_difference(facts, returned, given)
         if why is None:
             return None
@@ -395,7 +395,7 @@ class CombinatorCarry:
 
 
 def returned_by(here: Builder, body: Applicable | None) -> tuple[Label, ...]:
-    """The place of what a loop's body returns."""
+    """Return a label at the result of a loop's body."""
     place = body.returned if isinstance(body, Closure) else None
     if place is None:
         return ()
@@ -410,7 +410,7 @@ Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
 
 @dataclass(frozen=True)
 class TracedBody:
-    """A loop body: its block takes what it captures, the carry, then the extra parameters."""
+    """A loop body: the parameters of its block are captured values, the carry, then the extra ones."""
 
     block: Block
     captured: tuple[Value, ...]
@@ -422,9 +422,9 @@ def trace_carry(
 ) -> TracedBody:
     """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
 
-    Most bodies do with the default dtypes.  Where they do not, the body is elaborated once with a
-    carry that is weak itself, to see what it makes of it.  With `pairs` the body is given another
-    one like the carry, as the last of its extra parameters.
+    Most bodies accept the default dtypes. For the others, the body is elaborated once with a weak
+    carry, to find the dtypes that it needs. With `pairs` the last of its extra parameters is a
+    second carry.
     """
     program = here.program
     discovered = not any(isinstance(leaf, Weak) for leaf in carry.leaves)
@@ -737,7 +737,7 @@ def _while(here: Builder, carry: CombinatorCarry, body: TracedBody, condition: A
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a counter starts and ends, the steps between if they are known, and checkpoints."""
+    """The start and limit of a counter, its number of steps if known, and checkpoints."""
 
     start: Value
     limit: Value
@@ -805,13 +805,13 @@ def _axis(axis: Any, leaf: Value | Weak, name: str) -> int:
 
 
 def _row_of(array: Value | Weak, axis: int) -> Value | Weak:
-    """What stands for a row of an array: of its type, as weak as it is."""
+    """Return a placeholder for a row of an array: of the row's type, and weak if the array is."""
     shape = (*array.shape[:axis], *array.shape[axis + 1 :])
     return _stand_in(array, shape)
 
 
 def _stand_in(array: Value | Weak, shape: Shape) -> Value | Weak:
-    """An array of this shape, of which nothing is known but what kind of array it is."""
+    """Return a placeholder with this shape and the dtype or kind of the array."""
     here = array.builder
     if isinstance(array, Value):
         return here.parameter(ArrayType(array.dtype, shape))
@@ -875,7 +875,7 @@ def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any) -> 
 
 @dataclass(frozen=True)
 class _Mapped:
-    """What a function makes of a row, as a block of what it captures and of the row."""
+    """The results of a function of a row, as a block of captured values and the row."""
 
     block: Block
     captured: tuple[Value, ...]
@@ -886,7 +886,7 @@ class _Mapped:
 
 @dataclass(frozen=True)
 class _Mapping:
-    """A function of rows, and what its results have to agree with."""
+    """A function of rows, and the values that its results must agree with."""
 
     here: Builder
     function: Applicable
@@ -914,7 +914,7 @@ class _Mapping:
     def _agreeing(
         self, start: CombinatorCarry, leaves: Sequence[Value | Weak], tree: Type
     ) -> tuple[list[Value], list[Value | Weak]]:
-        """Results of the types of what is combined first; weak ones where both are."""
+        """Convert results to the types of the initial leaves; leaves weak in both stay weak."""
         facts = self.here.facts
         try:
             found = start.settle(facts, leaves, tree) or start.settle(facts, leaves, tree)

@@ -109,13 +109,13 @@ class Excluded(Exception):
 
 
 class Definition:
-    """A kernel: a function, its declared types, and what was elaborated of it so far.
+    """A kernel: a function, its declared types, and its elaborations.
 
     A signature and facts about its sizes may be given in place of those that the source declares.
     """
 
     returns_new_arrays = True
-    """A call keeps nothing of its arguments, and nobody else holds its results."""
+    """A call keeps no reference to its arguments, and its results have no other holder."""
 
     def __init__(
         self, closure: Closure, signature: Signature | None = None, facts: Sequence[Fact] = ()
@@ -123,40 +123,40 @@ class Definition:
         self.closure = closure
         self.name = closure.name
         self.most_steps = MAX_STEPS
-        """How much work one elaboration may be."""
+        """The most work of one elaboration."""
         self.steps = 0
-        """How much work its elaborations were so far."""
+        """The work of its elaborations so far."""
         self.counters: set[Counter] = set()
         """The counters of its loops, as sizes."""
         self._numbers: dict[Choice, list[bool]] = {}
-        """Which leaves of the results are numbers of Python's."""
+        """For each leaf of the results, whether it is a Python number."""
         self._counting: set[Choice] = set()
         """The choices for which a loop has as many steps as an argument says."""
         self._given_facts = tuple(facts)
         self._settling: dict[int, Signature] = {}
-        """The signature as it is declared, while it is settled what of it is static."""
+        """The signature as declared, while its static parameters are being settled."""
         self._signature: Signature | Failure | None = signature
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
         self._linted: dict[Choice, tuple[Diagnostic, ...]] = {}
         self.revealed: list[RevealedType] = []
         self.assigned: list[Mapping[Any, Any]] = []
-        """What names were bound to in each elaboration; see `Program.assigned`."""
+        """The bindings of names in each elaboration; see `Program.assigned`."""
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
         self.loops: dict[tuple[str, int, int], dict[str, None]] = {}
-        """What became of loops, in words, by path, line and column."""
+        """A sentence about each loop, by path, line and column."""
         self._active: set[Choice] = set()
         self.donate: tuple[object, ...] = ()
         """The parameters whose memory may be reused for results."""
         self.budget: tuple[object, ...] = ()
-        """Bounds on what it costs, those in comments left out."""
+        """Bounds on its cost, without those in comments."""
         self.method_of = ""
-        """The class that its first parameter is of, where that has no type of its own."""
+        """The class of its first parameter, if that has no type."""
         self._inherited_by: RecordClass | None = None
         """The class whose instance the first parameter is, if it is not the one above."""
         self._inherited: dict[RecordName, Definition] = {}
-        """The same method of classes that derive from its own."""
+        """The same method of classes that derive from its class."""
         self.proven: Signature | None = None
         """The signature with the static integers for all of which it was checked as sizes."""
         self.fast_math = False
@@ -173,7 +173,7 @@ class Definition:
         fast_math: bool | None = None,
         writes: object = None,
     ) -> Self:
-        """The same kernel, whose results may take the memory of parameters, and its budget."""
+        """Return a copy with the given `donate`, `budget`, `fast_math` and `writes`."""
         made = copy(self)
         if writes is not None:
             if self.writes or type(self) is not Definition:
@@ -191,7 +191,7 @@ class Definition:
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """What parameters are that are not given, as far as they have a default."""
+        """The values of parameters with a default."""
         return self.closure.defaults
 
     @property
@@ -206,7 +206,7 @@ class Definition:
 
     @property
     def written_at(self) -> Span | None:
-        """Where the statement that makes it begins, but for its decorators, if that is known."""
+        """The start of the statement that makes it, without decorators, if known."""
         return self.span
 
     @property
@@ -228,7 +228,7 @@ class Definition:
         return self.signature
 
     def tried(self) -> Signature:
-        """The signature with what its open parts were tried with."""
+        """The signature with the values that were tried for its open parts."""
         return self.proven or self.signature
 
     def frame(self) -> Frame:
@@ -328,9 +328,9 @@ class Definition:
         return signature
 
     def _with_known(self, signature: Signature) -> Signature:
-        """The signature with the integers and truth values static that the body needs known.
+        """Return the signature with those integers and booleans static that the body needs known.
 
-        Those are what it cannot be elaborated without, and what is a size in the signature.
+        These are the values that elaboration needs, and those that are sizes in the signature.
         """
 
         def elaborate(tried: Signature) -> Callable[[Choice], frozenset[object] | None]:
@@ -357,7 +357,7 @@ class Definition:
         return made
 
     def _with_signature(self, signature: Signature | None) -> Definition:
-        """The same kernel, nothing of it elaborated yet, with another signature."""
+        """Return a copy with another signature and no elaborations."""
         made = copy(self)
         made._signature = signature
         made.revealed, made.entered, made.loops, made.steps = [], set(), {}, 0
@@ -426,7 +426,7 @@ class Definition:
         raise found
 
     def warnings(self, choice: Choice) -> tuple[Diagnostic, ...]:
-        """What was found in an instance that is none the less a program."""
+        """Return the warnings about an instance that is nevertheless a program."""
         from pscdsl._src.analysis.warnings import findings  # a call is not warned
 
         program, source = self._instances.get(choice), self.source
@@ -523,7 +523,7 @@ class Definition:
         known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
         program.span = self.span
         try:
-            with np.errstate(all="ignore"):  # static values are NumPy's: nobody is to be warned
+            with np.errstate(all="ignore"):  # static values are NumPy's and need no warnings
                 result = self._run(session, arguments)
         except Failure as failure:
             session.report(failure.at(self.head))
@@ -683,7 +683,7 @@ class Definition:
         return finding.replaced(bound=True).labelled(Label(source.span(bound), says))
 
     def _returns_span(self) -> Span:
-        """Where the result is declared; the function's name or keyword if it is not."""
+        """Return the place of the declared result; otherwise of the function's name or keyword."""
         node, source = self.closure.node, self.closure.source
         if isinstance(node, ast.Lambda):
             return source.span(node)
@@ -700,7 +700,7 @@ class Definition:
     def matched(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Match, list[Value]]:
-        """How the signature fits the arguments of a call, and the arrays among them."""
+        """Match the signature with the arguments of a call; return the match and the arrays."""
         signature = self.signature
         bound = self.closure.bind(args, kwargs)
         types: dict[str, Type] = {}
@@ -723,7 +723,7 @@ class Definition:
     def called(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Any, bool]:
-        """What a call gives, and whether others may hold its arguments after it."""
+        """Return the result of a call, and whether others may hold its arguments after it."""
         require_program(here, f"the kernel `{self.name}`")
         fit, operands = self.matched(here, args, kwargs)
         if fit.choice in self._active:
@@ -747,7 +747,7 @@ class Definition:
         return unflatten(callee.result, iter(given)), fit.choice in self._shows_arguments
 
     def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> Any:
-        """What a wrong kernel says that it returns, so that its callers can be checked."""
+        """Return a value of the declared result of a wrong kernel, so that callers can be checked."""
         session_of(here).report(failure)
         signature = self.signature
         if signature.result is None:
@@ -758,7 +758,7 @@ class Definition:
     def _require(
         self, here: Builder, callee: Function, sizes: Mapping[str, Any], operands: Sequence[Value]
     ) -> None:
-        """Prove what the callee asks for; what is only not known is reported, then assumed."""
+        """Prove the callee's preconditions; report those that are only unproven, then assume them."""
         facts = here.facts
         needed = list(callee.facts.facts)
         needed.extend(
@@ -814,7 +814,7 @@ def _of_rows(
 
 
 def _calls_scan(source: Source, span: Span) -> bool:
-    """Whether a call of `psc.scan` stands at a place."""
+    """Return whether a call of `psc.scan` begins at a place."""
     if span.path != source.path:
         return False
     return source.lines[span.line - 1][span.column - 1 :].split("(")[0].endswith("scan")
@@ -835,7 +835,7 @@ def sizes_in(value: object) -> frozenset[str]:
 def spelled(
     parameters: Sequence[tuple[str, Type]], signature: Signature
 ) -> tuple[tuple[str, str], ...]:
-    """How each name of a size can be written in the code, by the axes of the parameters.
+    """Return code for each name of a size, by the axes of the parameters.
 
     `n` is `x.shape[0]` of `x: f32["n"]`, `x.shape[-1]` of `x: f32["*s n"]`, and `(x.shape[0]+3)` of
     `x: f32["n-3"]`.
@@ -866,7 +866,7 @@ def spelled(
 
 
 def _solved(text: str, factor: int, rest: Size, known: Mapping[str, str]) -> str:
-    """The code of the name of which `factor` times it and a rest are the size that a text is."""
+    """Return the code for a name, given that `text` equals `factor` times the name plus `rest`."""
     if isinstance(rest, int):
         moved = f"{text}{-rest:+d}" if rest else text
     else:
@@ -878,7 +878,7 @@ def _solved(text: str, factor: int, rest: Size, known: Mapping[str, str]) -> str
 
 
 def _behind_groups(signature: Signature) -> Mapping[str, int]:
-    """How many axes are behind any number of axes, of each array that has them, by its text."""
+    """Return the number of axes after any variadic group, for each array with one, by its path."""
     found: dict[str, int] = {}
     for parameter in signature.parameters:
         for path, part in walk_paths(parameter.spec, parameter.name):

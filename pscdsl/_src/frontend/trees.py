@@ -1,4 +1,4 @@
-"""Trees of arrays: taken apart into leaves and put together again, and what `psc.tree` means."""
+"""Trees of arrays: flattening and rebuilding them, and the functions of `psc.tree`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ from pscdsl.typing.unify import array_difference, structure_differences
 
 @dataclass(frozen=True)
 class Node:
-    """A part of a tree that is no array: what it holds, its type, and how it is made."""
+    """A part of a tree that is no array: its parts, its type, and its constructor."""
 
     parts: Sequence[Any]
     type_of: Callable[[tuple[Type, ...]], Type]
@@ -78,14 +78,14 @@ class Node:
 
 
 class Ways(Protocol):
-    """How trees are taken apart where they live."""
+    """The way in which values are flattened as trees."""
 
     def node(self, value: Any) -> Node | None:
-        """What a value that is no array holds; None for an array."""
+        """Return the node of a value that is no array; None for an array."""
         ...
 
     def array(self, value: Any) -> ArrayType:
-        """The type of an array or number; raises what is fitting if it is neither."""
+        """Return the type of an array or number; raise a suitable exception for anything else."""
         ...
 
 
@@ -112,7 +112,7 @@ def _flattened(ways: Ways, value: Any, leaves: list[Any]) -> Type:
 
 
 def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
-    """The same tree with other leaves."""
+    """Return the tree with other leaves."""
     node = ways.node(tree)
     if node is None:
         return next(leaves)
@@ -120,10 +120,10 @@ def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
 
 
 def together(name: str, trees: Sequence[Flat], absent: bool = False) -> list[tuple[Any, ...]]:
-    """The leaves of trees of one structure side by side; a Failure says where one differs.
+    """Pair the leaves of trees of one structure; a Failure names the difference otherwise.
 
-    With `absent`, a tree but the first may hold None where the first has an array, as gradients do
-    where nothing has one; None then stands for the leaf.
+    With `absent`, a tree other than the first may hold None in place of an array, as gradients do
+    for arrays without one; None then takes the place of the leaf.
     """
     first, *rest = trees
     columns = [first.leaves]
@@ -169,7 +169,7 @@ def _is_absent(found: Type, wanted: Type) -> bool:
 
 
 def _aligned(first: Type, other: Type, leaves: Iterator[Any]) -> Iterator[Any]:
-    """The leaves of the other tree, None where it has none of the first."""
+    """Yield the leaves of the other tree, None where it lacks one of the first."""
     if isinstance(first, ArrayType):
         yield None if isinstance(other, NoneType) else next(leaves)
         return
@@ -249,11 +249,11 @@ def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | N
     return VectorValue(tuple(unflatten(item, leaves, array) for item in tree.items))
 
 
-# What all combinators share: function arguments, trees of arrays, types that must agree.
+# The common parts of all combinators: function arguments, trees of arrays, agreement of types.
 
 
 MAX_ROUNDS = 4
-"""How often a body is elaborated anew until the dtypes of its weak inputs are settled."""
+"""The most elaborations of a body until the dtypes of its weak inputs are settled."""
 
 
 def applicable(function: Any, combinator: str) -> Applicable:
@@ -290,7 +290,7 @@ def of_values(tree: Type, values: Sequence[Value]) -> Type:
 
 
 class Attempt:
-    """What a first try found and assumed, so that a second one starts as if it had not been."""
+    """The state of a program before a first try, to restore before a second one."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -299,14 +299,15 @@ class Attempt:
         self.facts = program.facts
 
     def failed(self) -> bool:
-        """Whether errors were found since."""
+        """Return whether errors were found since the attempt began."""
         found = self.program.findings[self.count :]
         return any(each.severity is Severity.ERROR for each in found)
 
     def forget(self) -> None:
-        """Drop what was found since, and what was assumed once its absence had been reported.
+        """Drop the findings since then, and the assumptions that followed reports of unproven
+        facts.
 
-        Impurities stay: a second try does not find what the first has made unknown.
+        Impurities stay: a second try does not find those that the first one has made unknown.
         """
         findings = self.program.findings
         findings[self.count :] = [d for d in findings[self.count :] if d.code[3] == "2"]
@@ -328,14 +329,14 @@ def bool_scalar(here: Builder, value: Any, construct: str) -> Value:
     return found
 
 
-# What `psc.tree` means in kernels: trees are static, so every function of them is unrolled.
+# `psc.tree` in kernels: trees are static, so each function of them is unrolled.
 
 
-# How trees are taken apart in kernels: tuples, records, maps and vectors of traced arrays.
+# Flattening of trees in kernels: tuples, records, maps and vectors of traced arrays.
 
 
 class Inside:
-    """How trees of the values of a kernel are taken apart; `what` names one in messages."""
+    """Flattens the values of a kernel as trees; `what` names one in messages."""
 
     def __init__(self, here: Builder, what: str) -> None:
         self.here = here
@@ -436,7 +437,7 @@ def _plain(here: Builder, name: str, tree: Any) -> Flat:
 
 
 def map_(here: Builder, f: Any, tree: Any, /, *rest: Any) -> Any:
-    """A tree of what a function makes of the leaves of trees."""
+    """Return a tree of a function's results for the leaves of trees."""
     name = "psc.tree.map"
     function = applicable(f, name)
     flat = [_plain(here, name, each) for each in (tree, *rest)]
@@ -461,7 +462,7 @@ def reduce(here: Builder, f: Any, tree: Any, initial: Any, /) -> Any:
 
 
 def size(here: Builder, tree: Any, /) -> Size:
-    """How many elements all arrays have."""
+    """Return the number of elements of all arrays together."""
     found: Size = 0
     for _, each in paths(_plain(here, "psc.tree.size", tree).type):
         found = found + size_of(each.shape)

@@ -1,4 +1,4 @@
-"""What a Python expression can stand for while a kernel is elaborated."""
+"""The values of Python expressions while a kernel is elaborated."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Applicable(Protocol):
 
 
 class Open:
-    """What is no value of CPython's: Python's own protocols do not work on it.
+    """A value that is no CPython value: Python's own protocols do not work on it.
 
-    Code that asks for the truth, the items or the number of such a value has forgotten that it is
-    open, and would take what Python answers for what the program means: that is refused.
+    Code that asks for the truth, the items or the length of such a value has forgotten that it is
+    open, and would take Python's answer for the program's: that is refused.
     """
 
     def _refuse(self, *_: Any) -> Any:
@@ -70,7 +70,7 @@ class Poison:
         return "<error>"
 
     def description(self) -> str:
-        """How messages speak of it; none should."""
+        """Return its name for messages; none should need it."""
         return "what was refused before"
 
 
@@ -98,7 +98,7 @@ class Undecided(Open):
         return (" or " if self.any_of else " and ").join(map(str, self.facts))
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"the condition `{self}`"
 
     def negated(self) -> Undecided:
@@ -114,7 +114,7 @@ class Marker:
     name: str
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"`{self.name}`"
 
 
@@ -133,7 +133,7 @@ class Alias:
         return self.head.apply(here, args, kwargs)
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"the type of {describe(self.head)}"
 
 
@@ -144,19 +144,19 @@ class KnownModule:
     name: str
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"the module `{self.name}`"
 
 
 @dataclass(frozen=True)
 class External:
-    """Something outside of what is known, by its qualified name: `time.time`, `os.environ`."""
+    """An unknown value outside of the program, by its qualified name: `time.time`, `os.environ`."""
 
     name: str
     why: tuple[Diagnostic, ...] = ()
-    """What was found when its definition was looked at."""
+    """The findings in its definition."""
     library: bool = field(default=False, compare=False)
-    """Whether it is a module, or what an import takes from one: its attributes may be named."""
+    """Whether it is a module, or was imported from one: its attributes may be named."""
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Always refused, also where another function makes the call."""
@@ -165,7 +165,7 @@ class External:
         raise Failure(external_use(self))
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"`{self.name}`"
 
 
@@ -184,7 +184,7 @@ class EnumMember:
         return f"{self.owner.rpartition('.')[2]}.{self.name}"
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"`{self!r}`"
 
 
@@ -194,7 +194,7 @@ PYTHON_DTYPES: Final = {
     "builtins.float": F64,
     "builtins.complex": C128,
 }
-"""What NumPy takes Python's types for, where they stand for dtypes."""
+"""NumPy's dtypes for Python's types."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class StaticFunction:
     body: Callable[..., Any]
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call it; what Python raises for bad arguments is a finding."""
+        """Call it; an exception of Python's for bad arguments becomes a finding."""
         try:
             return self.body(here, *args, **kwargs)
         except (TypeError, ValueError, ArithmeticError, LookupError):
@@ -223,7 +223,7 @@ class StaticFunction:
 
 
 class Given(Enum):
-    """What a function of Python's does with its arguments."""
+    """The treatment of arguments by a Python function."""
 
     HELD = "it may hold them, or hand them on"
     READ = "it reads them, and returns what nobody else holds"
@@ -235,18 +235,18 @@ class Builtin(StaticFunction):
     """A function of Python's: CPython's own on closed values, and a rule for others."""
 
     consumes: bool = False
-    """Whether it goes through its arguments at once, and keeps none of them."""
+    """Whether it consumes its arguments immediately and keeps none of them."""
     given: Given = Given.HELD
     makes_container: bool = False
     """Whether it makes a new list, dict or set."""
 
 
 PLACEHOLDER: Final = Marker("functools.Placeholder")
-"""Where a `functools.partial` takes an argument of the call, from Python 3.14 on."""
+"""The place in a `functools.partial` for an argument of the call, from Python 3.14 on."""
 
 
 def is_placeholder(value: object) -> bool:
-    """Whether a value is `functools.Placeholder`."""
+    """Return whether a value is `functools.Placeholder`."""
     return isinstance(value, Marker) and value == PLACEHOLDER
 
 
@@ -269,7 +269,7 @@ class Partial:
         return self.function.apply(here, (*given, *due), {**self.kwargs, **kwargs})
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"a `functools.partial` of {describe(self.function)}"
 
 
@@ -286,7 +286,7 @@ class RecordValue(Open):
         return self.cls.name
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"a record of the class `{self.cls.title}`"
 
 
@@ -297,7 +297,7 @@ class MapValue(Open):
     items: Mapping[str, Any]
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return "a PMap"
 
 
@@ -308,15 +308,16 @@ class VectorValue(Open):
     items: tuple[Any, ...]
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return "a PVector"
 
 
 class Once(Open):
-    """What can be gone through once: a generator, what `zip` and `map` give.
+    """An iterator that can be consumed once: a generator, or the result of `zip` or `map`.
 
-    What is `lazy` is computed where it is gone through, with what names stand for then.  Here it
-    is computed where it stands, so it is used up there: it gets no name and no other way out.
+    Python computes the items of a `lazy` one during iteration, with the bindings at that time. Here
+    they are computed where the iterator is created, so it must be consumed there: it gets no name
+    and does not escape otherwise.
     """
 
     def __init__(self, kind: str, items: Sequence[Any], *, lazy: bool = False) -> None:
@@ -327,7 +328,7 @@ class Once(Open):
         self._items: Sequence[Any] | None = items
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return self.kind
 
     def items(self) -> Sequence[Any]:
@@ -340,7 +341,7 @@ class Once(Open):
             self._items = items
 
     def require_current(self) -> None:
-        """A Failure if what it reads was changed since."""
+        """Raise a Failure if a container that it reads was changed since."""
         if any(container.stamp != stamp for container, stamp, _ in self.sources):
             raise Failure(StaleView(by=self.kind, items=True))
 
@@ -375,7 +376,7 @@ class UnorderedView(View):
 
 
 def is_traced(value: object) -> bool:
-    """Whether this is an array of the program."""
+    """Return whether this is an array of the program."""
     return isinstance(value, (Value, Weak))
 
 
@@ -383,7 +384,7 @@ _NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
 
 
 def is_number(value: object) -> bool:
-    """Whether this can stand where an array is wanted."""
+    """Return whether this can be used as an array."""
     return isinstance(value, _NUMBERS)
 
 
@@ -432,12 +433,12 @@ def without_poison(value: Any, unknown: External) -> Any:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a value's text is the same in a check and when the program runs."""
+    """Return whether a value's text is the same in a check and in a run of the program."""
     return value is None or isinstance(value, str | bool | int | float | complex)
 
 
 def is_type(value: object) -> bool:
-    """Whether a value names a type, and does nothing where an annotation has it."""
+    """Return whether a value names a type, and has no effect as an annotation."""
     from pscdsl._src.frontend.annotations import TypeVariable  # which are values
     from pscdsl._src.frontend.interpreter.records import RecordClass  # which are values
 
@@ -445,7 +446,7 @@ def is_type(value: object) -> bool:
     return value is None or isinstance(value, kinds)
 
 
-# How much static data a value holds: what bounds the memory and the time of a check.
+# The amount of static data in a value, which bounds the memory and the time of a check.
 
 
 MAX_ITEMS = 100_000

@@ -1,4 +1,4 @@
-"""The modules that are known without reading them, and what their names mean."""
+"""The modules that are known without reading them, and the meanings of their names."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def reveal_type(here: Builder, value: Any) -> Any:
 
 
 SCOPE = Marker("pscdsl.scope(…)")
-"""What `psc.scope(name)` gives: a context."""
+"""The context that `psc.scope(name)` creates."""
 
 
 def scope(here: Builder, name: Any) -> Marker:
@@ -79,7 +79,7 @@ def scope(here: Builder, name: Any) -> Marker:
 
 
 ERRSTATE = Marker("numpy.errstate(…)")
-"""What `np.errstate(…)` gives: a context that changes nothing, as kernels warn of nothing."""
+"""The context of `np.errstate(…)`, which changes nothing, as kernels do not warn."""
 
 
 def errstate(
@@ -116,7 +116,7 @@ def seterr(
 
 
 def _require_no_reaction(function: str, settings: Sequence[Any]) -> None:
-    """Refuse what asks for more than silence or warnings."""
+    """Refuse settings that ask for more than silence or warnings."""
     for setting in settings:
         if setting is not None and not (isinstance(setting, str) and setting in ("ignore", "warn")):
             problem = f"takes 'ignore' or 'warn' in a kernel, not {describe(setting)}"
@@ -125,7 +125,7 @@ def _require_no_reaction(function: str, settings: Sequence[Any]) -> None:
 
 
 CONTEXTS = (SCOPE, ERRSTATE)
-"""What a `with` may be of."""
+"""The contexts that a `with` statement accepts."""
 
 
 def register() -> None:
@@ -215,7 +215,7 @@ LOADING = frozenset("__name__ __file__ __package__ __spec__ __path__ __loader__"
 """Names that say how a module was loaded."""
 _SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
 _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
-"""Modules of types: each of their names stands for itself."""
+"""Modules of types: the meaning of each name is the name itself."""
 _KNOWN_IN_PARTS = frozenset(
     {
         *("collections", "dataclasses", "functools", "itertools", "math", "operator"),
@@ -291,7 +291,7 @@ def load_all() -> None:
 
 
 def known_attribute(module: KnownModule, name: str) -> Any:
-    """What a name of a known module means; a Failure if there is no such name."""
+    """Return the meaning of a name of a known module; a Failure if there is no such name."""
     load_all()
     qualified = f"{module.name}.{name}"
     if qualified in MEANINGS:
@@ -312,7 +312,7 @@ def known_attribute(module: KnownModule, name: str) -> Any:
 
 
 def _is_missing(module: str, name: str) -> bool:
-    """Whether one of Python's own modules has no such name."""
+    """Return whether a module is one of Python's own and has no such name."""
     if module.partition(".")[0] not in sys.stdlib_module_names:
         return False
     return not hasattr(importlib.import_module(module), name)
@@ -349,7 +349,7 @@ _OF_OTHERS: Final = {
 
 
 def _elsewhere(name: str) -> str:
-    """Return what is written for a function that NumPy has elsewhere, or others have."""
+    """Return the replacement for a function that NumPy has elsewhere, or that others have."""
     for part in ("linalg", "fft"):
         if f"numpy.{part}.{name}" in MEANINGS:
             return f"`np.{part}.{name}`"
@@ -357,7 +357,7 @@ def _elsewhere(name: str) -> str:
 
 
 def known_names(module: str) -> list[str]:
-    """What `from module import *` binds."""
+    """Return the names that `from module import *` binds."""
     load_all()
     prefix = f"{_SAME_AS.get(module, module)}."
     names = (name.removeprefix(prefix) for name in (*MEANINGS, *_MARKERS) if prefix in name)
@@ -381,7 +381,7 @@ def known_module(name: str) -> KnownModule | None:
 
 
 def builtin(name: str) -> Any:
-    """What a name of Python's builtins means; KeyError if there is none."""
+    """Return the meaning of a builtin; KeyError if there is none."""
     load_all()
     qualified = f"builtins.{name}"
     if qualified in MEANINGS:

@@ -85,7 +85,7 @@ class LoadedModule:
         self.namespace: Mapping[str, Any] = {} if owner is None else namespace_of(owner)
         self.source = source
         self.trace = trace
-        """What writes down what is looked up."""
+        """The trace that records the look-ups."""
         self.cells = dict(cells or {})
         self.function = function
         """The function whose cells these are."""
@@ -104,11 +104,11 @@ class LoadedModule:
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
         """A name of this module or of Python itself, for any reader."""
-        del user  # what the module binds, it binds for all
+        del user  # the bindings of a module have no user
         if name in self._values:
             if name in self._annotations and not self.trace.annotating:
                 self._annotations.discard(name)
-                self._global(name)  # what it stands for counts from now on
+                self._global(name)  # from now on its value counts
             return self._values[name]
         if name in LOADING:
             return External(f"builtins.{name}")
@@ -131,7 +131,7 @@ class LoadedModule:
         return MISSING if self.owner is None else self.trace.look_up(self.owner, name)
 
     def lookup_annotation(self, name: str) -> Any:
-        """The same in an annotation: what is imported for type checkers is imported now."""
+        """Look up a name of an annotation; imports for type checkers are carried out now."""
         known, annotating = name in self._values, self.trace.annotating
         self.trace.annotating = True
         try:
@@ -174,12 +174,12 @@ class LoadedModule:
 
     @property
     def guard(self) -> Guard:
-        """Refuses what cannot be held."""
+        """Return a guard that refuses values that cannot be held."""
         return Guard(anew=self.trace.anew)
 
 
 def _is_outside(value: Any) -> bool:
-    """Whether only the name of a value is known: it is refused wherever it is used."""
+    """Return whether only the name of a value is known: every use of it is refused."""
     if isinstance(value, LoadedModuleValue):
         return is_pythons(value.name)
     return isinstance(value, External)
@@ -262,9 +262,9 @@ _CACHED: Final[type[Any]] = type(functools.lru_cache(abs))
 
 
 def abstract(value: Any, name: str, trace: Trace) -> Any:
-    """What a real object stands for in a kernel.
+    """Return the value in a kernel for a real object.
 
-    The trace has it written down already; what is looked up because of it is written down, too.
+    The trace has recorded the object already; it also records the look-ups that this needs.
     """
     if isinstance(value, _SCALARS) and type(value).__module__ == "builtins":
         return value
@@ -309,7 +309,7 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
     if isinstance(value, np.finfo | np.iinfo):
         return NumpyInfo(value)
     kind = _class_of(value)
-    if kind.__module__ == "itertools":  # an iterator: what is left of it is a state
+    if kind.__module__ == "itertools":  # an iterator: its remaining items are a state
         return External(f"itertools.{kind.__name__}")
     return _instance(value, name, trace)
 
@@ -405,14 +405,14 @@ def _homes() -> dict[str, str]:
 
 @functools.cache
 def _optional() -> tuple[str, ...]:
-    """Known modules that take time to load: what nobody has loaded, nobody has objects of."""
+    """Return the known modules that take time to load: without them there are no objects of theirs."""
     known = ("scipy.fft", "scipy.linalg", "scipy.special", "typeguard")
     return (*known, *dict.fromkeys(_homes().values()))
 
 
 @functools.cache
 def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
-    """What the objects of known modules mean, of the optional ones those that are loaded."""
+    """Return the meanings of the objects of known modules, without optional ones not yet loaded."""
     load_all()
     missing = {name for name, there in zip(_optional(), loaded, strict=True) if not there}
     found: dict[int, tuple[Any, Any]] = {}
@@ -469,7 +469,7 @@ def _by_module(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class _ReadClass:
-    """What was read of a class, and when: what it held then."""
+    """A class as it was read, and its members at that time."""
 
     cls: type[Any]
     held: Sequence[Any]
@@ -489,7 +489,7 @@ def record_class(cls: type[Any]) -> RecordClass | None:
 
 
 def trace_of(value: Any) -> Trace | None:
-    """What was looked up when a kernel, a function with rules, or a class was read."""
+    """Return the trace of the look-ups for a kernel, a function with rules, or a class."""
     if isinstance(value, type):
         known = _CLASSES.get(id(value))
         return None if known is None else known.trace
@@ -498,7 +498,7 @@ def trace_of(value: Any) -> Trace | None:
 
 
 def is_as_read(cls: type[Any]) -> bool:
-    """Whether a class that was read would be read as the same now."""
+    """Return whether reading a class now would give the value that it gave before."""
     known = _CLASSES.get(id(cls))
     return known is not None and _is_current(known, _held(cls))
 
@@ -519,7 +519,7 @@ def _class(cls: type[Any]) -> Any:
     if known is not None and _is_current(known, held):
         return known.value
     trace = Trace(cls)
-    if known is not None:  # what was read with it before is not what the new look-ups find
+    if known is not None:  # the earlier look-ups with it differ from the new ones
         trace.close(f"the class {cls.__qualname__}, which was changed after it had been read")
     itself = External(f"{cls.__module__}.{cls.__qualname__}")
     _CLASSES[id(cls)] = _ReadClass(cls, held, itself, trace)  # while it is read
@@ -536,7 +536,7 @@ _DECLARING = ("__annotations__", "__dataclass_fields__", "__dims__")
 
 
 def _held(cls: type[Any]) -> list[Any]:
-    """What a class holds: `%autoreload` changes classes in place."""
+    """Return the members of a class: `%autoreload` changes classes in place."""
     found: list[Any] = []
     for each in cls.__mro__:
         if not is_outside(each.__module__):
@@ -574,7 +574,7 @@ def _read_class(cls: type[Any], trace: Trace) -> Any:
 
 
 def _without_module(cls: type[Any], failure: Failure) -> Failure:
-    """What to say of a class that cannot be read as its module is not to be found."""
+    """Return the failure for a class whose module cannot be found."""
     name = cls.__module__
     what = f"the class `{cls.__qualname__}` of `{name}`, which is not in `sys.modules`,"
     rewrite = f'set `sys.modules["{name}"]` to the module before it is run'

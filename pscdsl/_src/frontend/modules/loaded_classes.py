@@ -62,12 +62,12 @@ class LoadedClass:
         return None
 
     def frame(self) -> Frame:
-        """Where annotations and values of the class are read."""
+        """Return the frame in which annotations and values of the class are evaluated."""
         source = Source("<a class>", "") if self.statement is None else self.statement[0]
         return Frame(Session(None), source, self.scope)
 
     def failure(self, what: str, rewrite: str) -> Failure:
-        """What to say of a class that cannot be a record."""
+        """Return the failure for a class that cannot be a record."""
         found = Unsupported(what=what, rewrite=rewrite)
         if self.statement is None:
             return Failure(found)
@@ -131,7 +131,7 @@ def _source(name: str, text: str) -> Source:
 
 
 def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
-    """Whether a class statement annotates what the class does, in the same order."""
+    """Return whether a class statement has the class's annotations, in the same order."""
     line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     own = own_annotations(cls)
     return (
@@ -175,7 +175,7 @@ def own_annotations(cls: type[Any]) -> Mapping[str, Any]:
 
 
 def is_own(function: Any) -> bool:
-    """Whether the author of a class wrote this method."""
+    """Return whether the author of a class wrote this method."""
     return isinstance(function, types.FunctionType) and not is_generated(function)
 
 
@@ -194,17 +194,17 @@ MADE: Final = frozenset(
     "__abstractmethods__ __non_callable_proto_members__ __protocol_attrs__ _is_protocol "
     "_is_runtime_protocol __final__ __callable_proto_members_only__ __slotnames__".split()
 )
-"""What Python and the makers of records enter into a class."""
+"""Members that Python and record makers add to a class."""
 TUPLES: Final = frozenset(
     "__getnewargs__ __new__ __replace__ __repr__ _asdict _field_defaults _fields _make "
     "_replace".split()
 )
-"""What `NamedTuple` defines, and forbids to define."""
+"""Names that `NamedTuple` defines, and does not allow others to define."""
 KEYS: Final = frozenset(
     "__optional_keys__ __required_keys__ __readonly_keys__ __mutable_keys__ __total__ "
     "__closed__ __extra_items__".split()
 )
-"""What `TypedDict` defines."""
+"""Names that `TypedDict` defines."""
 ENUMERATIONS: Final = (Enum, Flag, IntEnum, StrEnum)
 _WITHOUT_MEANING: Final[tuple[Any, ...]] = (object, tuple, Generic, Protocol, ABC)
 _BASES: Final[tuple[Any, ...]] = (Record, pyrsistent.PRecord, pyrsistent.PClass)
@@ -346,7 +346,7 @@ def _require_enumeration(loaded: LoadedClass) -> None:
             raise loaded.failure(f"`{name}` of an enumeration", "a function of a member")
 
 
-# Classes as loaded: what a real class holds, where no text of a file says it.
+# Classes as loaded: the contents of a real class, where no file has its text.
 #
 # A class statement in a cell, at a prompt or in `-c` leaves no trace of where it stood; and a name
 # may stand for several classes, one after the other.  So the real class is read: its fields with
@@ -358,7 +358,7 @@ def _require_enumeration(loaded: LoadedClass) -> None:
 def class_of_object(
     cls: type[Any], scope: Scope, abstract: Abstract, source: Source | None = None
 ) -> RecordClass:
-    """A real class as a record class; what is no record, for its constants and static methods."""
+    """Return a class as a record class; of any other class its constants and static methods."""
     loaded = LoadedClass(cls, scope, abstract, source)
     kind = kind_of(cls)
     require_plain(loaded, kind)
@@ -396,7 +396,7 @@ def _number(cls: type[Any]) -> int:
 
 
 def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
-    """What refuses attributes of the class that its text writes."""
+    """Return a function that refuses attributes of the class that its text writes."""
     trace: Any = getattr(loaded.scope, "trace", None)
 
     def guard(name: str, value: Any) -> None:
@@ -408,7 +408,7 @@ def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
     return guard
 
 
-# What it holds.
+# The members of a class.
 
 
 def _fields(loaded: LoadedClass, kind: str, parents: list[RecordClass]) -> Iterator[Field]:
@@ -424,7 +424,7 @@ def _fields(loaded: LoadedClass, kind: str, parents: list[RecordClass]) -> Itera
 
 
 def _owns(cls: type[Any], kind: str, name: str) -> bool:
-    """Whether a class declares a field itself."""
+    """Return whether a class declares a field itself."""
     if kind == "precord":
         own = vars(cls)
         fields = own.get("_precord_fields", own.get("_pclass_fields", {}))
@@ -458,7 +458,7 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
 
 
 def _tuple_types(cls: type[Any]) -> Mapping[str, Any]:
-    """The types of a NamedTuple's fields; none of those of `collections.namedtuple`."""
+    """Return the types of a NamedTuple's fields; empty for `collections.namedtuple`."""
     for each in cls.__mro__:
         if "_fields" in vars(each):
             return annotations_of(each)
@@ -506,7 +506,7 @@ def _pyrsistent(cls: type[Any]) -> Mapping[str, Any]:
 
 
 def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
-    """What a class, or the first that it derives from, annotates a name with."""
+    """Yield the annotation of a name in a class, or in the first base that has one."""
     for each in cls.__mro__:
         annotations = own_annotations(each)
         if name in annotations:
@@ -515,7 +515,7 @@ def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
 
 
 def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
-    """A field of pyrsistent's, which has names of its own for what is not given."""
+    """Return a pyrsistent field, which has special markers for missing options."""
     absent: Any = _field_common
     kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
     node: ast.expr | None = None
@@ -591,7 +591,7 @@ def _all_members(loaded: LoadedClass, kind: str) -> dict[str, Member]:
 
 
 def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
-    """What stands in the body of a class, its fields left out."""
+    """Yield the members in the body of a class, without its fields."""
     cls = loaded.cls
     fields = {*getattr(cls, "_fields", ()), *getattr(cls, "__dataclass_fields__", ())}
     fields -= _variables(cls)

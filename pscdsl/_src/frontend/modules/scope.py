@@ -99,7 +99,7 @@ class StaticModule:
         if path is not None and self.is_package:
             folders = (os.path.dirname(path),)
         self.folders = folders
-        """Where its submodules are, if it is a package; several of a namespace package."""
+        """The folders of its submodules, if it is a package; a namespace package has several."""
         self._bindings: Bindings | None = None
         self._unseen = False
         """Whether it takes all names of a module that cannot be read."""
@@ -107,12 +107,13 @@ class StaticModule:
         self._evaluating: set[str] = set()
         self._admitted: set[str] = set()
         self.captured: set[str] = set()
-        """Names of what can be written, which is compared when kernels run."""
+        """The names of values that can be written, which are compared when kernels run."""
         self.findings: list[Diagnostic] = []
         self.asked: set[Question] = set()
-        """The modules that were looked for because of what this one says."""
+        """The modules that were looked up for this one's imports."""
         self.searched: set[str] = set()
-        """What was asked of all files because of what this one binds; see `Files.answer_to`."""
+        """The questions about all files that this module's bindings raised; see `Files.answer_to`.
+        """
 
     @property
     def module(self) -> str:
@@ -121,7 +122,7 @@ class StaticModule:
 
     @property
     def names(self) -> Bindings:
-        """What binds each module-level name."""
+        """The bindings of each module-level name."""
         if self._bindings is None:
             self._bindings = Bindings([], lambda _: ())  # for modules that import each other
             self._bindings = Bindings(self.source.tree.body, self._star)
@@ -139,18 +140,18 @@ class StaticModule:
         try:
             module = imported_module(self, node)
         except Failure:
-            module = None  # whoever uses a name of it is told
+            module = None  # each use of its names reports it
         if module is None:
             self._unseen = True
         return () if module is None or module is self else module.exports()
 
     def may_bind_more(self) -> bool:
-        """Whether it may have names that its text does not show."""
+        """Return whether it may have names that its text does not show."""
         self.bindings()  # reads the imports
         return self._unseen or "globals()" in self.text
 
     def may_name_kernels(self) -> bool:
-        """Whether it, or what it imports, directly or not, has our name in its text."""
+        """Return whether its text, or that of a direct or indirect import, has our name."""
         if LANGUAGE in self.text or self.path is None:
             return LANGUAGE in self.text
         self.searched.add(f"leads {self.path}")
@@ -164,7 +165,7 @@ class StaticModule:
         return [name for name in self.names.last if not name.startswith("_")]
 
     def _other_exports(self, node: ast.expr) -> Iterable[str] | None:
-        """The list that `impl.__all__` stands for, if `impl` is another module of the project."""
+        """Return the list of `impl.__all__`, if `impl` is another module of the project."""
         if not isinstance(node, ast.Attribute) or node.attr != "__all__":
             return None
         value = evaluate(self.frame(), node.value)
@@ -192,7 +193,7 @@ class StaticModule:
         return value
 
     def _is_overload(self, statement: ast.stmt) -> bool:
-        """Whether a statement only says of a function, which follows, of which types it is."""
+        """Return whether a statement only declares an overload of a function that follows."""
         decorators = getattr(statement, "decorator_list", ()) if statement else ()
         return any(
             getattr(decorator, "attr", getattr(decorator, "id", "")) == "overload"
@@ -221,7 +222,7 @@ class StaticModule:
 
     @property
     def guard(self) -> ProjectGuard:
-        """Refuses what something in the project writes."""
+        """Return a guard that refuses values that something in the project writes."""
         return ProjectGuard(writes=self.project.writes, searched=self.searched)
 
     @property
@@ -247,7 +248,7 @@ class StaticModule:
         return self.lookup_annotation(name)
 
     def lookup_annotation(self, name: str) -> Any:
-        """The same in an annotation, where what is there for type checkers counts too."""
+        """Look up a name of an annotation, including imports for type checkers."""
         try:
             return self.admitted(name)
         except KeyError:
@@ -288,7 +289,7 @@ class StaticModule:
         return known_or_why(frame, frame.names.get(name, POISON), f"{self.module}.{name}")
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
-        """What a function statement binds: its decorators applied."""
+        """Return the function that a statement binds, with its decorators applied."""
         frame = self.frame()
         value: Any = closure(frame, node, node.name)
         for decorator in reversed(node.decorator_list):
@@ -297,7 +298,7 @@ class StaticModule:
 
 
 def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
-    """What a decorator makes of a function."""
+    """Return the result of a decorator for a function."""
     function = evaluate(frame, decorator)
     if isinstance(function, Applicable) and not isinstance(function, External | Marker):
         try:
@@ -318,7 +319,7 @@ def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
 
 
 def decorator_name(frame: Frame, decorator: ast.expr) -> str:
-    """The qualified name of a decorator of which nothing is known; empty if it is anything else.
+    """Return the qualified name of an unknown decorator; empty for anything else.
 
     `numba.njit` for `@njit`, `@nb.njit(cache=True)` and `@partial(njit, cache=True)`.
     """
@@ -338,9 +339,9 @@ def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule |
 
 
 def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
-    """A name of another module: what it binds, or a module in it.
+    """Return the value of a name of another module, or a submodule of that name.
 
-    `written`: refuse what something in the project writes.
+    `written`: refuse a value that something in the project writes.
     """
     project = module.project
     project.depth += 1
@@ -369,7 +370,7 @@ def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
 
 
 def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Any:
-    """What one name of an import statement stands for."""
+    """Return the value that one name of an import statement is bound to."""
     if isinstance(node, ast.Import):
         name = alias.name if alias.asname else alias.name.split(".")[0]
         return module_value(scope, name)
@@ -400,7 +401,7 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
 
 
 def module_value(scope: StaticModule, name: str) -> Any:
-    """A module as a value: known, of the project, or one of which nothing is known."""
+    """Return a module as a value: a known module, one of the project, or an unknown one."""
     known = known_module(name)
     if known is not None:
         return known
@@ -476,7 +477,7 @@ class Project:
         self.files = Files((), roots) if files is None else files
         self.by_path: dict[str, StaticModule] = {}
         self.depth = 0
-        """How many modules deep the name is that is being looked up."""
+        """The depth in modules of the current look-up."""
         self._namespaces: dict[tuple[str, ...], StaticModule] = {}
         self._added: list[StaticModule] = []
         self._writes: Writes | None = None
@@ -496,7 +497,7 @@ class Project:
 
     @property
     def writes(self) -> Writes:
-        """What the project writes of that which its kernels see."""
+        """The project's writes to values that its kernels see."""
         if not self._added:
             return self.files.writes
         if self._writes is None:
@@ -524,7 +525,7 @@ class Project:
         return self._answer(absolute(name, folders), asker, name)
 
     def relative(self, level: int, name: str, asker: StaticModule) -> StaticModule | None:
-        """What `from ..name import` looks into: `level` dots, and a name that may be empty."""
+        """Find the module of `from ..name import`: `level` dots, and a name that may be empty."""
         if asker.path is None:
             return None
         folder = os.path.dirname(asker.path)
