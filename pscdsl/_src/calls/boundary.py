@@ -65,11 +65,11 @@ Register: TypeAlias = Callable[..., None]
 
 
 Records: TypeAlias = Callable[[type[Any], Spec | None], InstanceClass | None]
-"""What is known of the class of an argument where a specification is declared."""
+"""Returns the known description of an argument's class, given the declared specification."""
 
 
 class NotAnArgument(Exception):
-    """An object that no specification fits; carries what it is."""
+    """An object that no specification fits; carries a description of it."""
 
 
 def argument(
@@ -80,11 +80,11 @@ def argument(
     classes: dict[str, DType],
     records: Records,
 ) -> Type:
-    """The type of an argument, its arrays appended to `leaves`.
+    """Return the type of an argument and append its arrays to `leaves`.
 
-    Python scalars take the dtype that the specification names, or the one that `classes` has for
-    its class; arrays add theirs there.  `register` receives every container class that is met,
-    and `records` gives what is known of record classes.
+    Python scalars take the dtype that the specification names, or the one in `classes` for its
+    dtype class; arrays add theirs there. `register` receives every container class that is met, and
+    `records` returns the description of a record class.
     """
     if isinstance(spec, OptionalSpec):
         spec = spec.item
@@ -126,7 +126,7 @@ def _as_number(spec: ArraySpec, value: Any) -> Any:
 
 
 def _is_scalar_for(spec: ArraySpec, value: Any) -> bool:
-    """Whether the elements of an array become numbers of Python's of a declared kind."""
+    """Return whether an array's elements become Python numbers of a declared kind."""
     known: Any = value
     if not isinstance(value, np.ndarray | np.generic | Array) or len(known.shape) != len(spec.dims):
         return False
@@ -251,19 +251,19 @@ def _container(
 
 
 def _takes_lists(spec: Spec | None) -> bool:
-    """Whether a list may be given: where one is declared, any tree, or it is not known what."""
+    """Return whether a list is accepted: the specification is a list, any tree, or unknown."""
     if isinstance(spec, TupleSpec | RepeatedSpec):
         return spec.listed
     return spec is None or isinstance(spec, TreeSpec)
 
 
 def _takes_dicts(spec: Spec | None) -> bool:
-    """The same for dicts."""
+    """Return whether a dict is accepted."""
     return spec is None or isinstance(spec, DictSpec | TreeSpec) or spec_is_plain(spec)
 
 
 def spec_is_plain(spec: Spec | None) -> bool:
-    """Whether this is `dict[str, A]`."""
+    """Return whether this is `dict[str, A]`."""
     return isinstance(spec, MapSpec) and spec.plain
 
 

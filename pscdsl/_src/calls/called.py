@@ -1,4 +1,4 @@
-"""What is called from Python with arguments that fit a signature: kernels, and loaded ones."""
+"""Objects that Python calls with arguments that fit a signature: kernels, loaded or not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Objects whose calls are those of another function, with no frame of Python's between.
 #
-# Python looks `__call__` up in the class: an object that is called directly has a class of its own.
+# Python looks `__call__` up in the class: each object that is called directly has a separate class.
 
 
 _CALLED_THROUGH = "__called_through__"
@@ -58,7 +58,7 @@ Specialise: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], BoundExecut
 
 
 class CallingConvention(NamedTuple):
-    """How the arguments of a kernel are passed."""
+    """The way in which the arguments of a kernel are passed."""
 
     name: str
     parameters: tuple[str, ...]
@@ -82,7 +82,7 @@ class Called(Generic[P, R]):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         raise NotImplementedError
 
     @property
@@ -92,7 +92,7 @@ class Called(Generic[P, R]):
 
     @property
     def device(self) -> Device:
-        """Where its programs run."""
+        """The device of its programs."""
         return default_device()
 
     @property
@@ -119,7 +119,7 @@ class Called(Generic[P, R]):
         return tuple([name for name in constants if name not in passed])
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.InstanceClass | None:
-        """What is known of the class of an argument, given where `spec` is declared."""
+        """Return the description of an argument's class, declared as `spec`; None if unknown."""
         raise NotImplementedError
 
     def _constants(self) -> Sequence[str]:
@@ -136,7 +136,7 @@ class Called(Generic[P, R]):
 
     @property
     def _passing(self) -> Passing:
-        """How arguments are read, which no call needs whose program an earlier process stored."""
+        """The reader of arguments, which calls of programs from an earlier process do not need."""
         from pscdsl._src.calls.passing import Passing
 
         return Passing(self)
@@ -151,7 +151,7 @@ class Called(Generic[P, R]):
         return self._passing.arguments(args, kwargs, constants)
 
     def matched(self, types: Mapping[str, Type]) -> tuple[Choice, dict[str, int]]:
-        """What arguments of these types leave no longer open in the signature, and the sizes.
+        """Return the choice that arguments of these types make in the signature, and the sizes.
 
         An ArgumentError names an argument that does not fit.
         """
@@ -195,10 +195,10 @@ class Called(Generic[P, R]):
     def dispatcher_for(
         self, specialise: Specialise, donated: Collection[str], constants: Collection[str]
     ) -> Any:
-        """What calls programs with arguments as this one's are passed.
+        """Return a dispatcher that calls programs with arguments passed as for this one.
 
-        Results may take the memory of the parameters that are `donated`.  Those that may be
-        `constants` are not given to programs where a call leaves them out.
+        Results may take the memory of the parameters that are `donated`. Parameters that may be
+        `constants` are not passed to programs where a call omits them.
         """
         # jaxlib is loaded when something is called.
         from pscdsl._src.xla import binding, dispatch
@@ -225,7 +225,7 @@ class Called(Generic[P, R]):
         )
 
     def _calling_convention(self) -> CallingConvention:
-        """How arguments are passed, as the signature says."""
+        """Return the calling convention of the signature."""
         return self._passing.convention(tuple(self._donated_names()), tuple(self._constants()))
 
     def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What keywords fix of a signature, `kernel.lower(dtype="f32", n=8)`, and what defaults are."""
+"""Choices by keyword for a signature, `kernel.lower(dtype="f32", n=8)`, and defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pscdsl.typing.dtypes import dtype
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice, Signature
 
-# What keywords fix of a signature: `kernel.lower(dtype="f32", n=8)`.
+# Choices by keyword for a signature: `kernel.lower(dtype="f32", n=8)`.
 
 
 def chosen(definition: Definition, signature: Signature, fixed: Mapping[str, Any]) -> Choice:
@@ -44,13 +44,13 @@ def chosen(definition: Definition, signature: Signature, fixed: Mapping[str, Any
 
 
 def fits(choice: Choice, fixed: Mapping[str, Any]) -> bool:
-    """Whether a choice has what keywords fix."""
+    """Return whether a choice agrees with the keywords."""
     parts = _parts(choice)
     return all(parts.get(key) in (value, _dtype_name(value)) for key, value in fixed.items())
 
 
 def _parts(choice: Choice) -> dict[str, Any]:
-    """What a choice fixes, by the keywords of it."""
+    """Return the parts of a choice by their keywords."""
     parts: dict[str, Any] = {k: v.name for k, v in choice.dtypes}
     parts |= dict(choice.ranks) | {f"len({k})": v for k, v in choice.lengths}
     parts |= {k: v.value for k, v in choice.statics}
@@ -88,7 +88,7 @@ def signature(definition: Definition) -> inspect.Signature:
 
 
 def as_argument(value: Any) -> Any:
-    """What a caller gives for a value that is known, where its classes have been loaded."""
+    """Return a known value as a caller would give it, if its classes are loaded."""
     if isinstance(value, RecordValue) and value.cls.constructor is not None:
         names = [name for name in value.cls.field_names() if name in value.fields]
         return assemble(value.cls, names, [as_argument(value.fields[name]) for name in names])

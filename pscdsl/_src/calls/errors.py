@@ -1,4 +1,4 @@
-"""What calling a kernel from Python can raise, and where in the source a call stands."""
+"""Errors of calls from Python, and the places of these calls in the source."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pscdsl._src.support.tracebacks import UsersError
 
-# Whatever is public imports this: what an error needs is loaded when there is one.
+# All public modules import this one: the dependencies of an error are loaded when there is one.
 if TYPE_CHECKING:
     from pscdsl._src.frontend.text.source import Source
     from pscdsl.typing.diagnostics import Diagnostic, Span
 
 
-# Where a call of one of our functions stands in the source of the caller.
+# The place of a call of our functions in the caller's source.
 
 
 _THROUGH: Final = "pscdsl._src.support.tracebacks"
@@ -67,7 +67,7 @@ def call_site(module: str) -> CallSite:
     return CallSite(frame.f_code, frame.f_lasti, frame.f_globals)
 
 
-# What calling a kernel from Python can raise.
+# Errors of calls of kernels from Python.
 
 
 class CheckError(UsersError):

@@ -329,7 +329,7 @@ def _one_group(frame: Frame, spec: ArraySpec, node: ast.expr) -> ArraySpec:
 
 
 def _part(frame: Frame, node: ast.expr) -> Spec:
-    """Return the specification of an item of a tuple, vector, map or union; its numbers are arrays."""
+    """Return the specification of an item of a tuple, vector, map or union; numbers are arrays."""
     spec = _spec(frame, node)
     if isinstance(spec, StaticSpec):
         reason = "a static value is a parameter, or a field of a record"

@@ -206,8 +206,7 @@ def holds_sizes(value: Any) -> bool:
 def dtypes_of(
     spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: dict[str, DType]
 ) -> list[DType]:
-    """Return the dtypes of the leaves of a tree; weak leaves take those that the specification asks
-    for.
+    """Return the dtypes of a tree's leaves; weak ones take those that the specification wants.
 
     A dtype class that is not `chosen` yet becomes the dtype of its first strong array.
     """
@@ -307,7 +306,7 @@ def result_problems(
 
 
 def tuples_for_lists(function: str, found: Type, declared: Type) -> Iterator[Diagnostic]:
-    """Yield a problem for each tuple that is returned for a declared list; a list may be a tuple."""
+    """Yield a problem for each tuple that is returned for a declared list; the reverse is fine."""
     if isinstance(found, TupleType) and isinstance(declared, ListType):
         if not isinstance(found, ListType):
             yield ReturnTree(
@@ -381,7 +380,7 @@ class Contract:
         return Match(fit.choice, {**numbers, **fit.sizes})
 
     def _is_record(self, here: Builder, parameter: Parameter, value: Any) -> None:
-        """Refuse a value that is no instance of the declared class or of a class derived from it."""
+        """Refuse a value that is no instance of the declared class or of a derived one."""
         spec = parameter.spec
         assert isinstance(spec, RecordSpec)
         if is_poisoned(value) or (
@@ -498,7 +497,7 @@ def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnos
 
 
 def default_fit(closure: Closure, signature: Signature, parameter: Parameter) -> Match:
-    """Match a default with its parameter; a Failure if it does not fit, Poisoned if it is unknown."""
+    """Match a default with its parameter; a Failure if it does not fit, Poisoned if unknown."""
     here = Program(Assumptions()).current
     value = closure.defaults[parameter.name]
     if isinstance(parameter.spec, StaticSpec):

@@ -410,7 +410,7 @@ Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
 
 @dataclass(frozen=True)
 class TracedBody:
-    """A loop body: the parameters of its block are captured values, the carry, then the extra ones."""
+    """A loop body: its block takes captured values, the carry, then the extra parameters."""
 
     block: Block
     captured: tuple[Value, ...]

@@ -747,7 +747,7 @@ class Definition:
         return unflatten(callee.result, iter(given)), fit.choice in self._shows_arguments
 
     def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> Any:
-        """Return a value of the declared result of a wrong kernel, so that callers can be checked."""
+        """Return a value of the declared result of a wrong kernel, so that callers are checked."""
         session_of(here).report(failure)
         signature = self.signature
         if signature.result is None:
@@ -758,7 +758,7 @@ class Definition:
     def _require(
         self, here: Builder, callee: Function, sizes: Mapping[str, Any], operands: Sequence[Value]
     ) -> None:
-        """Prove the callee's preconditions; report those that are only unproven, then assume them."""
+        """Prove the callee's preconditions; report unproven ones, then assume them."""
         facts = here.facts
         needed = list(callee.facts.facts)
         needed.extend(

@@ -651,7 +651,7 @@ def external_value(value: External) -> Diagnostic:
 
 
 def may_not_exist(value: External) -> bool:
-    """Return whether an attribute of a module may be missing; Python's and NumPy's are looked up."""
+    """Return whether a module may lack an attribute; Python's and NumPy's are looked up."""
     root, *path = value.name.split(".")
     if not value.library or value.why or not path:
         return False

@@ -241,7 +241,7 @@ def is_inside(x: Bounds, domain: Bounds) -> bool:
 
 
 def applied(name: str, real: Callable[[float], float], x: Find) -> Find | None:
-    """Return a function for the bounds of a `math` function; None if `x` may be outside its domain."""
+    """Return a function for the bounds of a `math` function; None if it may be undefined."""
     domain = DOMAINS[name]
     if not is_inside(x(False), domain) and not is_inside(x(True), domain):
         return None

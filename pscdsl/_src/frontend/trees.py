@@ -304,8 +304,7 @@ class Attempt:
         return any(each.severity is Severity.ERROR for each in found)
 
     def forget(self) -> None:
-        """Drop the findings since then, and the assumptions that followed reports of unproven
-        facts.
+        """Drop the findings since then, and the facts assumed after reports of unproven ones.
 
         Impurities stay: a second try does not find those that the first one has made unknown.
         """

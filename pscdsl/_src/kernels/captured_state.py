@@ -1,9 +1,10 @@
-"""What kernels captured is compared with what is there now, whenever they are called.
+"""Comparison of captured values with the current ones at each call of a kernel.
 
-What a kernel captures is constant from its first use on.  Reading it takes a snapshot of what it
-looks up: names of modules, cells, functions, classes and what values hold; see `snapshots`.  A call
-looks all that up again.  It has to be the same objects, which takes some tens of nanoseconds each.
-Names of libraries and modules are left out, so that a kernel without others is called directly.
+Captured values are constant from the kernel's first use on. Reading the kernel takes a snapshot of
+its look-ups: names of modules, cells, functions, classes and the parts of values; see `snapshots`.
+A call repeats these look-ups. They must find the same objects, which takes some tens of nanoseconds
+each. Names of libraries and modules are left out, so that a kernel without others is called
+directly.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _CELL: Final = attrgetter("cell_contents", "cell_contents")
 
 
 class Watch:
-    """All that was looked up for a kernel and what it meets, as it was then.
+    """The results of all look-ups for a kernel and for the objects that it meets.
 
-    `own` is the function of the kernel itself, which nobody else has.
+    `own` is the function of the kernel itself, which has no other holder.
     """
 
     def __init__(self, traces: Iterable[Trace | None], own: object = None) -> None:
@@ -70,7 +71,7 @@ class Watch:
                 yield Part(_CELL, cell, [found, found], shown_event(owner, event))
 
     def _functions(self, own: object) -> Iterator[Part]:
-        """Code and defaults, but not of the kernel itself: nobody else holds its function."""
+        """Yield code and defaults of functions, except the kernel's, which has no other holder."""
         codes = {
             id(owner): (owner, code) for owner, event, code in self._lookups() if event == CODE
         }
@@ -152,7 +153,7 @@ class Watch:
             yield each.lock.array
 
     def changed(self) -> Iterator[str]:
-        """What is looked up and is something else than it was."""
+        """Yield the names of look-ups that now find something else."""
         for part in self._parts:
             yield from part.changed()
         for names in self._absent:
@@ -164,7 +165,7 @@ class Watch:
 
     @public
     def require_same(self, named: Callable[[], str]) -> None:
-        """A CheckError if something is not what it was when the kernel of this name was read."""
+        """Raise a CheckError if a captured value of the kernel has changed since it was read."""
         changed = next(self.changed(), None)
         if changed is not None:
             from pscdsl.typing.codes.limits import CapturedStateChanged

@@ -54,5 +54,5 @@ def emitted(
 
 
 def text(wanted: Specialisation) -> str:
-    """The module of what is to be compiled, as text."""
+    """Return the text of the module to compile."""
     return module_text(emitted(wanted.program, wanted.sizes, wanted.donate, device=wanted.device))

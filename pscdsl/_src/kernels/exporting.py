@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pscdsl._src.xla.specialisation import Specialisation
 
 
-# What the source of a kernel is, in few bytes.
+# The source of a kernel, in few bytes.
 #
 # The text of every function that the kernel was made of counts: its own, those that were elaborated
 # inline, and kernels that it calls, of libraries too. Where they stand does not, nor what else is
@@ -148,7 +148,7 @@ def export(
 def _specialisation(
     kernel: Kernel[..., Any], variant: object, sizes: Mapping[str, Any]
 ) -> Specialisation:
-    """What one of the variants asks for: sizes and choices by name, or arguments."""
+    """Return the specialisation of a variant: sizes and choices by name, or arguments."""
     if is_dict(variant):
         return kernel.lower(**{**sizes, **variant}).specialisation
     if not is_tuple(variant) or sizes:
@@ -244,7 +244,7 @@ def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:
 
 
 def unchanged(artefact: Artefact, kernel: Kernel[..., Any]) -> bool:
-    """Whether a kernel has the source and the programs that an artefact was made of."""
+    """Return whether a kernel still has the source and the programs of an artefact."""
     programs = [kernel.optimised(program.choice) for program in artefact.programs]
     same = source_hash(kernel.definition, programs) == artefact.source_hash
     return same and all(

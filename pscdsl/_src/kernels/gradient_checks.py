@@ -1,9 +1,9 @@
 """`check_grads`: the derivatives of a function compared with differences of its values.
 
-For those who write rules of their own (`custom_jvp`, `custom_vjp`, `primitive`), and for functions
-whose derivatives they doubt.  The function is compiled, run at four points along a random
-direction, and the difference quotient of the fourth order (Abramowitz and Stegun, 25.3.6) is
-compared with what the rules say.  Higher orders do the same with the derivatives as functions.
+For authors of rules (`custom_jvp`, `custom_vjp`, `primitive`), and for functions with doubtful
+derivatives. The function is compiled, run at four points along a random direction, and the
+difference quotient of the fourth order (Abramowitz and Stegun, 25.3.6) is compared with the result
+of the rules. Higher orders do the same with the derivatives as functions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORDS = {"fwd": "forward mode", "rev": "reverse mode"}
 
 @dataclass(frozen=True)
 class Precision:
-    """How far apart values are taken, and how close two numbers have to be."""
+    """The distance of the points, and the tolerances."""
 
     eps: float
     atol: float
@@ -153,7 +153,7 @@ class _Check:
         self.random = np.random.default_rng(20180215)
 
     def run(self, subject: Subject, values: list[NDArray], order: int) -> None:
-        """Check a program's derivatives in each mode, and those of what the modes give."""
+        """Check a program's derivatives in each mode, and their derivatives up to the order."""
         plain = self._compiled(subject)
         for mode in self.modes:
             derived = subject.derived(mode)
@@ -252,7 +252,7 @@ class _Check:
         given: Sequence[NDArray],
         tangents: Sequence[NDArray],
     ) -> str | None:
-        """How what cotangents say of a direction differs from what the values do; None if right."""
+        """Compare the cotangents with differences along a direction; return None if they agree."""
         steps = self._differences(subject, plain, values, tangents)
         scale = sum(float(np.sum(np.abs(a * b))) for a, b in zip(cotangents, steps, strict=True))
         return self._differ(_pairing(cotangents, steps), _pairing(given, tangents), scale)
@@ -272,7 +272,7 @@ class _Check:
         values: Sequence[NDArray],
         tangents: Sequence[NDArray],
     ) -> list[NDArray]:
-        """How fast the results change along a direction, by their values at four points."""
+        """Return the derivatives of the results along a direction, by values at four points."""
         eps = self.precision.eps
         rows: list[list[NDArray]] = []
         for by in (-2, -1, 1, 2):
@@ -289,7 +289,7 @@ class _Check:
         ]
 
     def _differ(self, step: NDArray, own: NDArray, scale: float) -> str | None:
-        """How two arrays differ by more than they may; None if they do not."""
+        """Return the largest difference beyond the tolerance, in words; None if there is none."""
         used = self.precision
         most = used.atol + used.rtol * scale
         off = np.abs(_wide(own) - step)

@@ -93,13 +93,13 @@ class Variant:
     module: SizedProgram
 
     def types(self) -> tuple[tuple[ArrayType, ...], tuple[ArrayType, ...]]:
-        """What its `main` takes and gives."""
+        """Return the types of the inputs and outputs of its `main`."""
         sizes = dict(self.module.sizes)
         inputs = tuple([type_.substitute(sizes) for type_ in self.program.inputs])
         return inputs, tuple([type_.substitute(sizes) for type_ in leaves(self.program.result)])
 
     def avals(self) -> tuple[list[Aval], list[Aval]]:
-        """The same as jaxlib has it."""
+        """Return the types of the inputs and outputs of its `main` in jaxlib's form."""
         inputs, outputs = self.types()
         return [aval_of(type_, {}) for type_ in inputs], [aval_of(type_, {}) for type_ in outputs]
 
@@ -193,7 +193,7 @@ class Loaded(Called[..., Any]):
         return f"<loaded kernel {self.signature}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The artefact, and what was said of it."""
+        """Return the artefact and its checked types, for pickling."""
         return Loaded, (self._artefact, self._types, self._calls)
 
     def text(self, **sizes: int) -> str:
@@ -272,7 +272,7 @@ class Loaded(Called[..., Any]):
         raise ArgumentError(f"{self.name} was not exported for {asked}; {self._sizes_text()}")
 
     def _sizes_text(self) -> str:
-        """What there is, in words."""
+        """Return the exported variants in words."""
         known = [str(variant) for variant in self.variants]
         shown = "; ".join(known[:8]) + (f"; and {len(known) - 8} more" if len(known) > 8 else "")
         return f"it was for: {shown}"
@@ -338,7 +338,7 @@ def _records(
 
 
 def _python_signature(artefact: Artefact) -> PythonSignature:
-    """The parameters as Python knows them; an ArtefactError if they are none of a function."""
+    """Return the parameters for Python; an ArtefactError if no function can have them."""
     try:
         made = [
             Declared(

@@ -37,7 +37,7 @@ class Lowered:
     kernel: Kernel[Any, Any]
     specialisation: Specialisation
     traces: tuple[Trace, ...] = field(default=(), compare=False, repr=False)
-    """What was looked up for the program."""
+    """The look-ups for the program."""
 
     @property
     def program(self) -> Function:
@@ -60,7 +60,7 @@ class Lowered:
         return f"<lowered {self.kernel.name}{f' at {at}' if at else ''}; .text() is its StableHLO>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The kernel, and what it is lowered for."""
+        """Return the kernel and the specialisation, for pickling."""
         known = self.specialisation
         donate = tuple(sorted(self.donated))
         return _lowered, (self.kernel, known.choice, dict(known.sizes), known.constants, donate)
@@ -148,7 +148,7 @@ class Compiled:
         return f"<compiled {self.lowered.kernel.name}{f' at {at}' if at else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What it is compiled from: code for this machine is compiled where it is used."""
+        """Return the lowered kernel, for pickling: machine code is compiled where it is used."""
         return self.lowered.compile, ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -174,12 +174,12 @@ class Compiled:
 
     @functools.cached_property
     def _watch(self) -> Watch:
-        from pscdsl._src.kernels.captured_state import Watch  # of what is called
+        from pscdsl._src.kernels.captured_state import Watch  # of the kernels that it calls
 
         return Watch(self.lowered.traces, self.lowered.kernel.watched_function)
 
     def _watching(self, entry: Any) -> Any:
-        """An entry that compares what was captured."""
+        """Return an entry that compares the captured values."""
         return self._watch.watching(entry, lambda: self.lowered.kernel.name)
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:

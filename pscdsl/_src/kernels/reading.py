@@ -50,7 +50,7 @@ def refusals(definition: Definition | None = None) -> Generator[None]:
 
 
 def load(path: Path | str, name: str) -> Definition:
-    """What a kernel is by a file's source; see `load_kernel`."""
+    """Return the definition of a kernel by a file's source; see `load_kernel`."""
     from pscdsl._src.checker.check import load_definition  # calls need no checker
 
     with refusals():
@@ -74,7 +74,7 @@ class Reading:
         self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
 
     def with_options(self, kernel: Kernel[..., Any], own: Options, changed: Options) -> Self:
-        """The same for a kernel that has its own options, some of which are `changed`."""
+        """Return the reading for a kernel with the options `own`, some of which are `changed`."""
         made = copy(self)
         made.kernel, made.options, made._simplified = kernel, own, {}
         with refusals():
@@ -82,7 +82,7 @@ class Reading:
         return made
 
     def inherited(self, kernel: Kernel[..., Any], cls: type[Any]) -> Self:
-        """The same method of a class that inherits it."""
+        """Return the reading of the same method for a class that inherits it."""
         made = copy(self)
         made.kernel, made._simplified = kernel, {}
         with refusals():
@@ -93,7 +93,7 @@ class Reading:
 
     @property
     def definition(self) -> Definition:
-        """What the front end knows of it."""
+        """The front end's definition of the kernel."""
         if self._definition is None:
             self._definition = self._read()
         return self._definition
@@ -123,7 +123,7 @@ class Reading:
         return number_defaults(self.signature, self.kernel.python_signature)
 
     def record_class(self, cls: type[Any]) -> RecordClass | None:
-        """What the front end knows of a class."""
+        """Return the front end's description of a class; None if it is unknown."""
         return record_class(cls)
 
     def donated_names(self) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class Reading:
         return tuple(diagnostics)
 
     def chosen(self, choices: Mapping[str, Any]) -> Choice:
-        """What keywords fix of the signature."""
+        """Return the choice that keywords make in the signature."""
         with self._in_bounds():
             return chosen(self.definition, self.signature, choices)
 
@@ -204,7 +204,7 @@ class Reading:
         constants: tuple[str, ...],
         donate: Donate | None,
     ) -> Specialisation:
-        """What is compiled at sizes that are admitted, where some parameters are constants."""
+        """Return the specialisation at admitted sizes, with some parameters constant."""
         kernel = self.kernel
         program = self.optimised(choice, constants)
         admit(kernel.name, program.dims, program.facts, sizes)

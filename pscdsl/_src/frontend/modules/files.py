@@ -54,7 +54,7 @@ class Question:
 
 
 def is_language(path: str) -> bool:
-    """Return whether a file belongs to the language's implementation, which programs never modify."""
+    """Return whether a file belongs to the language's implementation, which is never modified."""
     return path.startswith(_PACKAGE) and not path.startswith(os.path.join(LIBRARY, ""))
 
 
@@ -691,8 +691,7 @@ def _with_src(folder: str) -> Iterator[str]:
 
 
 def _bounds(paths: Sequence[Path | str]) -> Iterator[str]:
-    """Yield the folders outside of which nothing is read: those given, and the current one above
-    them.
+    """Yield the folders outside of which nothing is read: the given and the current one above them.
 
     A file contributes the outermost package around it, or its folder.
     """

@@ -387,7 +387,7 @@ class Surroundings:
 
 
 class MadeDefinition(Definition):
-    """A kernel that a function makes; the values that it reads from that function are parameters."""
+    """A kernel that a function makes; its parameters include values read from that function."""
 
     def __init__(self, own: Closure, around: Surroundings) -> None:
         super().__init__(own)
@@ -576,7 +576,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def _bindings(around: FunctionStatement) -> dict[str, list[ast.AST]]:
-    """Return the bindings of each name of a function: its parameters, and statements of its body."""
+    """Return the bindings of each name of a function: parameters, and statements of its body."""
     found: dict[str, list[ast.AST]] = {each.arg: [each] for each in _parameters(around)}
     for other in (around.args.vararg, around.args.kwarg):
         if other is not None:
@@ -597,7 +597,7 @@ def _followed(
     kernel: FunctionStatement,
     bound: Mapping[str, Sequence[ast.AST]],
 ) -> list[ast.stmt]:
-    """Return the statements that bind names of a kernel, and the assertions about them, in order."""
+    """Return the statements that bind names of a kernel, and assertions about them, in order."""
     before = around.body[: around.body.index(kernel)]
     statements: set[ast.stmt] = set()
     read: set[str] = set()

@@ -405,7 +405,7 @@ def _homes() -> dict[str, str]:
 
 @functools.cache
 def _optional() -> tuple[str, ...]:
-    """Return the known modules that take time to load: without them there are no objects of theirs."""
+    """Return known modules that are slow to load; none of their objects exist before that."""
     known = ("scipy.fft", "scipy.linalg", "scipy.special", "typeguard")
     return (*known, *dict.fromkeys(_homes().values()))
 

@@ -695,6 +695,6 @@ def public_name(module: str) -> str:
 
 
 def is_pythons(module: str) -> bool:
-    """Return whether a module is Python's, so that its functions are known by name or not at all."""
+    """Return whether a module is Python's; its functions are known only by name."""
     top = module.partition(".")[0]
     return top != "typing" and known_module(module) is None and comes_with_python(module)

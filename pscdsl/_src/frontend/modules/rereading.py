@@ -47,7 +47,7 @@ class Read(Protocol):
 
 
 class _Asking:
-    """Whether kernels are to be checked."""
+    """The state of the checks for kernels to read again."""
 
     __slots__ = ("asked", "asks", "watches")
 
@@ -142,7 +142,7 @@ def _ask_all() -> None:
 
 
 def _changed(thing: Any, asked: set[int]) -> bool:
-    """Return whether a thing, or one that it met when it was read, would be read differently now."""
+    """Return whether a thing, or one that its reading met, would be read differently now."""
     if id(thing) in asked:
         return False
     asked.add(id(thing))

@@ -202,7 +202,7 @@ class StaticModule:
         )
 
     def _decided(self, name: str, values: list[Any], found: list[Binding]) -> Any:
-        """What a name stands for, if all statements that bind it agree, whichever was the last."""
+        """Return the value of a name if all statements that bind it agree, whichever runs last."""
         if values and same(values, _CONSTANTS):
             return values[0]
         *others, last = (self.source.span(statement) for _, statement in found)

@@ -199,7 +199,7 @@ class HeldArray(NamedTuple):
         return cls(known, LAYOUT(array), _content(array), name)
 
     def is_compared(self) -> bool:
-        """Return whether its contents may change; a Failure if they are too large to be compared."""
+        """Return whether its contents may change; a Failure if they are too large to compare."""
         size = self.lock.array.nbytes
         if size > _FEW_BYTES:
             self.lock.settle()
@@ -252,7 +252,7 @@ class Snapshot:
             self._object(name, kind, value)
 
     def add_member(self, name: str, value: Any) -> None:
-        """Take a snapshot of a member of a class, for use as soon as it is read: see `read_member`."""
+        """Take a snapshot of a class member, for use as soon as it is read: see `read_member`."""
         inner = self.members[name] = Snapshot()
         try:
             inner.add(name, value)

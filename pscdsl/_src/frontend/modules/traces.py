@@ -139,8 +139,7 @@ class Trace:
         return Trace(root)
 
     def look_up(self, owner: Any, name: str) -> Any:
-        """Return a global name's value in a function, a class or a module; `MISSING` if there is
-        none.
+        """Return a global name's value in a function, a class or a module; otherwise `MISSING`.
 
         A Failure if it is a lazy import that raises something.
         """
