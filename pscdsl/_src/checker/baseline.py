@@ -1,4 +1,4 @@
-"""What a finding is recognised by when the lines around it have moved."""
+"""Recognition of findings whose surrounding lines have moved."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class BaselineEntry:
 
     @property
     def key(self) -> Key:
-        """What it is recognised by."""
+        """The key that identifies it."""
         return self.path, self.code, self.fingerprint
 
 
@@ -165,7 +165,7 @@ class Baseline:
         return new, known, over
 
     def concerns(self, entry: BaselineEntry, checked: Collection[str]) -> bool:
-        """Whether a check of these files (real paths) says something of an entry."""
+        """Return whether a check of these files (real paths) can find or miss an entry."""
         path = resolved(os.path.join(self.root, entry.path))
         return path in checked or not os.path.exists(path)
 
@@ -206,9 +206,9 @@ def read(path: str) -> Baseline:
 
 
 def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints) -> int:
-    """Write these findings as the baseline, all at once; returns how many there are.
+    """Write these findings as the baseline, all at once; return their number.
 
-    A file is replaced, and a link too: what it leads to is not written to.
+    A file is replaced, and a link too: its target is not written to.
     """
     folder = resolved(os.path.dirname(path) or os.curdir)
     counts: Counter[Key] = Counter()
@@ -260,9 +260,9 @@ _LIBRARY = os.path.join(LIBRARY, "")
 
 
 def at_call(finding: Diagnostic) -> Diagnostic:
-    """A finding at the call that led into the library; its own place becomes a note.
+    """Move a finding to the call that led into the library; its former place becomes a note.
 
-    What stands in other code stays where it is, as does what a check of the library itself finds.
+    Findings in other code stay where they are, as do those of a check of the library itself.
     """
     inner, *calls = finding.span.frames()
     if calls and _in_library(inner.path):
@@ -277,12 +277,12 @@ def _in_library(path: str) -> bool:
     return resolved(path).startswith(_LIBRARY)
 
 
-# What is reported of a check: the selected findings that no baseline knows.
+# The findings that are reported: the selected ones that are not in the baseline.
 
 
 @dataclass(frozen=True, slots=True)
 class Triage:
-    """The findings of a check, sorted by what becomes of them."""
+    """The findings of a check, sorted by their treatment."""
 
     reported: tuple[Diagnostic, ...]
     suppressed: tuple[Diagnostic, ...] = ()
@@ -290,7 +290,7 @@ class Triage:
     baselined: tuple[Diagnostic, ...] = ()
     """Known from the baseline."""
     stale: tuple[BaselineEntry, ...] = ()
-    """What the baseline knows, and what is found no more."""
+    """Entries of the baseline that are no longer found."""
 
     def fails(self, *, strict: bool) -> bool:
         """Whether the check fails: by an error; in strict mode by a warning or a missing proof."""
@@ -301,7 +301,7 @@ class Triage:
         )
 
     def hidden(self) -> Hidden:
-        """How many findings are not reported."""
+        """Return the numbers of findings that are not reported."""
         stale = sum(entry.count for entry in self.stale)
         return Hidden(len(self.suppressed), len(self.baselined), stale)
 
@@ -314,7 +314,7 @@ def triage(
     checked: Collection[str],
     fingerprints: Fingerprints,
 ) -> Triage:
-    """Sort what was found in the files that were checked (real paths)."""
+    """Sort the findings in the files that were checked (real paths)."""
     found, suppressed = map(at_call, found), map(at_call, suppressed)
     selected = [each for d in found if (each := selection.narrowed(d)) is not None]
     silenced = tuple(d for d in suppressed if selection.includes(d.code, d.span.path))

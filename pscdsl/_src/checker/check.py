@@ -61,7 +61,7 @@ from pscdsl.typing.signatures import (
 
 @dataclass(frozen=True)
 class Held:
-    """A kernel that was checked, and what was found of it."""
+    """A kernel that was checked, and its findings."""
 
     definition: Definition
     found: Sequence[Diagnostic]
@@ -90,7 +90,7 @@ def check_source(text: str, path: str) -> CheckResult:
 def check_paths(
     paths: Sequence[Path | str], excluded: Callable[[str], bool] | None = None
 ) -> CheckResult:
-    """Check files, and the Python files and notebooks below folders, but for those excluded."""
+    """Check files, and the Python files and notebooks below folders, without excluded ones."""
     files = files_below(paths, excluded)
     with deep_stack():
         return summary([check_file(files, path)[0] for path in files.given])
@@ -103,10 +103,10 @@ def check_file(
     known: Mapping[str, Held] = MappingProxyType({}),
     read: Iterable[str] = (),
 ) -> tuple[CheckResult, Project]:
-    """Check one of the files; also the modules that were read for it.
+    """Check one of the files; return also the modules that were read for it.
 
-    What is found depends on nothing but these files: not on which of them were checked before.
-    `known` has kernels of the module of which the same would be found, and `read` the files that
+    The findings depend on nothing but these files: not on which of them were checked before.
+    `known` has kernels of the module whose findings would be the same, and `read` the files that
     were read for them.
     """
     project = Project(files=files)
@@ -144,7 +144,7 @@ def deep_stack() -> Generator[None]:
 
 @contextmanager
 def quiet() -> Generator[None]:
-    """A context without warnings of NumPy's: what it computes for the checker is no program yet."""
+    """Suppress NumPy's warnings: the checker's computations are no program yet."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -213,7 +213,7 @@ def check_module(
         )
     diagnostics.extend(stray_comments(module.source, places))
     if diagnostics:
-        from pscdsl._src.frontend.fixes import with_fixes  # what is right needs none
+        from pscdsl._src.frontend.fixes import with_fixes  # correct kernels need no fixes
 
         modules = (module, *module.project.by_path.values())
         diagnostics = with_fixes(
@@ -304,7 +304,7 @@ def comments_near(
 
 
 def shown(definition: Definition) -> str:
-    """The signature as `check` prints it, with what was tried by examples."""
+    """Return the signature as `check` prints it, with the examples that were tried."""
     try:
         signature = definition.shown()
     except Failure:
@@ -325,7 +325,7 @@ def _loops(definition: Definition) -> tuple[tuple[int, int, str], ...]:
 
 
 def _either(texts: Sequence[str]) -> str:
-    """What became of a loop, in words; for several choices, not how many steps each unrolls."""
+    """Return a sentence about a loop; for several choices, without the number of steps."""
     if len(texts) > 1:
         texts = [*dict.fromkeys(each.partition(",")[0] for each in texts)]
     return " or ".join(texts)
@@ -523,7 +523,7 @@ def _checked_each(
 
 
 def load_definition(path: Path | str, name: str) -> Definition:
-    """A kernel read from a file's source; LookupError if the file has none of this name."""
+    """Return a kernel read from a file's source; LookupError if the file has none of this name."""
     files = files_below([path])
     (real,) = files.given
     module = Project(files=files).at(real)
@@ -543,7 +543,7 @@ def load_definition(path: Path | str, name: str) -> Definition:
 
 
 def without_program(name: str) -> str:
-    """Why a kernel that is there has no program that could be shown, and what to do."""
+    """Return why an existing kernel has no program to show, and the advice."""
     maker = name.rpartition(".")[0]
     where = f"inside `{maker}`" if maker else "when its file runs"
     return f"kernel `{name}` is made {where}, and nothing is run here: define it at module level"

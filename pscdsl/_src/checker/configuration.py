@@ -1,4 +1,4 @@
-"""The settings: what `[tool.pscdsl]` in pyproject.toml says, and what is wrong with it."""
+"""The settings in `[tool.pscdsl]` of pyproject.toml, and the problems with them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pscdsl._src.support.paths import inside, inside_any, read, real, resolved
 from pscdsl.typing.codes.projects import UnknownSetting, UnreadableSettings, WrongSetting
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
-# Where keys stand in TOML text, because Python's reader does not say.
+# The places of keys in TOML text, which Python's reader does not return.
 
 
 _BARE = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
@@ -45,7 +45,7 @@ class Places:
         self._read()
 
     def of(self, keys: Sequence[str], value: str | None = None) -> Span:
-        """The place of a key, or of a text in its value; of what is around it, if it is hidden."""
+        """Return the place of a key, or of a text in its value; of its parent, if it is hidden."""
         for length in range(len(keys), 0, -1):
             span = self._found.get(tuple(keys[:length]))
             if span is not None:
@@ -98,12 +98,12 @@ def _keys(path: str) -> tuple[str, ...]:
 
 
 MOST = 200
-"""A list or a table may have so many entries."""
+"""The most entries of a list or a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `[tool.pscdsl]` says; paths and patterns are meant from the folder `root`."""
+    """The settings in `[tool.pscdsl]`; paths and patterns are relative to the folder `root`."""
 
     root: str = "."
     paths: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Settings:
     strict_baseline: bool = False
 
     def excludes(self, path: str) -> bool:
-        """Whether a file is left out, unless it is asked for by name."""
+        """Return whether a file is left out, unless it is asked for by name."""
         if not self.exclude:
             return False
         place = relative(path, self.root)
@@ -225,10 +225,10 @@ READERS: Mapping[str, Callable[[object], object]] = {
     "baseline": text,
     "strict-baseline": truth,
 }
-"""The settings by name, with what reads their values; the fields of `Settings` are named alike."""
+"""The settings by name, with readers of their values; the fields of `Settings` are named alike."""
 
 
-# Finding and reading the settings; what is wrong with them is told with its place.
+# Finding and reading the settings; problems with them are reported with their places.
 
 
 _TABLE = ("tool", "pscdsl")
@@ -241,9 +241,9 @@ _DEEP = re.compile(rf"(?:{_PART}[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")
 
 
 def find_settings(folder: str) -> Settings:
-    """The settings of the nearest `pyproject.toml` that has some, from a folder upwards.
+    """Return the settings of the nearest `pyproject.toml` that has some, from a folder upwards.
 
-    A repository is not left: what lies above it says nothing of it.
+    The search ends at the root of a repository: files above it do not count.
     """
     for path in possible_files(folder):
         if os.path.lexists(path) and not os.path.isdir(path):
@@ -266,7 +266,7 @@ def possible_files(folder: str) -> Iterator[str]:
 
 
 def _kept_inside(path: str, folder: str) -> str:
-    """Where a file leads; a Failure if that is out of its folder."""
+    """Return the target of a file; a Failure if that is out of its folder."""
     end = real(path)
     if end is None or not inside(end, folder):
         reason = "it is a link that leads out of its folder"
@@ -329,7 +329,7 @@ def _content(path: str) -> bytes:
 
 
 def _unreadable(path: str, problem: Exception) -> Diagnostic:
-    """What the reader of TOML says, at the place that it names."""
+    """Return the problem that the TOML reader reports, at the place that it names."""
     if isinstance(problem, UnicodeDecodeError):
         return UnreadableSettings(reason="it is not UTF-8", span=Span(path, 1, 1, 1, 1))
     said = str(problem) if isinstance(problem, ValueError) else "it is nested too deeply"

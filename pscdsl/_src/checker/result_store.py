@@ -154,7 +154,7 @@ class Recorded(Diagnostic):
     wording: tuple[str | None, ...] = ()
 
     def message(self) -> str:
-        """What is wrong."""
+        """Return the message."""
         return self.wording[0] or ""
 
     def label(self) -> str:
@@ -162,11 +162,11 @@ class Recorded(Diagnostic):
         return self.wording[1] or ""
 
     def help(self) -> str | None:
-        """What to write instead."""
+        """Return the advice."""
         return self.wording[2]
 
     def advice(self) -> str | None:
-        """What to write instead, sizes written as the code can."""
+        """Return the advice, with sizes in code as the program can write them."""
         return self.wording[3]
 
 
@@ -219,7 +219,7 @@ def _finding(data: Any) -> Recorded:
     return kind(wording=wording, **known)
 
 
-# What the result of a check depends on, and whether that is still so.
+# The dependencies of a check's result, and whether they still hold.
 
 
 @dataclass(frozen=True)
@@ -227,14 +227,14 @@ class Reads:
     """Everything that the check of a file learned about other files."""
 
     contents: tuple[tuple[str, str], ...]
-    """The files whose text mattered, and what stands for their content."""
+    """The files whose text mattered, and digests of their content."""
     answers: tuple[tuple[Question, Found | None], ...]
-    """The modules that were looked for and what was found, also where nothing was."""
+    """The modules that were looked up and the results, also where there was none."""
     searches: tuple[tuple[str, str], ...]
-    """The questions about all files, and what stands for their answers; see `Files.answer_to`."""
+    """The questions about all files, and digests of their answers; see `Files.answer_to`."""
 
     def hold(self, files: Files) -> bool:
-        """Whether the check would learn the same today."""
+        """Return whether the check would read the same now."""
         return (
             all(files.digest(path) == digest for path, digest in self.contents)
             and all(files.finder.find(question) == found for question, found in self.answers)
@@ -243,7 +243,7 @@ class Reads:
 
 
 def reads_of(project: Project, path: str) -> Reads:
-    """What a check has read, by the modules that were made for it."""
+    """Return the reads of a check, by the modules that were made for it."""
     files = project.files
     modules = project.modules()
     questions = dict.fromkeys(question for module in modules for question in module.asked)
@@ -260,18 +260,18 @@ def reads_of(project: Project, path: str) -> Reads:
 
 @dataclass(frozen=True)
 class ProjectSnapshot:
-    """All files that the check of a project read, as they were, and what modules it looked for."""
+    """All files that the check of a project read, and the modules that it looked up."""
 
     states: tuple[tuple[str, tuple[int, ...]], ...]
     """The files, and the numbers that change when a file is written."""
     searched: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     """The folders in which modules were looked for, and their names."""
     found: str
-    """What stands for the modules that were found."""
+    """A digest of the modules that were found."""
     facts: tuple[tuple[str, FileFacts], ...]
-    """What is known of the files."""
+    """The known facts about the files."""
     with_kernels: bool
-    """Whether calls of kernels were looked at for what they write."""
+    """Whether calls of kernels were searched for writes."""
 
     def holding(self, files: Files) -> frozenset[str] | None:
         """Return the files that have not been written; None if another module would be found."""
@@ -280,7 +280,7 @@ class ProjectSnapshot:
         return frozenset(path for path, state in self.states if _state(path) == state)
 
     def facts_for(self, unchanged: frozenset[str]) -> dict[str, FileFacts]:
-        """Return what still holds of the files if these are unchanged."""
+        """Return the facts about the files that still hold if these are unchanged."""
         return {
             path: facts
             for path, facts in self.facts
@@ -325,7 +325,7 @@ def _state(path: str) -> tuple[int, ...] | None:
 
 
 def _found(files: Files, searched: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> str:
-    """Return what stands for the modules of these names."""
+    """Return a digest of the modules of these names."""
     answers = [
         files.finder.find(Question(where, name)) for where, names in searched for name in names
     ]
@@ -349,9 +349,9 @@ _OLD = 3600.0
 """Seconds after which a file that was never finished is removed."""
 _DAY = 86400.0
 _OWN = re.compile(r"(?P<entry>[0-9a-f]{32}\.json)|[0-9a-f]{16}\.part")
-"""The names of what is written here."""
+"""The names of the files that are written here."""
 _UNCERTAIN = ("PSC934", "PSC999")
-"""What another try may not find."""
+"""The codes of findings that another try may not repeat."""
 
 
 class ResultStore:
@@ -365,7 +365,7 @@ class ResultStore:
         self._written = False
 
     def get(self, path: str, files: Files) -> tuple[Reads, CheckResult] | None:
-        """Return what a file's check read and its result, if it would still be the same."""
+        """Return the reads and the result of a file's check, if they would still be the same."""
         found = self._read(path)
         if found is None:
             return None
@@ -388,7 +388,7 @@ class ResultStore:
     def whole(self, files: Files) -> CheckResult | None:
         """Return the result of the project, if no file has been written since.
 
-        Otherwise, what is known of the unchanged files is given to `files`.
+        Otherwise, give the known facts about the unchanged files to `files`.
         """
         entry = self._read(_project(files))
         try:
@@ -416,7 +416,7 @@ class ResultStore:
             self._write(_project(files), snapshot, result)
 
     def _read(self, subject: str) -> tuple[Any, Any] | None:
-        """Return the data of an entry: what it depends on, and the result."""
+        """Return the data of an entry: its dependencies, and the result."""
         if self._folder is None or self._key is None:
             return None
         try:
@@ -464,7 +464,7 @@ class ResultStore:
             return None
 
     def close(self) -> None:
-        """Remove the oldest entries if there are too many, and what was never finished."""
+        """Remove the oldest entries if there are too many, and unfinished ones."""
         if self._folder is None:
             return
         if self._written:
@@ -489,7 +489,7 @@ class ResultStore:
 
 
 def _project(files: Files) -> str:
-    """Return what stands for the files that are given and the folders that are read."""
+    """Return a digest of the given files and the folders that are read."""
     parts = (*files.given, "", *files.bounds)
     digest = blake2b("\0".join(parts).encode(errors="surrogateescape"), digest_size=16)
     return f"project {digest.hexdigest()}"
@@ -528,7 +528,7 @@ def _seal(body: bytes, key: bytes) -> bytes:
 
 
 def conditions(roots: Sequence[str]) -> str:
-    """What stands for everything but the files that a check depends on."""
+    """Return a digest of all that a check depends on besides files."""
     parts = (
         *(sys.version, platform.platform(), version("numpy"), os.getcwd()),
         str(sys.flags.optimize),

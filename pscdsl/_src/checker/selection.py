@@ -1,4 +1,4 @@
-"""Which findings are reported: by comments, by kinds of diagnostics, by patterns for paths."""
+"""The selection of reported findings: by comments, by codes, by patterns for paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Span, registered
 
 
 OWN = ("PSC920", "PSC921", "PSC922")
-"""What is found of the comments themselves: silenced only where it is named."""
+"""Findings about the comments themselves: silenced only by name."""
 
 _CODES = re.compile(r"\[(?P<codes>[^\]]*)\](?P<reason>.*)", re.DOTALL)
 _LAYOUT = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE}
@@ -64,7 +64,7 @@ class Suppression:
 
     @property
     def whole_file(self) -> bool:
-        """Whether it is meant for every line."""
+        """Whether it covers every line."""
         return self.last == _END
 
     def names(self, code: str) -> tuple[str, ...]:
@@ -111,12 +111,12 @@ def comments_of(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, 
             elif token.type not in _LAYOUT and first is None:
                 first = token.start[0]
     except (tokenize.TokenError, SyntaxError):
-        pass  # the parser accepted it; what was read so far counts
+        pass  # the parser accepted it; the comments read so far count
     return comments, lines
 
 
 class _Layout:
-    """What stands on which rows of a module."""
+    """The logical lines and the functions on the rows of a module."""
 
     def __init__(
         self,
@@ -142,13 +142,13 @@ class _Layout:
         return self._lines[before] if before >= 0 and row <= self._lines[before][1] else None
 
     def function(self, row: int) -> tuple[str, int] | None:
-        """Where the `def` of the innermost function on a row is found."""
+        """Return the place of the `def` of the innermost function on a row."""
         found = self._functions.get(row)
         return None if found is None else self.locate(found)
 
 
 def _read(verb: str, rest: str, span: Span) -> Suppression | None:
-    """What a comment says, wherever it stands; nothing if it is no suppression at all."""
+    """Return the suppression of a comment; None if it is no suppression at all."""
     rest = rest.strip()
     if verb == "budget":
         return None
@@ -195,11 +195,11 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunction
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is the docstring."""
+    """Return whether a statement is the docstring."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-# Which findings the comments silence, and which comments silence nothing.
+# The findings that comments silence, and comments that silence nothing.
 
 
 """More unknown codes in one comment, or guesses in one check, are not worth their time."""
@@ -215,24 +215,24 @@ class Silenced:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What was looked at to its end, so that a comment there is known to silence nothing."""
+    """The code that was checked completely, so that a comment there is known to silence nothing."""
 
     functions: frozenset[tuple[str, int]] = frozenset()
     """Path and line of the functions that kernels without errors consist of."""
     unfinished: frozenset[str] = frozenset()
     """The files with a kernel that has errors or was not checked."""
     files: frozenset[str] = frozenset()
-    """The files that were checked, not only read for what others use of them."""
+    """The files that were checked, not only read for others."""
 
     def includes(self, comment: Suppression) -> bool:
-        """Whether all that the comment could silence would have been found."""
+        """Return whether all that the comment could silence would have been found."""
         if comment.function is None:
             return comment.file not in self.unfinished
         return comment.function in self.functions
 
 
 def together(parts: Iterable[Examined]) -> Examined:
-    """What several checks looked at."""
+    """Return the union of several checks."""
     found = list(parts)
     none: frozenset[str] = frozenset()
     return Examined(
@@ -245,7 +245,7 @@ def together(parts: Iterable[Examined]) -> Examined:
 def silence(
     found: Iterable[Diagnostic], comments: Sequence[Suppression], examined: Examined
 ) -> Silenced:
-    """Apply the comments to what was found, and add what is to be said of them."""
+    """Apply the comments to the findings, and add findings about the comments."""
     if not comments:
         return Silenced(tuple(found), ())
     index = _Index(comments)
@@ -341,7 +341,7 @@ def _unused(
 
 
 def _is_own(code: str) -> bool:
-    """Whether it means findings about comments, which come after all others."""
+    """Return whether it covers findings about comments, which come after all others."""
     return any(own.startswith(code) for own in OWN)
 
 
@@ -370,7 +370,7 @@ def all_codes() -> tuple[str, ...]:
 
 
 def is_known(code: str) -> bool:
-    """Whether this is a code, a family (even one without codes), or the beginning of a code."""
+    """Return whether this is a code, a family (even an empty one), or the prefix of a code."""
     return code in _beginnings()
 
 
@@ -396,9 +396,9 @@ class BadPattern(ValueError):
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a pattern means a path with `/` between names, or a folder above it.
+    """Return whether a pattern matches a path with `/` between names, or a folder above it.
 
-    A pattern without `/` means a name anywhere; any other is meant from the root on.
+    A pattern without `/` matches a name anywhere; any other is relative to the root.
     """
     return compiled(pattern).match(path) is not None
 
@@ -425,7 +425,7 @@ def _folders(parts: list[str]) -> str:
     body = "".join(f"{_name(part)}/" for part in first)
     for index, group in enumerate(others):
         names = "".join(f"{_name(part)}/" for part in group)
-        last = index == len(others) - 1  # what follows it may fit only further on
+        last = index == len(others) - 1  # the rest may match only further on
         body += f"(?:[^/]+/)*{names}" if last else f"(?>(?:[^/]+/)*?{names})"
     return body
 
@@ -480,20 +480,20 @@ def _class(inside: str) -> str:
     return f"(?!/)[{'^' if negated else ''}{ranges}]"
 
 
-# Which codes are reported, and where.
+# The codes that are reported, and the files.
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One place that says what is reported: the settings, or the command line."""
+    """One source of selections: the settings, or the command line."""
 
     select: tuple[str, ...] | None = None
-    """Only these; what earlier layers say does not count then."""
+    """Only these; earlier layers do not count then."""
     extend: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
 
     def decides(self, code: str) -> bool | None:
-        """Whether a code is reported; the longer of two prefixes wins, and `ignore` at a tie."""
+        """Return whether a code is reported; the longer prefix wins, and `ignore` at a tie."""
         chosen = _longest((*(self.select or ()), *self.extend), code)
         left_out = _longest(self.ignore, code)
         if chosen == left_out == 0:
@@ -503,7 +503,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The layers in order, the later ones on top; and what is left out in some files."""
+    """The layers in order, later ones on top; and the codes left out in some files."""
 
     layers: tuple[Layer, ...] = ()
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -514,7 +514,7 @@ class Selection:
     """Whether kernels that were not checked are reported unless they are left out by name."""
 
     def includes(self, code: str, path: str) -> bool:
-        """Whether findings with this code are reported in this file."""
+        """Return whether findings with this code are reported in this file."""
         chosen = True
         proof = self.strict and code == KernelNotChecked.code
         for layer in self.layers:
@@ -545,7 +545,7 @@ class Selection:
         return finding
 
     def _may_include(self, prefix: str, path: str) -> bool:
-        """Whether some code that begins so is reported."""
+        """Return whether some code with this prefix is reported."""
         codes = [code for code in all_codes() if code.startswith(prefix)]
         return any(self.includes(code, path) for code in codes or [prefix])
 

@@ -42,7 +42,7 @@ from pscdsl.typing.diagnostics import Failure, Span
 
 READY = b"ready\n"
 COLLECT_EVERY = 400
-"""After so many files, the garbage of their programs (some 40 KiB a kernel) is collected."""
+"""The number of files after which garbage (some 40 KiB a kernel) is collected."""
 
 
 @contextlib.contextmanager
@@ -109,7 +109,7 @@ _FAREWELL = 10.0
 
 @dataclass(frozen=True)
 class Answer:
-    """The result for a file, and what it depends on; without that it is not to be stored."""
+    """The result for a file, and its dependencies; without them it is not to be stored."""
 
     path: str
     result: CheckResult
@@ -173,7 +173,7 @@ class Worker:
 
     def end(self) -> int:
         """End the process, and return its exit code."""
-        with contextlib.suppress(OSError):  # what was written last found no reader
+        with contextlib.suppress(OSError):  # nothing read the last write
             self.requests.close()
         try:
             code = self.process.wait(_FAREWELL)
@@ -223,7 +223,7 @@ class Workers:
     files: Files
     waiting: deque[str]
     keep: bool
-    """Whether it matters what the results depend on."""
+    """Whether the dependencies of results are needed."""
     forks: list[Worker] = field(default_factory=list[Worker])
     """The processes that no thread serves yet."""
     running: set[Worker] = field(default_factory=set[Worker])
@@ -345,7 +345,7 @@ def _died(path: str, code: int) -> Answer:
 
 
 def cores() -> int:
-    """How many processes can run at once."""
+    """Return the number of processes that can run in parallel."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -357,7 +357,7 @@ def cores() -> int:
 MOST_JOBS = 4
 """Each process takes about 80 MB."""
 _WORTHWHILE = 150_000
-"""How many bytes of source take longer than the start of processes."""
+"""The bytes of source whose check takes longer than the start of a process."""
 
 
 def checked(
@@ -382,7 +382,7 @@ def checked(
 
 
 def _jobs(files: Files, paths: Sequence[str]) -> int:
-    """How many processes have enough files to check."""
+    """Return the number of processes that have enough files to check."""
     total = 0
     for path in paths:
         try:

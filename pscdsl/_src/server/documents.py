@@ -38,14 +38,14 @@ class TextPosition:
     column: int
 
     def within(self, span: Span) -> bool:
-        """Whether a span covers it; its end counts, where a cursor behind a name stands."""
+        """Return whether a span covers it; the end counts, as a cursor may be behind a name."""
         start, end = (span.line, span.column), (span.end_line, span.end_column)
         return span.path == self.path and start <= (self.line, self.column) <= end
 
 
 @dataclass
 class Documents:
-    """What the editor has open, and how it counts columns."""
+    """The open documents of the editor, and its unit of columns."""
 
     workspace: Workspace
     encoding: str = "utf-16-le"
@@ -67,7 +67,7 @@ class Documents:
         return None if found is None else resolved(found)
 
     def shown(self, uri: str) -> str | None:
-        """The path by which findings name the text that a URI stands for."""
+        """Return the path in findings of the text with a URI."""
         for path, cells in self.cells.items():
             if uri in cells:
                 return cell_path(shown_path(path), cells.index(uri) + 1)
@@ -75,7 +75,7 @@ class Documents:
         return None if file is None else shown_path(file)
 
     def uri(self, shown: str) -> str:
-        """The URI of the text that a path in a finding stands for."""
+        """Return the URI of the text with a path from a finding."""
         file, cell = split_cell(shown)
         path = resolved(file)
         cells = self.cells.get(path, [])
@@ -130,12 +130,12 @@ def encoded(text: str) -> bytes:
 
 
 def notebook(cells: list[tuple[bool, str]]) -> bytes:
-    """A notebook of cells, of which those are Python that are said to be."""
+    """Return a notebook of cells, each with whether it is Python."""
     kinds = ("raw", "code")
     document = [{"cell_type": kinds[is_python], "source": text} for is_python, text in cells]
     return json.dumps({"nbformat": 4, "metadata": {}, "cells": document}).encode()
 
 
 def is_checked(path: str) -> bool:
-    """Whether a file is a program or a notebook."""
+    """Return whether a file is a program or a notebook."""
     return path.endswith((".py", SUFFIX)) and not os.path.isdir(path)

@@ -1,4 +1,4 @@
-"""What the codes mean: pages that findings link to, and summaries."""
+"""The meanings of codes: pages that findings link to, and summaries."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def kind_of(code: str) -> type[Diagnostic] | None:
 
 
 def page(kind: type[Diagnostic]) -> str:
-    """What `pscdsl explain` prints."""
+    """Return the output of `pscdsl explain`."""
     return f"# {kind.code}: {kind.explanation()}\n"
 
 
 def first_paragraph(kind: type[Diagnostic]) -> str:
-    """The title of a code, and what it means in short."""
+    """Return the title of a code and the first paragraph of its explanation."""
     title, _, rest = kind.explanation().partition("\n\n")
     head = f"**{kind.code}**: {title}"
     paragraph = rest.partition("\n\n")[0]

@@ -1,4 +1,4 @@
-"""Findings as an editor shows them, and what it offers to do about them."""
+"""Findings as an editor shows them, and the actions that it offers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _related(
             yield types.DiagnosticRelatedInformation(location, said)
 
 
-# What to do about them.
+# The actions for findings.
 
 
 def actions(
@@ -100,13 +100,13 @@ def actions(
 
 
 def _wants(asked: Sequence[types.CodeActionKind | str] | None, kind: str) -> bool:
-    """Whether a kind of action, or one that includes it, is among those asked for."""
+    """Return whether a kind of action, or one that includes it, is among those asked for."""
     kinds = [str(getattr(each, "value", each)) for each in asked or ()]
     return not kinds or any(kind == each or kind.startswith(f"{each}.") for each in kinds)
 
 
 def _reported(documents: Documents, checked: Checked, asked: Span) -> list[Diagnostic]:
-    """What is reported on some lines; where there are fixes, they are tried first."""
+    """Return the findings on some lines; if there are fixes, only those confirmed by a check."""
     for confirmed in (False, True):
         found = documents.workspace.reported(checked, confirmed=confirmed)
         here = [each for each in found if _meets(each.span, asked)]
@@ -116,7 +116,7 @@ def _reported(documents: Documents, checked: Checked, asked: Span) -> list[Diagn
 
 
 def _meets(finding: Span, asked: Span) -> bool:
-    """Whether some line of a finding is among those that are asked for."""
+    """Return whether some line of a finding is among those that are asked for."""
     return (
         finding.path == asked.path
         and finding.line <= asked.end_line

@@ -1,4 +1,4 @@
-"""What is known of kernels: types of names, signatures, costs; as hovers, hints and lenses."""
+"""Facts about kernels: types of names, signatures, costs; as hovers, hints and lenses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pscdsl.typing.diagnostics import Failure, Span, plainly
 _MOST = 3
 """More types of one name, for as many choices, are not shown."""
 _MOST_CHOICES = 8
-"""So many choices are looked at to know what a kernel costs."""
+"""The most choices that are examined for the cost of a kernel."""
 _LONGEST = 60
 """Longer types are cut off where they stand in the code."""
 
@@ -92,7 +92,7 @@ def result(definition: Definition) -> str | None:
 
 
 def _programs(definition: Definition) -> Iterator[tuple[str, Function]]:
-    """The programs of what a signature leaves open, with the choice in words."""
+    """Yield the programs of the choices that a signature leaves open, with the choices in words."""
     try:
         choices = definition.tried().choices() or []
     except (Failure, Poisoned):
@@ -106,7 +106,7 @@ def _programs(definition: Definition) -> Iterator[tuple[str, Function]]:
 
 
 def costs(definition: Definition) -> dict[Cost, str]:
-    """What a kernel costs, with the first choice for which it costs that."""
+    """Return the costs of a kernel, each with the first choice that has it."""
     found: dict[Cost, str] = {}
     for choice, program in _programs(definition):
         try:
@@ -117,7 +117,7 @@ def costs(definition: Definition) -> dict[Cost, str]:
 
 
 def cost_text(definition: Definition) -> str | None:
-    """What a kernel costs, on one line."""
+    """Return the cost of a kernel, on one line."""
     found = costs(definition)
     parts = [f"{_number(each.flops)} flops, {_number(each.bytes)} bytes" for each in found]
     if len(found) == 1:
@@ -134,7 +134,7 @@ def _number(size: object) -> str:
 
 
 def hover(checked: Checked, place: TextPosition, line: str) -> tuple[str, Span | None] | None:
-    """What is said of what stands at a place, in Markdown, and where it stands."""
+    """Return the hover text for a place, in Markdown, and the span that it is about."""
     for found in CODE.finditer(line):
         first, last = found.start() + 1, found.end() + 1
         if first <= place.column <= last and "psc" in line[: found.start()].rpartition("#")[2]:
@@ -175,7 +175,7 @@ def _name_at(source: Source, place: TextPosition) -> ast.Name | ast.arg | None:
 
 
 def _of_name(checked: Checked, source: Source, place: TextPosition, name: str) -> str | None:
-    """The type of a local name or parameter; of another name, the kernel that it stands for."""
+    """Return the type of a local name or parameter, or the kernel that another name is bound to."""
     function = _function_at(source, place)
     if function is not None:
         inside = source.span(function)
@@ -230,7 +230,7 @@ class InlayText:
     place: TextPosition
     text: str
     full: str
-    """The same where it is too long."""
+    """The full text if it is too long."""
 
 
 def hints(checked: Checked, path: str) -> Iterator[InlayText]:

@@ -37,7 +37,7 @@ def occurrences(source: Source, place: TextPosition) -> tuple[str, list[Span]] |
 
 
 def is_name(text: str) -> bool:
-    """Whether a size may have this name."""
+    """Return whether a size may have this name."""
     return text.isidentifier() and not keyword.iskeyword(text) and not text.startswith("_")
 
 
@@ -79,7 +79,7 @@ def _annotations(scope: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _is_literal(node: ast.expr) -> bool:
-    """Whether texts in its brackets are values: `Literal["relu"]`."""
+    """Return whether texts in its brackets are values: `Literal["relu"]`."""
     return getattr(node, "attr", getattr(node, "id", "")) == "Literal"
 
 
@@ -99,7 +99,7 @@ def _in_text(source: Source, node: ast.expr) -> Iterator[tuple[str, Span]]:
 
 
 def _uses(source: Source, scope: ast.stmt, name: str) -> Iterator[Span]:
-    """Where the parameter of this name is declared and used, in the functions that have one."""
+    """Yield the places of a parameter of this name, in the functions that have one."""
     for function in ast.walk(scope):
         if isinstance(function, FunctionStatement) and name in parameters(function):
             for node in ast.walk(function):

@@ -210,14 +210,14 @@ _PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """A finding, what it is recognised by, and why it is not reported, if it is not."""
+    """A finding, its fingerprint, and the reason if it is not reported."""
 
     finding: Diagnostic
     fingerprint: str = ""
     suppressed: str = ""
     """The kind of suppression: `inSource` for a comment, `external` for a baseline."""
     state: str = ""
-    """Where there is a baseline: `new` or `unchanged`."""
+    """With a baseline: `new` or `unchanged`."""
 
 
 def render_sarif(
@@ -277,7 +277,7 @@ def document(
 
 
 def rule(kind: type[Diagnostic]) -> Object:
-    """What a class of diagnostics says of itself."""
+    """Return the rule of a class of diagnostics."""
     title, explanation = kind.title(), kind.explanation()
     _, _, rest = explanation.partition("\n")
     meaning = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
@@ -325,7 +325,7 @@ class _Places:
         return found
 
     def notification(self, finding: Diagnostic) -> Object:
-        """What prevented the tool from looking at a file or a kernel."""
+        """Return a notification of what prevented the check of a file or a kernel."""
         return {
             "descriptor": {"id": finding.code},
             "level": "error",
@@ -383,13 +383,13 @@ def _folder() -> str:
 
 
 def _within_cell(span: Span) -> str:
-    """Where a place is in a notebook, of which SARIF knows no cells."""
+    """Return the place in a notebook as text, since SARIF has no cells."""
     cell = split_cell(span.path)[1]
     return "" if cell is None else f"cell {cell}, line {span.line}: "
 
 
 def _message(finding: Diagnostic) -> str:
-    """What is wrong, and what to write instead."""
+    """Return the problem and the advice."""
     lines = [" ".join(finding.message().split())]
     lines += [f"here: {finding.label()}"] if finding.label() else []
     advice = finding.advice()

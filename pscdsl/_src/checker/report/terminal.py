@@ -34,7 +34,7 @@ _MARGIN = 24
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A place to mark, what to write beside it, and whether it is the place of the finding."""
+    """A place to mark, the text beside it, and whether it is the place of the finding."""
 
     span: Span
     text: str = ""
@@ -96,7 +96,7 @@ def _columns(span: Span, number: int, source: str) -> tuple[int, int]:
 
 
 def _window(source: str, column: int) -> _Line:
-    """A line, cut to what is near a column if it is long."""
+    """Return a line, cut around a column if it is long."""
     if len(source) <= WIDTH:
         return _Line(display(source), 0)
     first = min(max(column - 1 - _MARGIN, 0), len(source) - WIDTH + _MARGIN)
@@ -105,7 +105,7 @@ def _window(source: str, column: int) -> _Line:
 
 
 def _mark(note: Note, number: int, source: str, line: _Line) -> _Mark | None:
-    """What goes under a line for one place; of several lines, the last one carries the label."""
+    """Return the mark under a line for one place; of several lines, the last one has the label."""
     first, stop = (column - line.offset for column in _columns(note.span, number, source))
     if not 0 < first <= len(line.shown.columns):
         return None
@@ -153,7 +153,7 @@ def _one_line(text: str) -> str:
     return display(" ".join(text.split())).text
 
 
-# Findings for people: the headline, the marked source lines, and what to write instead.
+# Findings for people: the headline, the marked source lines, and the advice.
 
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
@@ -259,11 +259,11 @@ def _place(span: Span) -> str:
     return f"{printable_path(span.path)}:{span.line}:{span.column}"
 
 
-# One line a finding: `path:line:column: error[PSC301] message`; `[*]` marks what has a fix.
+# One line per finding: `path:line:column: error[PSC301] message`; `[*]` marks those with a fix.
 
 
 def render_concise(diagnostics: Sequence[Diagnostic]) -> str:
-    """All findings, each on a line of its own, ordered by place."""
+    """Return all findings, one per line, ordered by place."""
     return "".join(f"{_line(diagnostic)}\n" for diagnostic in ordered(diagnostics))
 
 
@@ -275,7 +275,7 @@ def _line(diagnostic: Diagnostic) -> str:
     return printable(f"{place}: {diagnostic.severity.value}[{diagnostic.code}]{mark} {message}")
 
 
-# How often each code was found: `12  PSC301  [*]  inner-sizes-differ`; `[-]`: some have a fix.
+# The count of each code: `12  PSC301  [*]  inner-sizes-differ`; `[-]`: some have a fix.
 
 
 def render_statistics(diagnostics: Sequence[Diagnostic]) -> str:
@@ -297,9 +297,9 @@ _PATIENCE = 1.0
 
 
 class ProgressBar:
-    """Shown where somebody is watching; to be used in a `with` statement.
+    """A progress bar, shown in a terminal; to be used in a `with` statement.
 
-    `doing` is what is done, `items` what is counted.
+    `doing` names the activity, `items` the things that are counted.
     """
 
     def __init__(self, doing: str = "checking", items: str = "files") -> None:
