@@ -293,7 +293,7 @@ class Triage:
     """Entries of the baseline that are no longer found."""
 
     def fails(self, *, strict: bool) -> bool:
-        """Whether the check fails: by an error; in strict mode by a warning or a missing proof."""
+        """Return whether the check fails: by an error, or if strict, a warning or missing proof."""
         failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
         return any(
             type(finding).severity in failing or (strict and finding.code == KernelNotChecked.code)

@@ -293,7 +293,7 @@ class Loaded(Called[..., Any]):
             raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
 
     def verify(self, variant: Variant) -> None:
-        """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
+        """Raise an ArtefactError unless a module's operations and types are as they should be."""
         try:
             compilation.verified(variant.module, *variant.avals(), self._calls)
         except compilation.UnusableModule as problem:

@@ -1,9 +1,8 @@
-"""What the types of arrays are at run time.
+"""The types of arrays at run time.
 
-They are classes, so that whatever takes a type takes them: `tuple[f32["n"], ...]`,
-`f32["n"] | None`, fields of any record class, `get_type_hints`.  A shape is read when it is asked
-for: one that cannot be read is reported by `pscdsl check`, and does not keep its module from being
-imported.
+They are classes, so that they can be used wherever types can: `tuple[f32["n"], ...]`, `f32["n"] |
+None`, fields of any record class, `get_type_hints`. A shape is read when it is asked for: one that
+cannot be read is reported by `pscdsl check`, and does not prevent the import of its module.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ def frozen(array: NDArray) -> NDArray:
 
 
 def locked(array: NDArray) -> NDArray:
-    """The array, which cannot be written from now on, nor what it is a view of.
+    """Make an array, and the arrays that it is a view of, read-only; return it.
 
-    Where the memory is not NumPy's own, nothing can keep others from writing it: then a copy.
+    If the memory is not NumPy's, other objects could still write it: then return a copy.
     """
     base: Any = array
     while type(base) is np.ndarray:
@@ -45,7 +44,7 @@ def locked(array: NDArray) -> NDArray:
 
 
 def is_frozen(array: NDArray) -> bool:
-    """Whether the memory of an array belongs to a `bytes` object; a subclass does what it likes."""
+    """Return whether the memory of an array is a `bytes` object; subclasses do not count."""
     base: Any = array
     while type(base) is np.ndarray and not base.flags.writeable:
         base = base.base
@@ -67,7 +66,7 @@ class ElementType(type):
     element: ElementType
     """The type without its shape."""
     text: str | None
-    """What stands in the brackets."""
+    """The text in the brackets."""
     _shaped: dict[str, ElementType]
     _dims: tuple[DimSpec, ...] | None
 
@@ -126,7 +125,7 @@ class ElementType(type):
         return self.dtype.type(value)
 
     def __instancecheck__(self, value: object) -> bool:
-        """Whether the dtype fits; not the shape, for records of stacked arrays are records too."""
+        """Return whether the dtype fits; the shape may differ: stacked records are records too."""
         return fits(value, self.members)
 
     def __repr__(self) -> str:
@@ -151,7 +150,7 @@ def element_type(value: object) -> tuple[DType, tuple[int, ...]]:
 
 
 def fits(value: object, members: tuple[DType, ...]) -> bool:
-    """Whether a value is an array of one of these dtypes, or a number that is taken for one."""
+    """Return whether a value is an array of one of these dtypes, or a number accepted as one."""
     kind = weak_kind(value)
     if kind is not None:
         return any(accepts_weak(member, kind) for member in members)
@@ -163,7 +162,7 @@ def fits(value: object, members: tuple[DType, ...]) -> bool:
 
 
 def weak_kind(value: object) -> Kind | None:
-    """What a Python number is, None for anything else."""
+    """Return the kind of a Python number, None for anything else."""
     return _KINDS.get(type(value))
 
 
@@ -175,7 +174,7 @@ _KINDS: dict[type, Kind] = {
 }
 
 
-# What stands for an array where only its type counts: `f32["128 64"]`.
+# A placeholder for an array where only its type counts: `f32["128 64"]`.
 
 
 def stand_in(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Instances of record classes, and what these classes look like from outside."""
+"""Instances of record classes, and descriptions of these classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pscdsl.typing.array_types import RecordName
 
 
 class InstanceClass(Protocol):
-    """What has to be known of a class whose instances are records."""
+    """The description of a class whose instances are records."""
 
     @property
     def name(self) -> RecordName:
@@ -55,7 +55,7 @@ def known_statics(cls: InstanceClass) -> frozenset[str]:
 
 
 def reader(cls: InstanceClass) -> Callable[[Any, str], Any]:
-    """How a field of an instance is read."""
+    """Return a function that reads a field of an instance."""
     is_map = cls.kind == "precord" and issubclass(cls.constructor, pyrsistent.PRecord)
     return (lambda value, name: value[name]) if is_map else getattr
 
@@ -99,9 +99,9 @@ def assemble(cls: InstanceClass, names: Sequence[str], values: Sequence[Any]) ->
 
 
 def ways(cls: InstanceClass, statics: Collection[str] = ()) -> Ways:
-    """What takes an instance apart, (children, rest), and what makes one of (rest, children).
+    """Return the functions that flatten an instance, into (children, rest), and rebuild it.
 
-    The values of `statics`, and which fields there are at all, are in the rest.
+    The values of `statics`, and the names of the present fields, are in the rest.
     """
     names = cls.field_names()
     if not statics and cls.kind != "precord" and cls.constructor is not None:
@@ -123,12 +123,12 @@ def ways(cls: InstanceClass, statics: Collection[str] = ()) -> Ways:
     return apart, together
 
 
-# What classes of records look like from outside, without their source.
+# Descriptions of classes of records, without their source.
 
 
 @dataclass(frozen=True, eq=False)
 class RecordLayout:
-    """A class of records: what `pscdsl._src.calls.boundary` wants to know of it."""
+    """The description of a class of records for `pscdsl._src.calls.boundary`."""
 
     name: RecordName
     kind: str

@@ -45,7 +45,7 @@ def plain_fields(cls: type[Any]) -> tuple[str, ...] | None:
 
 
 def ways_of_container(cls: type[Any], names: Sequence[str]) -> Ways:
-    """What takes an instance apart, (children, rest), and what makes one of (rest, children)."""
+    """Return the functions that flatten an instance, into (children, rest), and rebuild it."""
 
     def made(rest: Any, items: Any) -> Any:
         del rest
@@ -68,7 +68,7 @@ def ways_of_container(cls: type[Any], names: Sequence[str]) -> Ways:
 
 
 def register(cls: type[Any], register_class: Callable[..., None]) -> None:
-    """Tell `register_class` of a class of records; what a NamedTuple is, it knows."""
+    """Register a class of records with `register_class`, which knows NamedTuples already."""
     names = field_names(cls)
     if names is not None and tuple not in cls.__mro__:
         register_class(cls, *ways_of_container(cls, names))
@@ -89,7 +89,7 @@ def construct_container(cls: type[Any], names: Sequence[str], values: Sequence[A
 
 @dataclass(frozen=True)
 class Sizes:
-    """What stands in the brackets of `Layer["d h"]`; no string, which would name a type."""
+    """The text in the brackets of `Layer["d h"]`; not a string, which would name a type."""
 
     text: str
 

@@ -1,7 +1,7 @@
 """Parameters that a kernel writes to: `@psc.kernel(writes=("A", "B"))`.
 
-A kernel that writes is a pure program with further results: after what it returns, the final
-content of each such parameter.  Callers store these into the arguments: `kernels/writing.py` in
+A kernel that writes is a pure program with further results: after its own results, the final
+content of each such parameter. Callers store these into the arguments: `kernels/writing.py` in
 calls from Python, `frontend/interpreter/writing.py` in calls from other kernels.
 """
 
@@ -42,7 +42,7 @@ def written(signature: Signature, writes: Sequence[object]) -> tuple[str, ...]:
 
 
 def writable(parameter: Parameter) -> bool:
-    """Whether a parameter can be declared to be written."""
+    """Return whether a parameter can be declared to be written."""
     return not _problem(parameter)
 
 
@@ -74,7 +74,7 @@ def functional(signature: Signature, writes: Sequence[object]) -> Signature:
     specs = tuple([each.spec for each in signature.parameters if each.name in names])
     own = signature.result
     result: Spec | None
-    if own is None:  # it is what the body gives
+    if own is None:  # the body determines it
         result = None
     elif not isinstance(own, NoneSpec):
         result = TupleSpec((own, *specs))
@@ -84,7 +84,7 @@ def functional(signature: Signature, writes: Sequence[object]) -> Signature:
 
 
 def own_type(found: Type | None, count: int) -> Type | None:
-    """What a program returns, without the arrays that it writes; `found` has both."""
+    """Return the type of a program's result without its written arrays; `found` has both."""
     if not count or found is None:
         return found
     if isinstance(found, TupleType) and len(found.items) > count:
@@ -93,7 +93,7 @@ def own_type(found: Type | None, count: int) -> Type | None:
 
 
 def own_result(signature: Signature) -> Spec | None:
-    """What a function is declared to return, without the arrays that it writes."""
+    """Return the declared result of a function, without the arrays that it writes."""
     found, count = signature.result, len(signature.writes)
     if not count or found is None:
         return found

@@ -99,7 +99,7 @@ def accumulator_too_narrow(place: Place[AccumulatorTooNarrow]) -> Iterator[Fix]:
 
 
 def return_dtype(place: Place[ReturnDtype]) -> Iterator[Fix]:
-    """What is returned in the dtype that is declared."""
+    """Convert the returned value to the declared dtype."""
     node = place.node(ast.expr)
     if node is None or any(_annotates(node, each) for each in place.tree.above(node)):
         return
@@ -130,7 +130,7 @@ def argument_dtype(place: Place[ArgumentDtype]) -> Iterator[Fix]:
 
 
 def _argument(place: Place[ArgumentDtype], call: ast.Call) -> ast.expr | None:
-    """Where the argument stands in the call, if the text of the module says so."""
+    """Return the argument in the call, if the text of the module shows it; None otherwise."""
     name = place.finding.argument
     for keyword in call.keywords:
         if keyword.arg == name:
@@ -169,7 +169,7 @@ BOOLEAN = frozenset(
 
 
 def branch_on_array(place: Where) -> Iterator[Fix]:
-    """What to write instead of asking for the truth of an array."""
+    """Replace a test of an array's truth."""
     boolean, unary = place.node(ast.BoolOp), place.node(ast.UnaryOp)
     compare = place.node(ast.Compare)
     construct = place.finding.construct
@@ -214,7 +214,7 @@ def _chained(place: Where, node: ast.Compare) -> Iterator[Fix]:
 
 
 def _is_boolean(node: ast.expr) -> bool:
-    """Whether an expression is true or false whatever its operands are, by its text."""
+    """Return whether an expression, by its text, is a boolean whatever its operands are."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, bool)
     if isinstance(node, ast.Compare):
@@ -341,7 +341,7 @@ def _is_docstring(statement: ast.stmt, function: FunctionStatement) -> bool:
 
 
 def _speaks_of(text: str, function: FunctionStatement) -> bool:
-    """Whether a condition is written with the parameters of a function."""
+    """Return whether a condition uses only the parameters of a function."""
     try:
         names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     except SyntaxError:

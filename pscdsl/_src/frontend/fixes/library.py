@@ -41,11 +41,11 @@ ON_ARRAYS = {
 }
 """Python's functions, with how many arguments, and NumPy's of the same meaning for arrays."""
 USUAL = {"np": "import numpy as np", "math": "import math", "functools": "import functools"}
-"""What a name is usually imported by."""
+"""The usual import of each name."""
 
 
 def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
-    """What keeps an array an array: a cast, NumPy's function, the array itself."""
+    """Keep an array in the program: by a cast, NumPy's function, or the array itself."""
     function = place.finding.function
     call = place.node(ast.Call)
     if call is not None and function in (".item", ".tolist"):
@@ -87,7 +87,7 @@ MOST_NAMES = 500
 
 
 def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
-    """The only name that is nearly the same, or `psc.update` for what JAX writes with `.at`."""
+    """Use the only similar name, or `psc.update` in place of JAX's `.at`."""
     attribute = place.node(ast.Attribute)
     finding = place.finding
     if attribute is not None and attribute.attr == "at":
@@ -103,7 +103,7 @@ def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
 
 
 def _as_function(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
-    """A function for a method of arrays of another library, or for what NumPy does not have."""
+    """Use a function in place of another library's array method, or of one that NumPy lacks."""
     special = re.fullmatch(r"`psc\.(special\.\w+)`", place.finding.instead)
     if special is not None and (psc := place.psc()) is not None:
         yield from place.replace(attribute, f"{psc[0]}.{special[1]}", needs=psc[1])
@@ -121,7 +121,7 @@ def _as_function(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Ite
 
 
 def _clearly(name: str, near: list[str]) -> bool:
-    """Whether the first candidate is so near that the second does not matter."""
+    """Return whether the first candidate is so near that the second does not matter."""
     return bool(get_close_matches(name, near[:1], 1, 0.9)) and not get_close_matches(
         name, near[1:], 1, 0.9
     )
@@ -131,13 +131,13 @@ AT = {
     **{"set": "", "add": "add", "multiply": "multiply", "mul": "multiply"},
     **{"min": "minimum", "max": "maximum"},
 }
-"""Methods of JAX's `x.at[index]`, and what `psc.update` combines by."""
+"""Methods of JAX's `x.at[index]`, and the `combine` of `psc.update`."""
 _WRITTEN = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.expr_context)
 """Nodes of indices that are numbers, for which the checker knows whether they are in range."""
 
 
 def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
-    """`psc.update(x, i, v)` for `x.at[i].set(v)`, and for what is chained behind it."""
+    """Use `psc.update(x, i, v)` for `x.at[i].set(v)`, and for further calls chained to it."""
     psc, numpy = place.psc(), place.numpy()
     if psc is None or numpy is None:
         return
@@ -168,7 +168,7 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
 
 
 def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[Fix]:
-    """The name under which NumPy or we have what another library has."""
+    """Use the name under which NumPy or we have the function of another library."""
     finding = place.finding
     call = place.node(ast.Call)
     node = place.node(ast.Attribute, ast.Name) if call is None else call.func
@@ -202,12 +202,12 @@ def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[
 
 
 def not_checked(place: Place[KernelNotChecked]) -> Iterator[Fix]:
-    """Leave out the decorator because of which a kernel is not checked."""
+    """Leave out the decorator that prevents the check of a kernel."""
     yield from _uncompiled(place, place.finding.decorator)
 
 
 def _uncompiled(place: Place[Any], name: str) -> Iterator[Fix]:
-    """Leave out what compiles a function: a decorator, or a call with it."""
+    """Leave out a function's compilation: a decorator, or a call with it."""
     finding, tree = place.finding, place.tree
     spans = [label.span for label in finding.labels] or [finding.span]
     for node in itertools.chain.from_iterable(map(tree.at, spans)):

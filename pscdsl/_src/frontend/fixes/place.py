@@ -1,4 +1,4 @@
-"""What a fix is built from: a finding, the tree of its source, names in sight, edits of text."""
+"""The parts of a fix: a finding, the tree of its source, names in scope, edits of text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Replacement:
     text: str
 
     def meets(self, other: Replacement) -> bool:
-        """Whether the two cannot be made together: they overlap, or insert at one place."""
+        """Return whether the two cannot be made together: they overlap, or insert at one place."""
         if self == other:
             return False  # one and the same: two fixes may need the same import
         if self.start == self.end or other.start == other.end:
@@ -80,7 +80,7 @@ def replaced(text: str, replacements: Sequence[Replacement]) -> str:
 
 
 def moved(offset: int, replacements: Sequence[Replacement]) -> int:
-    """Where a place of the text is after replacements; one inside of them is at their start."""
+    """Return the place after replacements; a place inside of one moves to its start."""
     shift = 0
     for replacement in replacements:
         if replacement.end <= offset:
@@ -102,7 +102,7 @@ def written(replacements: Sequence[Replacement]) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-# The text of a file in its encoding: written back, what has not changed is the same bytes.
+# The text of a file in its encoding: unchanged parts are written back as the same bytes.
 
 
 _MARK = b"\xef\xbb\xbf"
@@ -116,7 +116,7 @@ class Encoded:
     """With the line ends that the file has."""
     encoding: str
     mark: bytes
-    """What stands before the text, to say that it is UTF-8."""
+    """The byte order mark before the text, which says that it is UTF-8."""
 
     @classmethod
     def of(cls, data: bytes) -> Encoded | None:
@@ -135,10 +135,10 @@ class Encoded:
         return self.mark + text.encode(self.encoding)
 
 
-# What a fix is built from: a finding, the tree of its source, and the names in sight there.
+# The parts of a fix: a finding, the tree of its source, and the names in scope there.
 
 
-# A tree by place: which nodes stand at a span, what they stand in, how they are written.
+# A tree by place: the nodes at a span, their parents, their text.
 
 
 N = TypeVar("N", bound=ast.AST)
@@ -162,7 +162,7 @@ class LocatedTree:
                 end = (node.end_lineno or 0, node.end_col_offset or 0)
                 self._at.setdefault((node.lineno, node.col_offset, *end), []).append(node)
             if isinstance(node, ast.JoinedStr):
-                continue  # the places of what stands in it are not to be relied on
+                continue  # the places of its children are not reliable
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
                 waiting.append(child)
@@ -181,11 +181,11 @@ class LocatedTree:
         return column - 1 if text.isascii() else len(text[: column - 1].encode())
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """What a node stands in."""
+        """Return the parent of a node."""
         return self._parents.get(node)
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, outwards to the module."""
+        """Yield the ancestors of a node, outwards to the module."""
         current = self._parents.get(node)
         while current is not None:
             yield current
@@ -253,7 +253,7 @@ class LocatedTree:
         return span
 
     def has_comment(self, span: Span) -> bool:
-        """Whether a comment stands in a range, one behind its end left aside."""
+        """Return whether a comment is in a range; one after its end does not count."""
         rows = range(span.line, span.end_line)
         if not any("#" in self.source.lines[row - 1] for row in rows):
             return False
@@ -269,11 +269,11 @@ def _comments(text: str) -> Iterator[int]:
             if token.type == tokenize.COMMENT:
                 yield token.start[0]
     except (tokenize.TokenError, SyntaxError):
-        return  # the parser accepted it; what was read so far counts
+        return  # the parser accepted it; the comments read so far count
 
 
 def _enclosed(node: ast.expr, text: str) -> bool:
-    """Whether a node's own text has brackets around it."""
+    """Return whether a node's own text has brackets around it."""
     enclosed = (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp, ast.Set)
     if isinstance(node, ast.Tuple | ast.GeneratorExp):
         return text.startswith("(") and _closes_at_end(text)
@@ -281,7 +281,7 @@ def _enclosed(node: ast.expr, text: str) -> bool:
 
 
 def _closes_at_end(text: str) -> bool:
-    """Whether the bracket that opens a text is closed by its last character: not `(a), (b)`."""
+    """Return whether the last character closes the bracket that opens a text: not `(a), (b)`."""
     parsed = _parses(f"f{text}")
     return parsed is not None and isinstance(parsed.body, ast.Call)
 
@@ -293,7 +293,7 @@ def _parses(text: str) -> ast.Expression | None:
         return None
 
 
-# Whether an array may be known by another name, so that a change of it would be seen there.
+# Whether an array may have another name, so that a change of it would be seen there.
 #
 # `x[0] = 1` under NumPy changes the array, and all who hold it or a view of it see the change;
 # `x = psc.update(x, 0, 1)` gives the name a new one.  The two agree where `x` alone stands for the
@@ -305,17 +305,17 @@ MODULES = frozenset({"np", "numpy", "psc", "pscdsl"})
 METADATA = frozenset({"shape", "ndim", "size", "dtype"})
 
 OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare)
-"""What makes a new value of its operands, whatever they are."""
+"""Operations that always make a new value."""
 
 DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp)
-"""What holds on to the values in it."""
+"""Expressions that keep references to the values in them."""
 
 
 def shared(tree: LocatedTree, node: ast.Name, inlined: bool) -> bool:
-    """Whether what a name of a function stands for may be known by another name.
+    """Return whether the value of a function's name may have another name, too.
 
-    `inlined` says that the function is a helper that a kernel calls: what it changes in its
-    arguments, its caller sees.
+    `inlined`: the function is a helper that a kernel calls, so its caller sees changes of its
+    arguments.
     """
     function = tree.function(node)
     if not isinstance(function, FunctionStatement):
@@ -378,7 +378,7 @@ def _bindings(function: FunctionStatement, name: str) -> Iterator[bool]:
 
 
 def _is_fresh(node: ast.expr, name: str) -> bool:
-    """Whether an expression has a value that nobody holds but, at most, this name."""
+    """Return whether no name other than this one can hold the value of an expression."""
     if isinstance(node, ast.Call) and _is_cond(node):
         branches = [argument.body for argument in node.args[1:] if isinstance(argument, ast.Lambda)]
         return len(branches) == 2 and all(_is_fresh(branch, name) for branch in branches)
@@ -392,7 +392,7 @@ def _is_fresh(node: ast.expr, name: str) -> bool:
 
 
 def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
-    """Whether a call has a new value, which holds nothing of what is given to it."""
+    """Return whether a call makes a new value, which does not refer to its arguments."""
     if any(keyword.arg in ("out", "copy") for keyword in call.keywords):
         return False
     function = call.func
@@ -408,7 +408,7 @@ def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
 
 
 def _kept(tree: LocatedTree, node: ast.AST, name: str) -> bool:
-    """Whether what a name stands for, or a view of it, goes where it may be stored."""
+    """Return whether a name's value, or a view of it, may be stored somewhere."""
     held = False
     for each in tree.above(node):
         if isinstance(each, OPERATIONS) and not held:
@@ -419,7 +419,7 @@ def _kept(tree: LocatedTree, node: ast.AST, name: str) -> bool:
             if _makes_new(each, node) or _is_ufunc_at(each):
                 return False
             if node is each.func and isinstance(tree.parent(each), ast.Expr):
-                return not _is_method_of_name(each.func)  # `x.sort()` itself is what is asked about
+                return not _is_method_of_name(each.func)  # `x.sort()` itself is the question
         held = held or isinstance(each, DISPLAYS)
         if isinstance(each, ast.stmt):
             return _kept_by(each, node, name)
@@ -432,7 +432,7 @@ def _kept(tree: LocatedTree, node: ast.AST, name: str) -> bool:
 
 
 def _kept_by(statement: ast.stmt, part: ast.AST, name: str) -> bool:
-    """Whether a statement keeps what the expression in it stands for."""
+    """Return whether a statement keeps the value of the expression in it."""
     if isinstance(statement, ast.Assign):
         if part is not statement.value:
             return _item_of(part) is None  # `x[0] = …`
@@ -479,12 +479,12 @@ class Place(Generic[D]):
         return next((node for node in self.nodes if isinstance(node, kinds)), None)
 
     def parent(self, node: ast.AST, kind: type[N]) -> N | None:
-        """What a node stands in, if it is of this kind."""
+        """Return the parent of a node, if it is of this kind."""
         found = self.tree.parent(node)
         return found if isinstance(found, kind) else None
 
     def call_statement(self, node: ast.expr) -> tuple[ast.Call, ast.Expr] | None:
-        """The call of a function, if it is a statement of its own."""
+        """Return the call of a function and its statement, if the call is a whole statement."""
         call = self.parent(node, ast.Call)
         if call is None or call.func is not node:
             return None
@@ -503,9 +503,9 @@ class Place(Generic[D]):
         span: Span | None = None,
         caveat: str = "",
     ) -> Iterator[Fix]:
-        """The fix that writes something else for a node; none if a comment would be lost.
+        """Yield the fix that replaces a node by a text; none if a comment would be lost.
 
-        `until` is the last of the nodes that are replaced; `span` is what is replaced if that is
+        `until` is the last of the nodes that are replaced; `span` is the replaced range if that is
         more than the node.
         """
         span = span or self.tree.source.span(node)
@@ -529,15 +529,15 @@ class Place(Generic[D]):
         if not isinstance(function, FunctionStatement):
             return None
         if is_lost(function, node.id):
-            return None  # nobody would see what it is bound to
+            return None  # the binding would be unused
         return node.id if node.id in self.tree.source.scoping(function) else None
 
     def shared(self, node: ast.Name) -> bool:
-        """Whether what a name stands for may be known by another name."""
+        """Return whether the value of a name may have another name, too."""
         return shared(self.tree, node, self.finding.span.call_site is not None)
 
     def module(self, name: str, usual: str) -> tuple[str, tuple[Edit, ...]] | None:
-        """How a module is called here, and the import that this takes; None if it cannot be.
+        """Return the name of a module here, and the import that it needs; None if impossible.
 
         `usual` is the name under which it is imported where it is not.
         """
@@ -550,15 +550,15 @@ class Place(Generic[D]):
         return self.imported(f"import {name}" + (f" as {usual}" if usual != name else ""), usual)
 
     def numpy(self) -> tuple[str, tuple[Edit, ...]] | None:
-        """How NumPy is called here."""
+        """Return the name of NumPy here, and the import that it needs."""
         return self.module("numpy", "np")
 
     def psc(self) -> tuple[str, tuple[Edit, ...]] | None:
-        """How our package is called here."""
+        """Return the name of our package here, and the import that it needs."""
         return self.module("pscdsl", "psc")
 
     def dtype(self, name: str) -> tuple[str, tuple[Edit, ...]] | None:
-        """How a dtype is written here: `f32`, `psc.f32`."""
+        """Return the spelling of a dtype here: `f32`, `psc.f32`."""
         name = "bool_" if name == "bool" else name
         for alias, statement in self._imports():
             if isinstance(statement, ast.ImportFrom) and statement.module == "pscdsl":
@@ -569,7 +569,7 @@ class Place(Generic[D]):
         return None if found is None else (f"{found[0]}.{name}", found[1])
 
     def shadowed(self, name: str) -> bool:
-        """Whether a function around the finding has a name of its own that hides this one."""
+        """Return whether a function around the finding has a local that hides this name."""
         if not self.nodes:
             return True
         for each in (self.nodes[0], *self.tree.above(self.nodes[0])):

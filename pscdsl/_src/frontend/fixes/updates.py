@@ -29,7 +29,7 @@ DICT = {"update": "{{**{x}, **{0}}}", "clear": "{{}}"}
 def list_method(
     place: Place[Mutation], attribute: ast.Attribute, call: ast.Call, statement: ast.Expr
 ) -> Iterator[Fix]:
-    """What to write instead of `items.append(item)` and the like, as a statement."""
+    """Replace `items.append(item)` and the like, as a statement."""
     name = place.named(attribute.value)
     table = LIST if place.finding.what.startswith("`list.") else DICT
     template = table.get(attribute.attr)
@@ -99,13 +99,13 @@ COMBINE = {"Add": "add", "Mult": "multiply"}
 
 @dataclass(frozen=True)
 class MethodUpdate:
-    """What does the same as a method that changes an array, and returns a new one."""
+    """A function with the effect of a method that changes an array; it returns a new one."""
 
     function: str
     counts: tuple[int, ...]
-    """How many arguments it may be given by position."""
+    """The accepted numbers of positional arguments."""
     applicability: Applicability | None = None
-    """How safe it is; None where that depends on who else holds the array."""
+    """The safety of the fix; None if it depends on other holders of the array."""
 
 
 METHODS = {
@@ -118,13 +118,13 @@ FUNCTIONS = {
     "place": ("np.where", (1, 2, 0)),
     "putmask": ("np.where", (1, 2, 0)),
 }
-"""Functions that change their first argument: what returns a new one, of which arguments."""
+"""Functions that change their first argument: the pure function, and the order of its arguments."""
 UFUNCS = {"add": "add", "multiply": "multiply", "minimum": "minimum", "maximum": "maximum"}
-"""What `np.add.at` and the like combine by."""
+"""The `combine` of `np.add.at` and the like."""
 
 
 def mutation(place: Where) -> Iterator[Fix]:
-    """What to write instead of a change in place, or where to declare it."""
+    """Replace a change in place, or declare it."""
     yield from _in_its_place(place)
     if place.finding.parameter:
         yield from _declared(place, place.finding.parameter)
@@ -166,7 +166,7 @@ def _declared(place: Where, name: str) -> Iterator[Fix]:
 
 
 def _in_its_place(place: Where) -> Iterator[Fix]:
-    """What to write instead."""
+    """Replace a change in place."""
     update = place.node(ast.AugAssign)
     if update is not None and isinstance(update.target, ast.Name):
         yield from _update(place, update, update.target)
@@ -210,7 +210,7 @@ def _store(place: Where, target: ast.Subscript) -> Iterator[Fix]:
         operation = type(statement.op).__name__
         value, combine = place.tree.argument(statement.value), COMBINE.get(operation, "")
         if not combine or not _each_once(place, target.slice):
-            # Where an index stands twice, NumPy's `x[i] += v` adds once: the last write wins.
+            # If an index occurs twice, NumPy's `x[i] += v` adds once: the last write wins.
             operand = place.tree.operand(statement.value)
             value, combine = f"{place.tree.text(target)} {SIGNS[operation]} {operand}", ""
     else:
@@ -246,7 +246,7 @@ def _rebound(
 
 
 def _each_once(place: Where, index: ast.expr) -> bool:
-    """Whether an index names each element at most once: numbers, slices, counters of loops."""
+    """Return whether an index selects each element at most once: numbers, slices, loop counters."""
     function = place.tree.function(index)
     if isinstance(index, ast.Tuple):
         return all(_each_once(place, element) for element in index.elts)

@@ -77,11 +77,12 @@ from pscdsl.typing.unify import array_difference, structure_differences
 # `jvp`, `linearize`, `vjp` and `linear_transpose`: derivatives along directions.
 
 
-# Trees of arrays that have to have the type of something else: a tangent, what a rule gives.
+# Trees of arrays that must have a given type: a tangent, the result of a rule.
 
 
 Mismatch = Callable[[str, str, str, str], Diagnostic]
-"""A finding, from the place in the tree, what stands there, what is wanted, and what differs."""
+"""Makes a finding from the place in the tree, the type there, the wanted one, and the difference.
+"""
 
 
 def fitted(here: Builder, given: Any, wanted: Type, what: str, mismatch: Mismatch) -> list[Value]:
@@ -100,15 +101,15 @@ def fitted(here: Builder, given: Any, wanted: Type, what: str, mismatch: Mismatc
 
 
 def at_place(what: str, path: str) -> str:
-    """What a message speaks of, and where in it."""
+    """Return the subject of a message, with the place in it."""
     return f"{what} at `{path}`" if path else what
 
 
-# What forward mode cannot pass: functions that only say how to go backwards.
+# Functions that forward mode cannot differentiate: they only have a rule for reverse mode.
 
 
 def require_forward(equations: Sequence[Equation]) -> None:
-    """Refuse equations, or functions that they call, with tangents that nobody can compute."""
+    """Refuse equations, or functions that they call, whose tangents cannot be computed."""
     met: set[Function] = set()
     due = [Block((), tuple(equations), ())]
     while due:
@@ -123,7 +124,7 @@ def require_forward(equations: Sequence[Equation]) -> None:
 
 
 def tangent_tree(tree: Type) -> Type:
-    """The type of tangents: `None` stands for what has none."""
+    """Return the type of tangents: `None` for a leaf without one."""
     if isinstance(tree, StaticType):
         return NONE
     return map_leaves(tree, lambda leaf: leaf if has_tangent(leaf) else NONE)  # type: ignore[arg-type,return-value]
@@ -210,7 +211,7 @@ def jvp_(
 
 @dataclass(frozen=True)
 class LinearFunction:
-    """What `linearize` and `vjp` return: the derivative at a point, in one of its directions."""
+    """The result of `linearize` and `vjp`: the derivative at a point, in one of its directions."""
 
     name: str
     linear: LinearizedProgram
@@ -219,11 +220,11 @@ class LinearFunction:
     backward: bool
 
     def wanted(self) -> Type:
-        """The type of what it is applied to."""
+        """Return the type of its operand."""
         return tangent_tree(self.outputs if self.backward else self.inputs)
 
     def function(self, base: Function, name: str) -> Function:
-        """The part as a function of its own, of the saved values and of the operands."""
+        """Return the map as a function of the saved values and of the operands."""
         linear = self.linear
         saved = TupleType(tuple([each.type for each in linear.saved]))
         given = self.wanted()
@@ -335,7 +336,7 @@ def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
 # `grad`, Jacobians and `hessian`; `checkpoint` and `stop_gradient`.
 
 
-# The results that transformations declare: those of a kernel, as what is made of it has them.
+# The declared results of transformations, derived from those of the kernel.
 
 
 def gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
@@ -354,7 +355,7 @@ def value_and_gradient_signature(argnums: Any, has_aux: bool, signature: Signatu
 def _gradient(
     argnums: Any, has_aux: bool, signature: Signature
 ) -> tuple[Spec | None, Spec | None, list[Spec]]:
-    """The gradient, the value, and what is returned besides."""
+    """Return the specifications of the gradient, of the value, and of the auxiliary results."""
     value, *aux = _parted(signature.result, has_aux)
     return None if value is None else _chosen(signature, argnums), value, aux
 
@@ -375,7 +376,7 @@ def jacobian_signature(argnums: Any, has_aux: bool, signature: Signature) -> Sig
 
 
 def _parted(result: Spec | None, has_aux: bool) -> list[Any]:
-    """The declared value, and what is declared besides."""
+    """Return the declared value, and the declared auxiliary result with `has_aux`."""
     if not has_aux:
         return [result]
     if isinstance(result, TupleSpec) and len(result.items) == 2:
@@ -399,10 +400,10 @@ def _chosen(signature: Signature, argnums: Any) -> Spec | None:
 
 
 def changed(spec: Spec, change: Callable[[ArraySpec], Spec | None]) -> Spec | None:
-    """The same tree with something else in place of its arrays; None where that has no spec."""
+    """Return a specification with its array specifications changed; None where that fails."""
     if isinstance(spec, ArraySpec):
         if any(isinstance(dim, Anonymous) for dim in spec.dims):
-            return None  # each `_` is a size of its own
+            return None  # each `_` is a distinct size
         return change(spec)
     if isinstance(spec, StaticSpec | TreeSpec):
         return None
@@ -463,7 +464,7 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
         function, found = name_of(options.function), str(traced.result)
         raise Failure(NotAScalar(transformation=options.called, function=function, found=found))
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
-    # What is returned besides is not differentiated: only the first result has a cotangent.
+    # The auxiliary results are not differentiated: only the first result has a cotangent.
     results: list[Value] = []
     with made_of(here, traced.source, traced.operands, results):
         values, linear = linearize(here, traced.block, traced.operands, active, 1)
@@ -563,7 +564,7 @@ def _by_inputs(
 def _by_outputs(
     here: Builder, traced: Traced, active: Mask, count: int
 ) -> tuple[list[Value], list[list[Value]]]:
-    """The same, by running backwards."""
+    """Return the results and the rows of the Jacobian, by reverse mode."""
     results, linear = linearize(here, traced.block, traced.operands, active, count)
     ones, places, size = _unit_rows(here, linear.outputs)
     found = linear.backward_rows(here, ones, size)
@@ -610,7 +611,7 @@ def _last(x: Value, type_: ArrayType) -> Value:
     return Reshape((*x.shape[1:], *type_.shape))(moved)
 
 
-# `checkpoint` and `stop_gradient`: what is saved for the way back, and where the way ends.
+# `checkpoint` and `stop_gradient`: the residuals of reverse mode, and constants.
 
 
 def checkpoint(here: Builder | None, fun: Any = None, policy: Any = "nothing") -> Any:
@@ -639,13 +640,13 @@ def _run_checkpoint(
 
 
 def _has_arrays(value: Any) -> bool:
-    """Whether an argument varies; numbers, functions and the like are as they are."""
+    """Return whether an argument varies; numbers, functions and the like do not."""
     parts = tree_parts(value)
     return is_traced(value) if parts is None else any(map(_has_arrays, parts))
 
 
 def stop_gradient(here: Builder, x: Any) -> Any:
-    """The same tree, constant in derivatives."""
+    """Return the tree, as a constant in derivatives."""
     leaves, tree = flatten(here, x, "the argument of `psc.stop_gradient`")
     stopped = [
         StopGradient()(leaf) if isinstance(leaf, Value) and has_tangent(leaf.type) else leaf

@@ -54,7 +54,7 @@ class _First:
 
 @dataclass(frozen=True)
 class _Traced:
-    """A function as a block, what it captures, and the tree of what it returns besides."""
+    """A function as a block, its captured values, and the tree of its auxiliary results."""
 
     block: Block
     captured: list[Value]
@@ -77,7 +77,7 @@ class _Problem:
         run: Callable[[Builder, list[Any]], Any],
         has_aux: bool = False,
     ) -> _Traced:
-        """What `run` makes of as many trees like the solution, which is another one."""
+        """Return `run` as a block from `arguments` trees like the solution to another one."""
         with inner_block(here) as inner:
             given = [[inner.parameter(type_) for type_ in self.types] for _ in range(arguments)]
             found = run(inner, [unflatten(self.tree, iter(each)) for each in given])
@@ -122,7 +122,7 @@ def _problem(here: Builder, name: str, what: str, value: Any) -> tuple[_Problem,
 
 
 def _given(traced: _Traced, problem: _Problem, results: Sequence[Value], has_aux: bool) -> Any:
-    """The solution, and what was found besides if that is asked for."""
+    """Return the solution, with the auxiliary results if `has_aux`."""
     count = len(problem.types)
     solution = unflatten(problem.tree, iter(results[:count]))
     return (solution, unflatten(traced.aux, iter(results[count:]))) if has_aux else solution
@@ -137,7 +137,7 @@ def custom_linear_solve(
     symmetric: bool,
     has_aux: bool,
 ) -> Any:
-    """What `solve(matvec, b)` finds, with the derivative of the x for which `matvec(x)` is b."""
+    """Return the result of `solve(matvec, b)`, with the derivative of the exact solution."""
     name = "psc.custom_linear_solve"
     operator, solver = applicable(matvec, name), applicable(solve, name)
     problem, right = _problem(here, name, "the right side", b)
@@ -172,7 +172,7 @@ def custom_linear_solve(
 def custom_root(
     here: Builder, f: Any, initial_guess: Any, solve: Any, tangent_solve: Any, has_aux: bool
 ) -> Any:
-    """What `solve(f, initial_guess)` finds, with the derivative of the x for which `f(x)` is 0."""
+    """Return the result of `solve(f, initial_guess)`, with the derivative of the root of `f`."""
     name = "psc.custom_root"
     function, solver, tangent = (applicable(x, name) for x in (f, solve, tangent_solve))
     problem, guess = _problem(here, name, "the guess", initial_guess)
@@ -210,13 +210,13 @@ class Recursion:
 
     rules: list[Rule]
     captured: list[list[Value]]
-    """What they are known to capture."""
+    """The known captured values of each rule."""
     used: bool = False
 
     def settle(
         self, number: int, inner: Builder, params: Sequence[Value], results: Sequence[Value]
     ) -> list[Value]:
-        """Finish the block of a rule; what it captures, first that which it was known to."""
+        """Finish the block of a rule; return its captured values, the known ones first."""
         known: list[Var] = []
         for value in self.captured[number]:
             inner.atom(value)
@@ -331,7 +331,7 @@ class RuledFunction:
                 del self._active[key]
             if not made.used or list(map(len, found)) == list(map(len, captured)):
                 break
-            captured = found  # a rule that calls its function passes on what it captures
+            captured = found  # a rule that calls its function passes on its captured values
         return self._equation(here, traced, made.rules, found)
 
     def _elaborated(
@@ -342,7 +342,7 @@ class RuledFunction:
         args: Sequence[Any],
         made: Recursion,
     ) -> list[list[Value]]:
-        """Elaborate the rules; what each captures, first that which it is known to."""
+        """Elaborate the rules; return the captured values of each, the known ones first."""
         if self.kind == "custom_jvp":
             return [self._jvp_rule(here, rules[0], traced, args, made)]
         saved, ahead = self._forward(here, rules[0], traced, args, made)
@@ -378,7 +378,7 @@ class RuledFunction:
     def _jvp_rule(
         self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
     ) -> list[Value]:
-        """Elaborate the rule for tangents; what it captures."""
+        """Elaborate the rule for tangents; return its captured values."""
         varying = list(traced.varying.values())
         with inner_block(here) as inner, _blaming(rule):
             primals = [inner.parameter(x.type) for x in traced.leaves]
@@ -396,7 +396,7 @@ class RuledFunction:
     def _forward(
         self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
     ) -> tuple[Argument, list[Value]]:
-        """Elaborate the first rule of a vjp; what it saves, and what it captures."""
+        """Elaborate the first rule of a vjp; return its residuals and its captured values."""
         with inner_block(here) as inner, _blaming(rule):
             primals = [inner.parameter(x.type) for x in traced.leaves]
             remaining = iter(primals)
@@ -421,7 +421,7 @@ class RuledFunction:
         saved: Argument,
         made: Recursion,
     ) -> list[Value]:
-        """Elaborate the second rule of a vjp; what it captures."""
+        """Elaborate the second rule of a vjp; return its captured values."""
         wanted = TupleType(tuple(tangent_tree(each.tree) for each in traced.varying.values()))
         received = tangent_tree(traced.result)
         with inner_block(here) as inner, _blaming(rule):
@@ -454,7 +454,7 @@ class RuledFunction:
         return found[0], found[1]
 
     def _fitting(self, here: Builder, found: Any, wanted: Type, what: str) -> list[Value]:
-        """The leaves of what a rule gives; a Failure if they are not of the function's types."""
+        """Return the leaves of a rule's result; a Failure if their types are not the function's."""
 
         def mismatch(path: str, given: str, wanted: str, why: str) -> OwnRuleMismatch:
             place = at_place(what, path)
@@ -476,7 +476,7 @@ def _of_number(argument: Argument, cotangent: Any) -> Any:
 
 @contextmanager
 def _blaming(rule: Applicable) -> Generator[None]:
-    """Findings about what a rule gives show the rule, too."""
+    """Label findings about a rule's result with the rule."""
     try:
         yield
     except Failure as failure:
@@ -526,14 +526,14 @@ def _require_only_statements(module: StaticModule, ruled: RuledFunction) -> None
         elif isinstance(owner, ast.Name):
             scope = index.owner(owner, owner.id)
             if isinstance(scope, FunctionNode) and owner.id not in parameters(scope):
-                continue  # a function of its own, made there
+                continue  # a distinct function, made there
         what = f"which rules `{ruled.name}` has, where `{module.source.text_of(node)}` is used"
         rewrite = f"register them by a statement of the module, `{ruled.name}.{node.attr}(…)`"
         raise Failure(NotStatic(what=what, rewrite=rewrite, span=module.source.span(node)))
 
 
 def _is_statement(module: StaticModule, node: ast.Attribute) -> bool:
-    """Whether an attribute is called, or decorates, in the body of the module itself."""
+    """Return whether an attribute is called, or decorates, in the body of the module itself."""
     index = uses(module.source)
     parent = index.parents.get(node)
     body = module.source.tree.body
@@ -551,7 +551,7 @@ def _own(module: StaticModule, name: str) -> Any:
 
 
 def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bool:
-    """Whether this is `f.defjvp` of this function."""
+    """Return whether this is `f.defjvp` of this function."""
     if not isinstance(node, ast.Attribute) or node.attr != REGISTER[ruled.kind]:
         return False
     if not isinstance(node.value, ast.Name):
