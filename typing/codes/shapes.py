@@ -50,7 +50,7 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
     def of(
         cls, facts: Assumptions, shapes: Sequence[Shape], axis: int, left: Size, right: Size
     ) -> Self:
-        """The finding, with the smallest sizes that show it, none of which would be stretched."""
+        """Return the finding with the smallest sizes that show it, if possible none of them 1."""
         larger = facts.assume(*(Fact("<=", 2, size) for size in (left, right)))
         if larger.counterexample(Fact("==", left, right)):
             facts = larger

@@ -117,7 +117,7 @@ def argument(
 
 
 def _as_number(spec: ArraySpec, value: Any) -> Any:
-    """The number that Python makes of a scalar, where one is declared: `float(x)`."""
+    """Return the number that Python makes of a scalar, if a number is declared: `float(x)`."""
     if not _is_scalar_for(spec, value) or not hasattr(value, "__array__"):
         return value
     array = np.asarray(value)
@@ -143,7 +143,7 @@ def _must_fit(scalar: Any, dtype: DType) -> None:
 
 
 def static(value: object) -> StaticType:
-    """A static argument; NumPy's scalars count as Python's, also in tuples."""
+    """Return a static argument's type; NumPy's scalars count as Python's, also in tuples."""
     if isinstance(value, Array):
         raise NotAnArgument("an array, or traced by jax, which keeps what `static_argnames` names")
     value = _of_python(value)
@@ -162,7 +162,7 @@ def _of_python(value: Any) -> Any:
 
 
 def array_type(value: Any) -> ArrayType:
-    """The type of a NumPy or device array."""
+    """Return the type of a NumPy or device array."""
     if is_masked(value):
         raise NotAnArgument("a masked array; fill it, or pass the mask as an array of its own")
     try:
@@ -172,7 +172,7 @@ def array_type(value: Any) -> ArrayType:
 
 
 def keys_in(stored: ArrayType) -> ArrayType:
-    """The keys that an array of words holds along its last axis; itself if it holds none."""
+    """Return the type of the keys in an array of words along its last axis; its own otherwise."""
     if stored.dtype is U32 and stored.shape[-1:] == (2,):
         return ArrayType(KEY, stored.shape[:-1])
     return stored
@@ -268,7 +268,7 @@ def spec_is_plain(spec: Spec | None) -> bool:
 
 
 def _dict_type(value: dict[Any, Any], inside: Callable[[str, Any], Type]) -> DictType:
-    """The type of a dict, whose arrays are in the order of its keys."""
+    """Return the type of a dict, whose arrays are in the order of its keys."""
     for key in value:
         if type(key) is not str:
             raise NotAnArgument(f"a dict with the key {key!r}, which is no string")
@@ -277,7 +277,7 @@ def _dict_type(value: dict[Any, Any], inside: Callable[[str, Any], Type]) -> Dic
 
 
 def host_view(exporter: Any) -> Any:
-    """A NumPy array that shares another library's memory; a BufferError if none can."""
+    """Return a NumPy array that shares another library's memory; a BufferError if none can."""
     from pscdsl._src.xla.runtime import devices  # types are read without jaxlib
 
     return devices.host_view(exporter)
@@ -310,7 +310,7 @@ def _vector_from(rest: Any, items: Any) -> Any:
 
 
 def _part(spec: Spec | None, index: int | str) -> Spec | None:
-    """The specification of a part of a container; None where there is none."""
+    """Return the specification of a part of a container; None where there is none."""
     if isinstance(spec, TupleSpec) and isinstance(index, int) and index < len(spec.items):
         return spec.items[index]
     if isinstance(spec, RepeatedSpec | MapSpec):
@@ -323,7 +323,7 @@ def _part(spec: Spec | None, index: int | str) -> Spec | None:
 
 
 def result(tree: Type, arrays: Iterator[Any]) -> Any:
-    """The value with this type, its arrays taken in order."""
+    """Return the value with this type; its arrays are taken in order."""
     if isinstance(tree, ArrayType):
         return next(arrays)
     if isinstance(tree, NoneType):

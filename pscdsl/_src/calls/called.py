@@ -47,7 +47,7 @@ def call_directly(thing: Any, function: Any) -> None:
 
 
 def called_through(cls: type[Any]) -> type[Any]:
-    """The class that an object had before it was called directly."""
+    """Return the class that an object had before it was called directly."""
     base: type[Any] = vars(cls).get(_CALLED_THROUGH, cls)
     return base
 
@@ -101,7 +101,7 @@ class Called(Generic[P, R]):
         raise NotImplementedError
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter, as Python binds them."""
+        """Return the arguments by parameter, as Python binds them."""
         arguments = self._bind(args, kwargs)
         arguments.apply_defaults()
         return arguments.arguments
@@ -113,7 +113,7 @@ class Called(Generic[P, R]):
             raise ArgumentError(f"{self.name}: {error}") from None
 
     def left_out(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
-        """The parameters that a call leaves to a default which programs have as a constant."""
+        """Return the parameters that a call omits and that programs have as constants."""
         constants = self._calling_convention().constants
         passed = self._bind(args, kwargs).arguments if constants else {}
         return tuple([name for name in constants if name not in passed])
@@ -123,11 +123,11 @@ class Called(Generic[P, R]):
         raise NotImplementedError
 
     def _constants(self) -> Sequence[str]:
-        """The parameters that need not be given to a program: it may have their defaults."""
+        """Return the parameters that may be constants of a program, with their defaults."""
         return ()
 
     def _donated_names(self) -> Sequence[str]:
-        """The parameters whose memory results may take."""
+        """Return the parameters whose memory results may take."""
         raise NotImplementedError
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
@@ -144,7 +144,7 @@ class Called(Generic[P, R]):
     def arguments(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: Collection[str] = ()
     ) -> tuple[list[Any], dict[str, Type]]:
-        """The arrays of a call, in the order of the program's parameters, and their types.
+        """Return the arrays of a call, in the order of the program's parameters, and their types.
 
         The program does not take those that are `constants` of it.
         """
@@ -167,7 +167,7 @@ class Called(Generic[P, R]):
         return result
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """An ArgumentError if a call failed because an argument's memory was given away."""
+        """Raise an ArgumentError if a call failed because an argument's memory was given away."""
         # Loaded with the dispatcher, if there was a call.
         from pscdsl._src.xla.dispatch import explanation
 
@@ -229,7 +229,7 @@ class Called(Generic[P, R]):
         return self._passing.convention(tuple(self._donated_names()), tuple(self._constants()))
 
     def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The static values in the records among the arguments."""
+        """Return the static values in the records among the arguments."""
         return self._passing.inner_statics(args, kwargs)
 
 

@@ -21,7 +21,7 @@ from pscdsl.typing.signatures import Choice, Signature
 
 
 def chosen(definition: Definition, signature: Signature, fixed: Mapping[str, Any]) -> Choice:
-    """The choice that keywords name; where they leave it open, the first that is admitted."""
+    """Return the choice that keywords name; the first that is admitted if they leave it open."""
     open_parts = signature.open_parts()
     unknown = fixed.keys() - open_parts.keys()
     if unknown:
@@ -58,7 +58,7 @@ def _parts(choice: Choice) -> dict[str, Any]:
 
 
 def _dtype_name(value: Any) -> Any:
-    """The name of a dtype, in whichever form it is given; anything else as it is."""
+    """Return the name of a dtype, in whichever form it is given; anything else as it is."""
     return value.__name__ if isinstance(value, ElementType) else getattr(value, "name", value)
 
 
@@ -82,7 +82,7 @@ def _made(definition: Definition, signature: Signature, fixed: Mapping[str, Any]
 
 
 def signature(definition: Definition) -> inspect.Signature:
-    """The parameters as Python would have them."""
+    """Return the parameters as a Python signature."""
     defaults = {name: as_argument(value) for name, value in definition.defaults.items()}
     return definition.closure.signature(defaults)
 

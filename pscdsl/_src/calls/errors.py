@@ -42,7 +42,7 @@ class CallSite:
         return hash((id(self.code), self.instruction))
 
     def place(self) -> tuple[Source, Span] | None:
-        """The text that it stands in and where; None if there is no text."""
+        """Return the text that contains the call, and the place in it; None if there is no text."""
         from pscdsl._src.frontend.modules.loaded_code import current_source
         from pscdsl.typing.diagnostics import Span
 
@@ -60,7 +60,7 @@ class CallSite:
 
 
 def call_site(module: str) -> CallSite:
-    """The innermost call that does not come from the module of this name."""
+    """Return the innermost call that does not come from the module of this name."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and frame.f_globals.get("__name__") in (module, _THROUGH):
         frame = frame.f_back

@@ -29,7 +29,7 @@ class Passing:
     def arguments(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: Collection[str] = ()
     ) -> tuple[list[Any], dict[str, Type]]:
-        """The arrays of a call, and the types of its arguments; see `Called.arguments`."""
+        """Return the arrays of a call, and the types of its arguments; see `Called.arguments`."""
         called = self._called
         leaves: list[Any] = []
         types: dict[str, Type] = {}
@@ -58,7 +58,7 @@ class Passing:
         return leaves, types
 
     def matched(self, types: Mapping[str, Type]) -> tuple[Choice, dict[str, int]]:
-        """The choice and the sizes that types of arguments come to; see `Called.matched`."""
+        """Return the choice and the sizes for types of arguments; see `Called.matched`."""
         try:
             fit = match(self._called.signature, types, Assumptions())
         except Failure as failure:
@@ -105,7 +105,7 @@ class Passing:
         )
 
     def inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The static values in the records among the arguments."""
+        """Return the static values in the records among the arguments."""
         return tuple(
             part
             for tree in self.arguments(args, kwargs)[1].values()

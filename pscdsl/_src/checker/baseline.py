@@ -41,7 +41,7 @@ class Fingerprints:
         self._headers: dict[str, list[_Header | None]] = {}
 
     def of(self, finding: Diagnostic) -> str:
-        """A hash of the code, the message, the text of its line and the functions around it.
+        """Return a hash of the code, the message, the text of its line and the functions around it.
 
         Neither line numbers nor the name of the file count; indentation does not either.
         """
@@ -51,7 +51,7 @@ class Fingerprints:
         return hashlib.sha256("\0".join(facts).encode("utf-8", "replace")).hexdigest()[:32]
 
     def numbered(self, findings: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, str]]:
-        """Each finding with its fingerprint; a number tells those of one file apart."""
+        """Yield each finding with its fingerprint; a number tells equal ones of a file apart."""
         seen: Counter[tuple[str, str]] = Counter()
         for finding in findings:
             found = self.of(finding)
@@ -60,7 +60,7 @@ class Fingerprints:
             seen[key] += 1
 
     def enclosing(self, path: str, line: int) -> str:
-        """The names of the functions and classes around a line, outermost first: `Layer.apply`.
+        """Return the functions and classes around a line, outermost first: `Layer.apply`.
 
         Read off the indentation, so that it can be said of text that is not parsed any more.
         """
@@ -78,7 +78,7 @@ class Fingerprints:
         return ".".join(names)
 
     def _above(self, path: str) -> list[_Header | None]:
-        """The last header at or above each line, with those that it stands in."""
+        """Return the last header at or above each line, with the headers around it."""
         if path not in self._headers:
             found: list[_Header | None] = []
             last: _Header | None = None
@@ -143,7 +143,7 @@ class Baseline:
     def divide(
         self, findings: Iterable[Diagnostic], fingerprints: Fingerprints
     ) -> tuple[list[Diagnostic], list[Diagnostic], list[BaselineEntry]]:
-        """The findings that are new, those that are known, and the entries that are left over."""
+        """Return the new findings, the known ones, and the entries that are left over."""
         left = Counter[Key]()
         for entry in self.entries:
             left[entry.key] += entry.count
@@ -171,7 +171,7 @@ class Baseline:
 
 
 def place(path: str, root: str) -> str:
-    """A path as a baseline file writes it."""
+    """Return a path as a baseline file writes it."""
     real = resolved(split_cell(path)[0])
     try:
         real = os.path.relpath(real, resolved(root))
@@ -181,7 +181,7 @@ def place(path: str, root: str) -> str:
 
 
 def read(path: str) -> Baseline:
-    """The baseline in a file at a resolved path; a BaselineError if it is none."""
+    """Return the baseline in a file at a resolved path; a BaselineError if it is none."""
     name = shown_path(path)
     try:
         document: object = json.loads(paths.read(path, _LIMIT))

@@ -68,7 +68,7 @@ class Budget:
 def read_budgets(
     text: str, place: Callable[[int, int], Span]
 ) -> Iterator[Budget | MalformedBudget]:
-    """The bounds in a text; `place` says where the characters between two offsets stand."""
+    """Yield the bounds in a text; `place` returns the place of a range of characters."""
     for start, end in _clauses(text):
         span = place(start, end)
         try:
@@ -163,7 +163,7 @@ class Comment:
 
 
 def budget_comments(source: Source) -> tuple[Comment, ...]:
-    """The comments of a module that are budgets, or nearly so."""
+    """Return the comments of a module that are budgets, or nearly so."""
     if "psc" not in source.text or "udget" not in source.text:
         return ()
     heads = dict(_heads(source.tree))
@@ -207,7 +207,7 @@ def _heads(tree: ast.Module) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def _head(source: Source, heads: dict[int, tuple[int, int]], row: int) -> tuple[int, int]:
-    """The rows of the head that a comment is about: its own, or the next below other comments."""
+    """Return the rows of the head below a comment: its own, or the next below other comments."""
     while row not in heads:
         if row > len(source.lines) or not source.lines[row - 1].lstrip().startswith("#"):
             return 1, 0
@@ -224,7 +224,7 @@ _LEAST = 0.05
 
 
 def contributions(function: Function, measure: str, sizes: Mapping[str, int]) -> tuple[Label, ...]:
-    """The places in the source that have most of a cost at these sizes, with their part of it."""
+    """Return the places in the source with most of a cost at these sizes, and their shares."""
     found: dict[Span, Size] = {}
     for span, amount in _amounts(function, measure, sizes):
         frames = [frame for frame in reversed(span.frames()) if frame != function.span]
@@ -317,7 +317,7 @@ def _alive(function: Function, sizes: Mapping[str, int]) -> Iterator[tuple[Span,
 
 
 def comments_in(source: Source) -> tuple[Comment, ...]:
-    """The comments of a module that are budgets, read once."""
+    """Return the comments of a module that are budgets, read once."""
     if source.budgets is None:
         source.budgets = budget_comments(source)
     return source.budgets
@@ -340,7 +340,7 @@ def over_budget(definition: Definition, choice: Choice) -> Iterator[Diagnostic]:
 
 
 def unproven(definition: Definition) -> Iterator[Diagnostic]:
-    """The budgets of a kernel that keeps them, where its open parts were tried by examples.
+    """Yield budgets that a kernel keeps, if its open parts were only tried by examples.
 
     How often a loop is unrolled, for instance, may be any function of a static value.
     """
@@ -394,7 +394,7 @@ def stray_comments(source: Source, places: Collection[Span]) -> Iterator[Diagnos
 
 
 def _budgets(definition: Definition) -> Iterator[Budget | Diagnostic]:
-    """The budgets of the decorator, then those of comments; a finding if one cannot be read."""
+    """Yield the budgets of the decorator, then those of comments; a finding for a malformed one."""
     for text in definition.budget:
         span = _argument_place(definition, text)
         if isinstance(text, str):
@@ -431,7 +431,7 @@ def _argument_place(definition: Definition, text: object) -> Span:
 
 
 def _program(definition: Definition, choice: Choice, gradient: bool) -> tuple[Function, Cost] | str:
-    """The program that a budget is for, and its cost; or why there is none."""
+    """Return the program that a budget is for, and its cost; or why there is none."""
     try:
         made = _gradient(definition) if gradient else definition
         program = simplify(made.instance(choice))
@@ -517,5 +517,5 @@ def _exceeded(
 
 
 def _holding(budget: Budget, taken: Size) -> str:
-    """A bound of the same kind that holds."""
+    """Return a bound of the same kind that holds."""
     return f"{'gradient ' if budget.gradient else ''}{budget.measure} <= {taken}"

@@ -121,7 +121,7 @@ def check_file(
 
 
 def _unfinished(path: str, error: Exception) -> CheckResult:
-    """A finding where the check of a whole module fails."""
+    """Return a finding that the check of a whole module failed."""
     start = Span(path, 1, 1, 1, 1)
     found: Diagnostic = InternalError(what=f"{type(error).__name__}: {error}", span=start)
     if isinstance(error, RecursionError):
@@ -243,7 +243,7 @@ def check_module(
 
 
 def _merged(notes: Iterable[RevealedType]) -> Iterator[RevealedType]:
-    """One note for each expression, with all types that it has."""
+    """Yield one note for each expression, with all types that it has."""
     types: dict[Span, dict[str, None]] = {}
     first: dict[Span, RevealedType] = {}
     for note in notes:
@@ -256,7 +256,7 @@ def _merged(notes: Iterable[RevealedType]) -> Iterator[RevealedType]:
 def _check_made(
     module: StaticModule, kernel: Unchecked, kernels: set[ast.AST]
 ) -> tuple[Definition | None, list[Diagnostic], Status]:
-    """A kernel that a function makes, checked for whatever that is given; else, why not."""
+    """Check a kernel that a function makes, for all its arguments; or return why that fails."""
     reason = kernel.reason
     if kernel.node is not None and kernel.around is not None:
         try:
@@ -288,7 +288,7 @@ def _check_made(
 def comments_near(
     module: StaticModule, diagnostics: Iterable[Diagnostic]
 ) -> tuple[Suppression, ...]:
-    """The suppressions of a module, and of the others in which its kernels' findings are."""
+    """Return the suppressions of a module, and of the others with findings of its kernels."""
     sources = {module.source.path: module.source}
     places = {frame.path for diagnostic in diagnostics for frame in diagnostic.span.frames()}
     elsewhere = {split_cell(path)[0] for path in places} - sources.keys()
@@ -339,14 +339,14 @@ def _examples(definition: Definition) -> tuple[str, ...]:
 
 
 def _parts(definition: Definition) -> Iterator[Spec]:
-    """The types of a kernel's parameters and all in them."""
+    """Yield the types of a kernel's parameters and all in them."""
     for parameter in definition.signature.parameters:
         for _, part in walk_paths(parameter.spec, parameter.name):
             yield part
 
 
 def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
-    """The findings of a kernel over every choice that its signature is tried with."""
+    """Return the findings of a kernel over every choice that its signature is tried with."""
     try:
         choices = definition.signature.choices()
         if choices is None:
@@ -395,7 +395,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
 
 
 def _require_fitting_once(function: Function) -> None:
-    """A Failure if an integer does not fit where the sizes are as small as they may be."""
+    """Raise a Failure if an integer does not fit even with the smallest possible sizes."""
     facts = function.facts
     sizes = {name: max(1, facts.lower_bound(name)) for name in function.dims}
     if all(fact.holds(sizes) for fact in facts.facts):
@@ -459,7 +459,7 @@ def _beyond(definition: Definition, choices: Sequence[Choice]) -> Iterator[Choic
 
 
 def _internal(definition: Definition, what: str) -> InternalError:
-    """A failure of ours at a kernel; the check of the others goes on."""
+    """Return the finding for a failure of ours at a kernel; the check of the others goes on."""
     span = definition.head
     return InternalError(what=f"kernel `{definition.name}`: {what}", span=span)
 

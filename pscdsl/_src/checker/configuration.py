@@ -53,7 +53,7 @@ class Places:
         return Span(self._path, 1, 1, 1, 1)
 
     def _text(self, value: str, key: Span) -> Span:
-        """The first quoted text like this one after a key, before the next key."""
+        """Return the first quoted text like this one after a key, before the next key."""
         others = [span.line for span in self._found.values() if span.line > key.line]
         for number in range(key.line, min(others, default=len(self._rows) + 1)):
             row = self._rows[number - 1]
@@ -125,7 +125,7 @@ class Settings:
         return any(matches(pattern, place) for pattern in self.exclude)
 
     def selection(self, *more: Layer) -> Selection:
-        """The codes to report, with the layers of the command line on top."""
+        """Return the codes to report, with the layers of the command line on top."""
         own = Layer(self.select, self.extend_select, self.ignore)
         return Selection((own, *more), self.per_file_ignores, self.root, self.strict)
 
@@ -145,7 +145,7 @@ class Wrong(Exception):
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """A list of texts."""
+    """Read a list of texts."""
     rows = cast("list[object]", value) if isinstance(value, list) else [None]
     found = tuple(row for row in rows if isinstance(row, str))
     if len(found) < len(rows):
@@ -156,7 +156,7 @@ def texts(value: object) -> tuple[str, ...]:
 
 
 def patterns(value: object) -> tuple[str, ...]:
-    """A list of patterns of paths."""
+    """Read a list of patterns of paths."""
     found = texts(value)
     for each in found:
         try:
@@ -168,7 +168,7 @@ def patterns(value: object) -> tuple[str, ...]:
 
 
 def codes(value: object) -> tuple[str, ...]:
-    """A list of codes, or beginnings of codes."""
+    """Read a list of codes, or beginnings of codes."""
     found = texts(value)
     for code in found:
         if not is_known(code.upper()):
@@ -178,7 +178,7 @@ def codes(value: object) -> tuple[str, ...]:
 
 
 def codes_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """A table of patterns of paths with the codes that are left out there."""
+    """Read a table of patterns of paths with the codes that are left out there."""
     if not isinstance(value, dict):
         raise Wrong("is not a table", 'write for instance {"tests/**" = ["PSC7"]}')
     rows: list[tuple[str, tuple[str, ...]]] = []
@@ -193,21 +193,21 @@ def codes_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def truth(value: object) -> bool:
-    """`true` or `false`."""
+    """Read `true` or `false`."""
     if not isinstance(value, bool):
         raise Wrong("is neither true nor false", "write true or false")
     return value
 
 
 def text(value: object) -> str:
-    """A text."""
+    """Read a text."""
     if not isinstance(value, str) or not value:
         raise Wrong("is not a text", "write a text in quotes")
     return value
 
 
 def known_format(value: object) -> str:
-    """The name of a format."""
+    """Read the name of a format."""
     if value not in FORMATS:
         raise Wrong("is not a format", f"write one of {', '.join(FORMATS)}")
     return str(value)
@@ -255,7 +255,7 @@ def find_settings(folder: str) -> Settings:
 
 
 def possible_files(folder: str) -> Iterator[str]:
-    """The files in which settings are looked for, from a folder upwards in its repository."""
+    """Yield the possible files with settings, from a folder upwards in its repository."""
     at = resolved(folder)
     while True:
         yield os.path.join(at, "pyproject.toml")
@@ -276,7 +276,7 @@ def _kept_inside(path: str, folder: str) -> str:
 
 
 def read_settings(path: str) -> Settings:
-    """The settings in a file; a Failure if there are none."""
+    """Return the settings in a file; a Failure if there are none."""
     path = resolved(path)
     found = _read(path, os.path.dirname(path))
     if found is None:
@@ -286,7 +286,7 @@ def read_settings(path: str) -> Settings:
 
 
 def _read(path: str, root: str) -> Settings | None:
-    """The settings in a file, if it has any; a Failure with all that is wrong with them.
+    """Return the settings in a file, if it has any; a Failure with all problems with them.
 
     What is read here was written by the author of the program: it names nothing outside of `root`,
     the current folder apart.
@@ -369,7 +369,7 @@ def _settings(table: dict[str, object], places: Places, root: str) -> Settings:
 
 
 def _leading_out(values: dict[str, Any], places: Places, root: str) -> Iterator[Diagnostic]:
-    """The paths that leave the project, by themselves or through links."""
+    """Yield the paths that leave the project, by themselves or through links."""
     here = (root, os.getcwd())
     named = [("paths", path) for path in values.get("paths", ())]
     if baseline := values.get("baseline", ""):

@@ -209,7 +209,7 @@ class _Run:
     def _candidate(
         self, finding: Diagnostic, fix: Fix, texts: Mapping[str, Text]
     ) -> CandidateFix | None:
-        """A fix that may be made, of a finding in these texts."""
+        """Return a fix that may be made, of a finding in these texts."""
         path = resolved(fix.path)
         text = texts.get(path)
         if text is None or not self._allowed(fix):
@@ -217,7 +217,7 @@ class _Run:
         return CandidateFix(finding, fix, path, text.replacements(fix.edits))
 
     def unrefused(self, finding: Diagnostic, texts: Mapping[str, Text]) -> tuple[Fix, ...]:
-        """The fixes of a finding that were not tried in vain; its row may be another one by now."""
+        """Return the fixes of a finding that were not tried in vain; its row may have changed."""
         in_vain = {key[:-1] for key in self.refused}
         found = [(fix, self._candidate(finding, fix, texts)) for fix in finding.fixes]
         return tuple(
@@ -371,7 +371,7 @@ def _implies(one: CandidateFix, other: CandidateFix) -> bool:
 
 
 def _by_path(candidates: Iterable[CandidateFix]) -> dict[str, list[Replacement]]:
-    """All replacements of each file in the order of their places, each once."""
+    """Return all replacements of each file in the order of their places, each once."""
     found: dict[str, set[Replacement]] = {}
     for candidate in candidates:
         found.setdefault(candidate.path, set()).update(candidate.replacements)

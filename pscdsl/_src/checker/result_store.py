@@ -32,11 +32,11 @@ from pscdsl.typing.diagnostics import Diagnostic, find
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.scope import Project
 
-# Frozen dataclasses of plain values as JSON data, and back by their annotations.  Findings have a
-# form of their own, below.
+# Frozen dataclasses of plain values as JSON data, and back by their annotations. Findings have a
+# special form, below.
 #
-# Reading data makes no choice by what the data says: the annotations say what is read, and whatever
-# does not fit is refused.
+# The contents of data never decide how it is read: the annotations do, and data that does not fit
+# them is refused.
 
 
 Reader = Callable[[Any], Any]
@@ -172,7 +172,7 @@ class Recorded(Diagnostic):
 
 @cache
 def recorded_kind(code: str) -> type[Recorded]:
-    """The class of findings with a code that were read back; raises `Unreadable` without one."""
+    """Return the class for read findings with a code; raise `Unreadable` without one."""
     kind = find(code)
     if kind is None:
         all_kinds()  # those of its family have not been needed yet
@@ -187,7 +187,7 @@ def recorded_kind(code: str) -> type[Recorded]:
 
 @cache
 def _kept() -> dict[str, Any]:
-    """The fields that every finding has, and their types."""
+    """Return the fields that every finding has, and their types."""
     hints = get_type_hints(Diagnostic)
     return {name: hints[name] for name in Diagnostic.fact_names()}
 
@@ -198,7 +198,7 @@ def _written(finding: Diagnostic) -> Any:
 
 
 def read_result(data: Any) -> CheckResult:
-    """A result from its data; raises `Unreadable` if it is none."""
+    """Return a result from its data; raise `Unreadable` if it is none."""
     result: CheckResult = read(CheckResult, data)
     return result
 
@@ -335,10 +335,10 @@ def _found(files: Files, searched: Sequence[tuple[tuple[str, ...], tuple[str, ..
 
 # Results on disk: one file for each file that was checked, and one for the project, read as data.
 #
-# An entry is used only if this user has written it, as the seal says, which depends on the user's
-# key; if it was made by this version of pscdsl under the same conditions; and if all that its check
-# had read is as it was.  Anything else is no entry.  Wherever the folder lies, no link is followed,
-# and nothing is removed but what has the name of an entry.
+# An entry is used only if this user has written it, which its seal proves by the user's key; if
+# this version of pscdsl made it under the same conditions; and if all that its check had read is
+# unchanged. Any other file is ignored. Wherever the folder is, no link is followed, and only files
+# with the name of an entry are removed.
 
 
 _IGNORED = "# Made by pscdsl, for pscdsl alone.\n*\n"
@@ -451,7 +451,7 @@ class ResultStore:
         return f"{name.hexdigest()}.json"
 
     def _opened(self, *, make: bool) -> Folder | None:
-        """The folder of the entries; a new one lies in a folder that version control ignores."""
+        """Return the folder of the entries; version control ignores the folder around a new one."""
         try:
             place = real(self._place)
             if place is None:
@@ -496,7 +496,7 @@ def _project(files: Files) -> str:
 
 
 def _surplus(entries: list[tuple[float, int, str]]) -> Iterator[str]:
-    """The oldest entries, as many as are too many or too large together."""
+    """Yield the oldest entries that are too many or too large together."""
     entries.sort(reverse=True)
     total = 0
     for index, (_, size, name) in enumerate(entries):
@@ -511,7 +511,7 @@ def _sealed(content: Any, key: bytes) -> bytes:
 
 
 def _unsealed(data: bytes, key: bytes) -> tuple[str, str, Any, Any]:
-    """The four parts of an entry; raises `Unreadable` if it is damaged, or somebody else's."""
+    """Return the four parts of an entry; raise `Unreadable` if it is damaged or another user's."""
     seal, _, body = data.partition(b"\n")
     if not compare_digest(seal, _seal(body, key)):
         raise Unreadable("damaged")
@@ -539,7 +539,7 @@ def conditions(roots: Sequence[str]) -> str:
 
 
 def _own_files() -> Iterator[tuple[str, os.stat_result]]:
-    """The sources of pscdsl itself, where they are and when they were changed."""
+    """Yield the source files of pscdsl itself with their states."""
     for place, names, files in os.walk(FOLDER, followlinks=True):
         names[:] = sorted(name for name in names if name != "__pycache__")
         for name in sorted(files):

@@ -49,7 +49,7 @@ class CheckResult:
     """The full names of values that checked kernels capture and something could write."""
 
     def checked(self) -> frozenset[str]:
-        """The real paths of the files that were checked; not of those that cannot be read."""
+        """Return the real paths of the files that were checked, without unreadable ones."""
         return frozenset(resolved(path) for path in self.examined.files)
 
 
@@ -73,7 +73,7 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The findings by place; those that several calls lead to, once."""
+    """Return the findings by place, without repetitions from several calls."""
     unique: dict[tuple[str, Span, str], Diagnostic] = {}
     for diagnostic in diagnostics:
         unique.setdefault(

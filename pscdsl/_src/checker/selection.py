@@ -68,7 +68,7 @@ class Suppression:
         return self.last == _END
 
     def names(self, code: str) -> tuple[str, ...]:
-        """The comment's codes that cover a code; an empty string for a comment without codes."""
+        """Return the comment's codes that cover a code; an empty string if it has no codes."""
         if self.problem:
             return ()
         if not self.codes:
@@ -79,7 +79,7 @@ class Suppression:
 def suppressions(
     text: str, tree: ast.Module, locate: Callable[[int], tuple[str, int]]
 ) -> tuple[Suppression, ...]:
-    """The suppressions of a module, in order; `locate` says where a row of the text is found."""
+    """Return the suppressions of a module, in order; `locate` returns the place of a row."""
     if not DIRECTIVE.search(text):
         return ()
     comments, lines = comments_of(text)
@@ -137,7 +137,7 @@ class _Layout:
         """The row of the first statement, the docstring left out."""
 
     def line(self, row: int) -> tuple[int, int] | None:
-        """The first and the last row of the logical line on a row."""
+        """Return the first and the last row of the logical line on a row."""
         before = bisect_right(self._firsts, row) - 1
         return self._lines[before] if before >= 0 and row <= self._lines[before][1] else None
 
@@ -176,7 +176,7 @@ def _read(verb: str, rest: str, span: Span) -> Suppression | None:
 
 
 def _placed(read: Suppression, verb: str, row: int, layout: _Layout) -> Suppression:
-    """A comment with the lines that it is meant for."""
+    """Return the suppression of a comment with the lines that it covers."""
     line = layout.line(row)
     if verb == "ignore-file":
         if row < layout.top and line is None:
@@ -276,7 +276,7 @@ class _Index:
         self._starts = [start for start, _ in self._statements]
 
     def divide(self, found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """The findings that are left, and those that a comment silences."""
+        """Return the findings that remain, and those that a comment silences."""
         diagnostics: list[Diagnostic] = []
         suppressed: list[Diagnostic] = []
         for diagnostic in found:
@@ -294,7 +294,7 @@ class _Index:
         return diagnostics, suppressed
 
     def _at(self, path: str, line: int) -> Iterator[Suppression]:
-        """The comments that are meant for a line; statements do not overlap."""
+        """Yield the comments that cover a line; statements do not overlap."""
         yield from self._files.get(split_cell(path)[0], ())
         yield from self._lines.get((path, line), ())
         before = bisect_right(self._starts, (path, line)) - 1
@@ -356,7 +356,7 @@ def _exists(code: str) -> bool:
 
 
 def all_kinds() -> tuple[type[Diagnostic], ...]:
-    """All kinds in order of their codes; imports every family."""
+    """Return all kinds in order of their codes; this imports every family."""
     folder = Path(diagnostics.__file__).with_name("codes")
     for module in pkgutil.iter_modules([str(folder)], "pscdsl.typing.codes."):
         importlib.import_module(module.name)
@@ -365,7 +365,7 @@ def all_kinds() -> tuple[type[Diagnostic], ...]:
 
 @cache
 def all_codes() -> tuple[str, ...]:
-    """The codes of all kinds, in order."""
+    """Return the codes of all kinds, in order."""
     return tuple(kind.code for kind in all_kinds())
 
 
@@ -382,9 +382,9 @@ def _beginnings() -> frozenset[str]:
 
 # Patterns for paths: `*` and `?` within a name, `**` for folders, `[…]` for one character.
 #
-# Each becomes an expression that takes the first place where what stands between two `*` fits, and
-# tries no other: that is enough, and the time grows with the length of the pattern times the
-# path's.
+# Each becomes a regular expression in which the text between two `*` matches at its first place,
+# without backtracking: that is enough, and takes time proportional to the product of the lengths of
+# the pattern and the path.
 
 
 LONGEST = 1_000
@@ -405,7 +405,7 @@ def matches(pattern: str, path: str) -> bool:
 
 @lru_cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The expression for a pattern; raises `BadPattern`."""
+    """Return the expression for a pattern; raise `BadPattern` if it is none."""
     if len(pattern) > LONGEST:
         raise BadPattern(f"is longer than {LONGEST} characters")
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
@@ -420,7 +420,7 @@ def _last(parts: list[str]) -> str:
 
 
 def _folders(parts: list[str]) -> str:
-    """The expression for some folders, with the `/` after each."""
+    """Return the expression for some folders, with the `/` after each."""
     first, *others = _between(parts, "**")
     body = "".join(f"{_name(part)}/" for part in first)
     for index, group in enumerate(others):
@@ -442,7 +442,7 @@ def _between(parts: list[str], mark: str) -> Iterator[list[str]]:
 
 
 def _name(part: str) -> str:
-    """The expression for one name of a path."""
+    """Return the expression for one name of a path."""
     first, *others = re.split(r"\*+", part)
     body = _plain(first)
     for index, piece in enumerate(others):
@@ -452,7 +452,7 @@ def _name(part: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The expression for text without `*`."""
+    """Return the expression for text without `*`."""
     pieces = re.split(r"(\?|\[!?[^\]/]+\])", text)
     return "".join(_piece(piece) for piece in pieces)
 
@@ -466,7 +466,7 @@ def _piece(piece: str) -> str:
 
 
 def _class(inside: str) -> str:
-    """The expression for the characters between brackets; with `!` in front, for all others."""
+    """Return the expression for the characters between brackets; after `!`, for all others."""
     negated = len(inside) > 1 and inside.startswith("!")
     rest = inside[1:] if negated else inside
     ranges = ""
@@ -529,7 +529,7 @@ class Selection:
         )
 
     def narrowed(self, finding: Diagnostic) -> Diagnostic | None:
-        """The finding as it is reported, if it is.
+        """Return the finding as it is reported, if it is; None otherwise.
 
         A suppression of codes that are not reported here is not reported as unused.
         """
@@ -551,7 +551,7 @@ class Selection:
 
 
 def relative(path: str, root: str) -> str:
-    """A path as patterns see it: from the root, with `/`; absolute if it lies elsewhere."""
+    """Return a path as patterns see it: from the root, with `/`; absolute if it is elsewhere."""
     real, base = resolved(path), resolved(root)
     inside = real == base or real.startswith(base.rstrip(os.sep) + os.sep)
     return (os.path.relpath(real, base) if inside else real).replace(os.sep, "/")

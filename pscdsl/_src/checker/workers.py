@@ -47,7 +47,7 @@ COLLECT_EVERY = 400
 
 @contextlib.contextmanager
 def _rarely_collected() -> Generator[None]:
-    """No automatic collection of garbage: it walks over all trees, a fifth of a check's time."""
+    """Suspend automatic garbage collection: it walks over all trees, a fifth of a check's time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -89,7 +89,7 @@ def type_parameter(name: str) -> TypeVariable:
 
 
 def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
-    """The variable whose bound is `head`, or `head[inside]`."""
+    """Return the variable with the bound `head`, or `head[inside]`."""
     if not name.isidentifier():
         return TypeVariable(name, problem="its name is no identifier")
     if head is None:
@@ -229,7 +229,7 @@ _COLLECTIONS = {
 
 
 def _element(value: Any) -> Any:
-    """Names of jaxtyping as our dtypes and classes; `int`, `tuple` as the types that they are."""
+    """Translate names of jaxtyping to our dtypes and classes; `int` and `tuple` stay types."""
     if isinstance(value, StaticFunction):
         return Marker(value.name)
     if isinstance(value, Marker) and value.name.startswith("jaxtyping."):
@@ -312,7 +312,7 @@ def _jaxtyping_array(
     array: ast.expr,
     shape: ast.expr,
 ) -> ArraySpec:
-    """`Float32[Array, "n d"]`; of an array that has a shape itself, the sizes stand in front."""
+    """Return `Float32[Array, "n d"]`; if the array has a shape itself, its sizes come first."""
     spec = _array(frame, shape, element, frame.span(node))
     if not isinstance(array, ast.Subscript) and not isinstance(evaluate(frame, array), Alias):
         return spec
@@ -338,7 +338,7 @@ def _part(frame: Frame, node: ast.expr) -> Spec:
 
 
 def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
-    """`A | None`; other unions have no single type."""
+    """Return the specification of `A | None`; other unions have no single type."""
     specs = [_part(frame, alternative) for alternative in alternatives]
     others = [spec for spec in specs if not isinstance(spec, NoneSpec)]
     if len(others) == 1 and len(specs) == 2:
@@ -358,7 +358,7 @@ def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
 
 
 def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
-    """The values that a static type allows, or None if it allows any."""
+    """Return the values that a static type allows, or None if it allows any."""
     if isinstance(node, ast.Constant) and node.value is None:
         return OneOf((None,))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
@@ -437,7 +437,7 @@ def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
 
 
 def _words(node: ast.expr) -> str:
-    """The sizes that stand here, as a string would have them; empty if anything else does."""
+    """Return the sizes as a string would have them; empty if there is anything else."""
     if isinstance(node, ast.Tuple):
         parts = [_words(element) for element in node.elts]
         return " ".join(parts) if all(parts) else ""
@@ -467,7 +467,7 @@ _READING = object()
 def class_spec(
     cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
 ) -> RecordSpec | DictSpec:
-    """The specification of a class: of a TypedDict, that of a dict with its keys."""
+    """Return the specification of a class: of a TypedDict, that of a dict with its keys."""
     spec = record_spec(cls, arguments, types)
     if cls.kind != "typeddict":
         return spec
@@ -482,7 +482,7 @@ def class_spec(
 def record_spec(
     cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
 ) -> RecordSpec:
-    """The specification of a record, its own names of sizes or types replaced by the arguments."""
+    """Return a record's specification, with the arguments in place of its sizes and types."""
     key = (arguments, types)
     cached = cls.specs.get(key)
     if cached is _READING:
@@ -548,7 +548,7 @@ def _wrong_sizes(cls: RecordClass, arguments: tuple[str, ...]) -> BadAnnotation:
 
 
 def _own_sizes(cls: RecordClass) -> list[str]:
-    """The names of sizes in a record's fields, in the order in which they occur."""
+    """Return the names of sizes in a record's fields, in the order in which they occur."""
     parts = [part for _, part in walk_paths(record_spec(cls, ()), "")]
     found: dict[str, None] = {}
     for dim in (dim for part in parts for dim in declared_dims(part)):
@@ -566,7 +566,7 @@ def _count(dims: tuple[str, ...]) -> str:
 
 
 def static_fields(cls: RecordClass) -> frozenset[str]:
-    """The fields of a record whose values are known while checking."""
+    """Return the fields of a record whose values are known while checking."""
     try:
         fields = record_spec(cls, ()).fields
     except (Failure, Poisoned):  # whoever declares the record as a type reports it
@@ -575,7 +575,7 @@ def static_fields(cls: RecordClass) -> frozenset[str]:
 
 
 def renamed(spec: Spec, env: Renaming) -> Spec:
-    """A specification with sizes in place of names."""
+    """Return a specification with sizes in place of names."""
 
     def of_array(part: Spec) -> Spec:
         return replace(part, dims=applied(part.dims, env)) if isinstance(part, ArraySpec) else part
@@ -584,14 +584,14 @@ def renamed(spec: Spec, env: Renaming) -> Spec:
 
 
 def meaning(spec: Spec, known: Mapping[str, Spec]) -> Spec:
-    """A specification with types in place of type variables."""
+    """Return a specification with types in place of type variables."""
     return replaced(
         spec, lambda part: known.get(part.name, part) if isinstance(part, TreeSpec) else part
     )
 
 
 def as_result(spec: Spec) -> Spec:
-    """The specification of a result, where `float` is a scalar of any floating-point dtype."""
+    """Return a result's specification, where `float` is a scalar of any floating-point dtype."""
 
     def of_number(part: Spec) -> Spec:
         if not isinstance(part, ArraySpec) or not part.python:

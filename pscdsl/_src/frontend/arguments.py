@@ -93,7 +93,7 @@ def settle(
     function: str,
     chosen: dict[str, DType],
 ) -> tuple[list[Value], Type]:
-    """An argument's arrays and its type, weak ones in the dtype that the specification asks for.
+    """Return an argument's arrays and its type, with weak arrays in the dtype that is wanted.
 
     `chosen` keeps the dtypes that strong arguments give to dtype classes.
     """
@@ -122,7 +122,7 @@ def settle(
 
 
 def _as_number(spec: ArraySpec, value: Value | Weak) -> Value | Weak:
-    """The number that Python makes of a scalar, where one is declared: `float(x)`."""
+    """Return the number that Python makes of a scalar, if a number is declared: `float(x)`."""
     assert isinstance(spec.dtype, DType)
     if not isinstance(value, Value) or value.shape or not becomes(value.dtype, spec.dtype):
         return value
@@ -130,7 +130,7 @@ def _as_number(spec: ArraySpec, value: Value | Weak) -> Value | Weak:
 
 
 def as_declared(spec: Spec, value: Any) -> Any:
-    """An argument with numbers of Python's where these are declared."""
+    """Return an argument with Python numbers where they are declared."""
     if isinstance(spec, ArraySpec):
         return PythonNumber(value) if spec.python and not value.shape else value
     if value is None:
@@ -159,7 +159,7 @@ def as_declared(spec: Spec, value: Any) -> Any:
 
 
 def static_type(here: Builder, value: Any) -> Type:
-    """A static argument's type; arrays keep theirs, so that matching refuses them."""
+    """Return a static argument's type; arrays keep theirs, so that matching refuses them."""
     if isinstance(value, Value | Weak):
         return value.type
     if not _is_in_sizes(value) and holds_sizes(value):
@@ -227,7 +227,7 @@ def dtypes_of(
 def as_asked(
     spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: Mapping[str, DType]
 ) -> Type:
-    """The type of a tree whose weak arrays have the dtypes that the specification asks for."""
+    """Return the type of a tree whose weak arrays have the dtypes that the specification wants."""
     dtypes = iter(dtypes_of(spec, leaves, tree, dict(chosen)))
     return map_leaves(tree, lambda leaf: leaf.with_dtype(next(dtypes)))
 
@@ -422,7 +422,7 @@ def _known(array: ArrayType, sizes: Mapping[str, Size]) -> ArrayType:
 
 
 def contract(frame: Frame, node: FunctionNode) -> Contract | None:
-    """The contract of a helper; None if its annotations say nothing of arrays."""
+    """Return the contract of a helper; None if its annotations do not mention arrays."""
     if isinstance(node, ast.Lambda):
         return None
     # By scope too: a file that is loaded as two modules has one source, and two classes of a name.

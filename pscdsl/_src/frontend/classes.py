@@ -25,9 +25,9 @@ from pscdsl.typing.diagnostics import Failure
 
 # The class statements that have a meaning: a short list, and a refusal for anything else.
 #
-# What a class is depends on what its metaclass, its bases and its decorators do, and a class body
-# is a program. So a class is read only if its text says all there is to it: at most one base that
-# has a meaning, decorators that are known, and a body that binds each name once.
+# The meaning of a class depends on its metaclass, its bases and its decorators, and a class body is
+# a program. So a class is read only if its text determines it completely: at most one base with a
+# meaning, known decorators, and a body that binds each name once.
 
 
 NO_KEY_MISSING = 'let each key be there; `f32["n"] | None` may have None'
@@ -107,7 +107,7 @@ class ClassText:
 
 
 def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out") -> Failure:
-    """The refusal of a part of a class statement."""
+    """Return the refusal of a part of a class statement."""
     return Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(node)))
 
 
@@ -147,7 +147,7 @@ class _Reader:
         body: list[ast.stmt],
         decorator_list: list[ast.expr],
     ) -> ClassText:
-        """The class statement."""
+        """Read the class statement."""
         self._bases(bases)
         self._decorators(name, decorator_list)
         for keyword in keywords:
@@ -259,7 +259,7 @@ class _Reader:
                 raise refuse(self.frame, statement, what, "fields, constants and methods only")
 
     def _key(self, node: ast.AnnAssign) -> None:
-        """A key of a TypedDict."""
+        """Read a key of a TypedDict."""
         assert isinstance(node.target, ast.Name)
         name, head = node.target.id, node.annotation
         if name in self.bound or name in self.inherited:
@@ -298,7 +298,7 @@ class _Reader:
         self.bound[name] = node
 
     def _require_value(self, name: str, node: ast.AST) -> None:
-        """Names with values that Python looks at are methods, or are not there."""
+        """Refuse a value for a special name, or in a class that derives from a NamedTuple class."""
         if name.startswith("__") and name not in _VALUES:
             raise refuse(self.frame, node, f"a value for `{name}` of a class")
         parent = self.text.parent
@@ -384,7 +384,7 @@ class _Reader:
         self.text.methods[name] = (kind, node)
 
     def _decorator(self, decorator: ast.expr) -> str:
-        """The name of a method's decorator that is known; a Failure if it is not."""
+        """Return the known name of a method's decorator; a Failure if it is unknown."""
         self._expression(decorator)
         known = self.named(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if known not in KNOWN_DECORATORS and known not in DESCRIPTORS:
@@ -394,7 +394,7 @@ class _Reader:
 
 
 def _private(node: ast.AST) -> Iterator[ast.AST]:
-    """Names that a class mangles."""
+    """Yield names that a class mangles."""
     for inner in ast.walk(node):
         name = inner.id if isinstance(inner, ast.Name) else getattr(inner, "attr", "")
         if isinstance(inner, ast.arg | ast.keyword):
@@ -461,7 +461,7 @@ def admitted(cls: RecordClass, name: str, member: Member) -> None:
 
 
 def _inherited_fields(frame: Frame, cls: RecordClass, base: ast.expr | None) -> Sequence[Field]:
-    """The fields of a class as those that derive from it have them."""
+    """Return the fields of a class for the classes that derive from it."""
     if not cls.variables or not isinstance(base, ast.Subscript):
         return cls.fields
     given = (cls.variables, frame, base.slice)
@@ -479,7 +479,7 @@ def _dims(frame: Frame, text: ClassText) -> tuple[str, ...]:
 
 
 def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
-    """The type variables that a class is generic in: those of `Generic[…]`, or of all its bases."""
+    """Return the type variables of a generic class: those of `Generic[…]`, or of all its bases."""
     found: dict[str, None] = {}
     for base in node.bases:
         if not isinstance(base, ast.Subscript):
@@ -541,18 +541,18 @@ def _is_automatic(frame: Frame, node: ast.expr) -> bool:
 
 
 def _quiet(frame: Frame) -> Frame:
-    """A frame outside of the kernel, whose findings are for the users of its values."""
+    """Return a frame outside of the kernel, whose findings concern the users of its values."""
     return Frame(Session(None), frame.source, frame.scope, frame.outer)
 
 
 def _value(frame: Frame, node: ast.expr, name: str) -> Any:
-    """A value in a class body; one that cannot be worked out is not known."""
+    """Return a value in a class body; an unknown value if it cannot be evaluated."""
     quiet = _quiet(frame)
     return known_or_why(quiet, evaluate(quiet, node), name)
 
 
 def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
-    """A default, as it was worked out when the class was made."""
+    """Return a default, as it was evaluated when the class was made."""
 
     def default() -> Any:
         value = _value(frame, node, ast.unparse(node))
@@ -611,7 +611,7 @@ def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
 
 
 def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
-    """`x = field(type=f32["n"])` of a PRecord."""
+    """Read `x = field(type=f32["n"])` of a PRecord."""
     options = {keyword.arg: keyword.value for keyword in call.keywords}
     initial, factory = options.get("initial"), options.get("factory")
     annotation = options.get("type") or (call.args[0] if call.args else None)
@@ -658,7 +658,7 @@ def _method(frame: Frame, text: ClassText, name: str) -> Member:
 
 
 def named_tuple(here: Any, typename: Any, fields: Any = (), /) -> Any:
-    """`NamedTuple("P", [("x", …)])` and `collections.namedtuple("P", "x y")`."""
+    """Read `NamedTuple("P", [("x", …)])` or `collections.namedtuple("P", "x y")`."""
     del here
     items = fields.replace(",", " ").split() if isinstance(fields, str) else fields
     names = [item if isinstance(item, str) else item[0] for item in items]

@@ -63,7 +63,7 @@ from pscdsl.typing.unify import Difference, array_difference, repair, structure_
 
 
 def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
-    """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; one of them is run."""
+    """Return `true_fun(*operands)` if `pred` else `false_fun(*operands)`; run only one."""
     branches = [applicable(each, "psc.cond") for each in (false_fun, true_fun)]
     if isinstance(pred, bool):
         return branches[pred].apply(here, operands, {})
@@ -73,7 +73,7 @@ def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any
 
 
 def switch(here: Builder, index: Any, branches: Any, *operands: Any) -> Any:
-    """`branches[index](*operands)`, the index clamped to the branches there are."""
+    """Return `branches[index](*operands)`, with the index clamped to the number of branches."""
     functions = [applicable(each, "psc.switch") for each in items_of(branches)]
     if not functions:
         raise Failure(BadBody(combinator="psc.switch", needs="at least one branch", found="none"))
@@ -162,7 +162,7 @@ def join_branches(
     traced: Sequence[tuple[Builder, list[Value | Weak], Type]],
     names: Sequence[str],
 ) -> list[DType]:
-    """The dtype of each result leaf; a Failure where branches differ."""
+    """Return the dtype of each result leaf; a Failure where branches differ."""
     program, facts = here.program, here.facts
     tree = traced[0][2]
     for number, (_, _, other) in enumerate(traced[1:], 1):
@@ -292,7 +292,7 @@ class CombinatorCarry:
 
     @classmethod
     def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> CombinatorCarry:
-        """The carry with this initial value."""
+        """Return the carry with this initial value."""
         leaves, tree = flatten_plainly(here, init, f"the initial carry of `{loop}`")
         return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
 
@@ -309,11 +309,11 @@ class CombinatorCarry:
         return unflatten(self.tree, iter(results))
 
     def initial_types(self) -> list[ArrayType]:
-        """The types of the initial leaves in the dtypes found so far."""
+        """Return the types of the initial leaves in the dtypes found so far."""
         return [leaf.type.with_dtype(d) for leaf, d in zip(self.leaves, self.dtypes, strict=True)]
 
     def initial(self) -> list[Value]:
-        """The initial leaves in the dtypes found so far."""
+        """Return the initial leaves in the dtypes found so far."""
         return [at(leaf, dtype) for leaf, dtype in zip(self.leaves, self.dtypes, strict=True)]
 
     def settle(
@@ -494,7 +494,7 @@ def _discover(
             leaves = []
     attempt.forget()
     if len(leaves) != len(carry.leaves):
-        return  # the next round reports what is wrong
+        return  # the next round reports the problem
     for index, (start, found) in enumerate(zip(carry.leaves, leaves, strict=True)):
         dtype = wanted.get(index, found.dtype) if isinstance(found, Weak) else found.dtype
         if isinstance(start, Weak) and accepts_weak(dtype, start.kind):
@@ -502,7 +502,7 @@ def _discover(
 
 
 def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: int) -> Value | Weak:
-    """A parameter for a leaf of the carry, weak where the leaf is.
+    """Return a parameter for a leaf of the carry, weak if the leaf is.
 
     What dtype a weak one is taken in, if not in its default, is noted.
     """
@@ -525,7 +525,7 @@ def trace_counter(
     counter: DType,
     sites: frozenset[Site] = frozenset(),
 ) -> TracedBody:
-    """The body of a counting loop; the counter is the last of the block's carry."""
+    """Trace the body of a counting loop; the counter is the last of the block's carry."""
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         (i,) = more
@@ -535,7 +535,7 @@ def trace_counter(
 
 
 def scan(here: Builder, f: Any, init: Any, xs: Any, length: Any, reverse: bool, unroll: int) -> Any:
-    """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, the stacked ys."""
+    """Iterate `carry, y = f(carry, x)` over the leading axis of `xs`; return carry and ys."""
     del unroll  # a hint that costs more than it gives on this backend
     function = applicable(f, "psc.scan")
     carry = CombinatorCarry.of(here, "psc.scan", init, function)
@@ -585,7 +585,7 @@ def _scan(
 
 
 def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length: Any) -> Size:
-    """The common length of the leading axes."""
+    """Return the common length of the leading axes."""
     if is_integer_scalar(length):
         length = int(length)
     if length is not None and not isinstance(length, int | Dim):
@@ -617,7 +617,7 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
 
 
 def map_(here: Builder, f: Any, xs: Any, *more: Any) -> Any:
-    """`f(x)` for each x along the leading axis, results stacked."""
+    """Return `f(x)` for each x along the leading axis, results stacked."""
     function = applicable(f, "psc.map")
     carry = CombinatorCarry.of(here, "psc.map", (), function)
     if more:
@@ -636,7 +636,7 @@ class _Spread:
 
 
 def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
-    """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded); `i` is an i32 scalar."""
+    """Iterate `val = body_fun(i, val)` for i from `lower` up to `upper` (excluded); `i` is i32."""
     function = applicable(body_fun, "psc.fori_loop")
     carry = CombinatorCarry.of(here, "psc.fori_loop", init_val, function)
     if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
@@ -686,7 +686,7 @@ def while_loop(
     max_steps: Any,
     checkpoint_every: Any,
 ) -> Any:
-    """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
+    """Iterate `val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if given."""
     if checkpoint_every is not None:
         every = checkpoint_every
         if isinstance(every, bool) or not isinstance(every, int | Dim):
@@ -772,7 +772,7 @@ def _counted_while(
 
 
 def associative_scan(here: Builder, fn: Any, elems: Any, reverse: bool, axis: Any) -> Any:
-    """`y[i] = fn(y[i-1], x[i])` along an axis, all rows combined in any grouping."""
+    """Return `y[i] = fn(y[i-1], x[i])` along an axis, with rows combined in any grouping."""
     name = "psc.associative_scan"
     function = applicable(fn, name)
     leaves, tree = flatten_plainly(here, elems, f"the `elems` of `{name}`")
@@ -797,7 +797,7 @@ def associative_scan(here: Builder, fn: Any, elems: Any, reverse: bool, axis: An
 
 
 def _axis(axis: Any, leaf: Value | Weak, name: str) -> int:
-    """The axis of one array, counted from the front."""
+    """Return the axis of one array, counted from the front."""
     if not leaf.ndim:
         why = f"{leaf.type} has no axis"
         raise Failure(LoopLengthsDiffer(combinator=name, lengths=("none (a scalar)",), why=why))
@@ -823,7 +823,7 @@ def _stand_in(array: Value | Weak, shape: Shape) -> Value | Weak:
 
 
 def _from_front(x: Value, axis: int) -> Value:
-    """An array with its first axis moved to this place."""
+    """Return an array with its first axis moved to this place."""
     if not axis:
         return x
     order = list(range(1, x.ndim))
@@ -832,7 +832,7 @@ def _from_front(x: Value, axis: int) -> Value:
 
 
 def trace_combination(here: Builder, carry: CombinatorCarry, function: Applicable) -> TracedBody:
-    """A function of two rows, whose types the carry says, that gives another one."""
+    """Trace a function of two rows, with the types of the carry, that returns another one."""
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         other = unflatten(carry.tree, iter(more))
@@ -842,7 +842,7 @@ def trace_combination(here: Builder, carry: CombinatorCarry, function: Applicabl
 
 
 def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any) -> Any:
-    """`map_fn` of each row of `xs`, combined with each other, after `init` if that is given."""
+    """Combine `map_fn` of the rows of `xs` with each other, after `init` if that is given."""
     name = "psc.map_reduce"
     function, combination = applicable(map_fn, name), applicable(combine, name)
     leaves, tree = flatten_plainly(here, xs, f"the `xs` of `{name}`")

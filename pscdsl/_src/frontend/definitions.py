@@ -224,15 +224,15 @@ class Definition:
         return span
 
     def shown(self) -> Signature:
-        """The signature for people: also with a result that is not declared, where it is known."""
+        """Return the signature for people, with the inferred result if it is known."""
         return self.signature
 
     def tried(self) -> Signature:
-        """The signature with the values that were tried for its open parts."""
+        """Return the signature with the values that were tried for its open parts."""
         return self.proven or self.signature
 
     def frame(self) -> Frame:
-        """A frame in which annotations and defaults are evaluated."""
+        """Return a frame in which annotations and defaults are evaluated."""
         return self.closure.annotation_frame()
 
     @property
@@ -339,7 +339,7 @@ class Definition:
         return settled(signature, elaborate)
 
     def of_class(self, cls: RecordClass) -> Definition:
-        """The method as a class has it that may derive from its own.
+        """Return the method for a class that may derive from its own.
 
         What has a type for its first parameter is the same in all of them.
         """
@@ -368,7 +368,7 @@ class Definition:
         return made
 
     def _problems(self, choice: Choice) -> frozenset[object] | None:
-        """The errors for a choice; None if a precondition excludes it."""
+        """Return the errors for a choice; None if a precondition excludes it."""
         try:
             self.instance(choice)
         except Failure as failure:
@@ -382,14 +382,14 @@ class Definition:
         return frozenset({STEPS}) if choice in self._counting else frozenset()
 
     def _own_class(self, frame: Frame) -> Spec | None:
-        """The type of a method's first parameter: its class, with the sizes that it names."""
+        """Return the type of a method's first parameter: its class with the sizes it names."""
         cls = self._class(frame)
         if cls is None or cls.kind == "namespace" or cls.variables:
             return None
         return record_spec(cls, cls.dims)
 
     def _owner_without_fields(self, frame: Frame) -> str:
-        """The class that it is a method of, if that is no record."""
+        """Return the class that it is a method of, if that is no record; empty otherwise."""
         try:
             found = frame.scope.lookup_annotation(self.method_of)
         except KeyError:
@@ -398,7 +398,7 @@ class Definition:
         return "" if is_record else self.method_of
 
     def _class(self, frame: Frame) -> RecordClass | None:
-        """The class that it is a method of, or that inherits it; None if that is not known."""
+        """Return the class that it is a method of, or that inherits it; None if that is unknown."""
         if self._inherited_by is not None or not self.method_of:
             return self._inherited_by
         try:
@@ -408,7 +408,7 @@ class Definition:
         return cls if isinstance(cls, RecordClass) else None
 
     def instance(self, choice: Choice) -> Function:
-        """The typed program for a choice; a Failure with all findings if there is none."""
+        """Return the typed program for a choice; a Failure with all findings if there is none."""
         found = self._instances.get(choice)
         if found is None:
             self._active.add(choice)
@@ -463,7 +463,7 @@ class Definition:
                 if not program.found:
                     raise
                 found = program.found
-            except Widened as widened:  # a size may be 0: what was proven so far may not hold
+            except Widened as widened:  # a size may be 0: earlier proofs may not hold
                 facts = facts.assume(widened.fact)
                 continue
             except Decided as seen:
@@ -474,7 +474,7 @@ class Definition:
             del self.assigned[assigned:]
 
     def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
-        """The dtypes where nothing decides, by the signature; `float` has 64 bits there."""
+        """Return the default dtypes of the signature; `float` has 64 bits there."""
         signature, types = self.signature, Instantiation(choice)
         found = [
             leaf.dtype
@@ -488,7 +488,7 @@ class Definition:
         return defaults(found)
 
     def _assumed(self, choice: Choice) -> Assumptions:
-        """The facts that were given with the signature, for the static values of a choice."""
+        """Return the facts given with the signature, for the static values of a choice."""
         sizes = Instantiation(choice).static_sizes
         facts = [fact.substitute(sizes) for fact in self._given_facts]
         for fact, given in zip(facts, self._given_facts, strict=True):
@@ -608,7 +608,7 @@ class Definition:
         return function
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
-        """The result of the body, given its arguments by name."""
+        """Return the result of the body, given its arguments by name."""
         result = self.closure.enter(session, arguments)
         session.result_cells = frozenset([c for each in located_in(result) for c in each.cells()])
         try:
@@ -641,7 +641,7 @@ class Definition:
     def _result(
         self, program: Program, found: list[Value | Weak], tree: Type, wanted: Type | None
     ) -> tuple[list[Value], Type]:
-        """The results in their declared types, checked."""
+        """Return the results in their declared types, checked."""
         if wanted is None:
             values = strong(found)
             return values, of_values(tree, values)
@@ -665,7 +665,7 @@ class Definition:
         return values, in_order_of(of_values(wanted, values), tree)
 
     def _with_binding(self, finding: Diagnostic) -> Diagnostic:
-        """A finding about a part of the result, with where the variable that it is was bound."""
+        """Label a finding about a part of the result with the binding of its variable."""
         node, source = self.closure.node, self.source
         if not isinstance(finding, ReturnTree) or isinstance(node, ast.Lambda):
             return finding
@@ -717,7 +717,7 @@ class Definition:
         return match(signature, types, here.facts), operands
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The meaning of a call in another kernel: a call that stays a call."""
+        """Apply to a call in another kernel, which stays a call."""
         return self.called(here, args, kwargs)[0]
 
     def called(
@@ -779,7 +779,7 @@ class Definition:
 def _of_scan(
     program: Program, source: Source, finding: Diagnostic, values: Sequence[Value], wanted: Type
 ) -> Diagnostic:
-    """A finding about a result of `psc.scan`, which is hardly meant to be summed up."""
+    """Advise on a result of `psc.scan`, whose rows are hardly meant to be summed up."""
     if not isinstance(finding, ReturnShape):
         return finding
     atom = values[[path for path, _ in paths(wanted)].index(finding.path)].atom
@@ -805,7 +805,7 @@ def _of_scan(
 def _of_rows(
     source: Source, finding: Diagnostic, values: Sequence[Value], wanted: Type
 ) -> Diagnostic:
-    """A finding about a result that has whole rows where an element of each would do."""
+    """Advise on a result with whole rows where one element of each is enough."""
     if not isinstance(finding, ReturnShape):
         return finding
     value = values[[path for path, _ in paths(wanted)].index(finding.path)]
@@ -825,7 +825,7 @@ def _is_error(finding: Diagnostic) -> bool:
 
 
 def sizes_in(value: object) -> frozenset[str]:
-    """The names of the sizes that a static value consists of."""
+    """Return the names of the sizes that a static value consists of."""
     if isinstance(value, Dim):
         return names(value)
     none: frozenset[str] = frozenset()
@@ -896,7 +896,7 @@ def _spelled(
     signature: Signature,
     types: Instantiation,
 ) -> list[Diagnostic]:
-    """Findings that know how to write the sizes, and in which dtype the kernel computes."""
+    """Return findings with the spelling of the sizes, and the dtype of the kernel."""
     if not findings:
         return []
     spelling, precision = spelled(parameters, signature), _precision(signature, types)
@@ -909,7 +909,7 @@ def _spelled(
 
 
 def _precision(signature: Signature, types: Instantiation) -> DType | None:
-    """The floating-point dtype of the result, or of the parameters where none is declared.
+    """Return the floating-point dtype of the result, or of the parameters if none is declared.
 
     None if there are several.
     """
@@ -922,6 +922,6 @@ def _precision(signature: Signature, types: Instantiation) -> DType | None:
 
 
 def taken(value: Weak, declared: ArrayType) -> Value:
-    """A weak result in the dtype that is declared, if that can hold it."""
+    """Return a weak result in the declared dtype, if that can hold it."""
     fits = accepts_weak(declared.dtype, value.kind)
     return value.at(declared.dtype) if fits else value.default()

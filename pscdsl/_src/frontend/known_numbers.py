@@ -32,7 +32,7 @@ Elaborate: TypeAlias = Callable[[Signature], Callable[[Choice], Problems | None]
 
 
 def settled(signature: Signature, elaborate: Elaborate) -> Signature:
-    """The signature with those parameters static that have to be."""
+    """Return the signature with those parameters static that have to be."""
     numbers = _candidates(signature)
     if not numbers:
         return signature
@@ -40,7 +40,7 @@ def settled(signature: Signature, elaborate: Elaborate) -> Signature:
 
 
 def _candidates(signature: Signature) -> dict[str, type]:
-    """The parameters that may be static, or numbers that the program is given."""
+    """Return the parameters that may be static, or numbers that the program is given."""
     return {
         parameter.name: _CLASSES[parameter.spec.python]
         for parameter in signature.parameters

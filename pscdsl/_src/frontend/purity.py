@@ -410,7 +410,7 @@ def equivalent(name: str) -> str:
 
 
 def written(name: str) -> str:
-    """A qualified name as programs write it: `np.exp`, `psc.scan`."""
+    """Return a qualified name as programs write it: `np.exp`, `psc.scan`."""
     module, _, rest = name.partition(".")
     short = {"numpy": "np", "pscdsl": "psc"}.get(module, module)
     return f"{short}.{rest}"
@@ -706,7 +706,7 @@ def static_attribute(value: Any, name: str, owner: str = "") -> Diagnostic | Non
 
 
 def made_anew(what: str, rewrite: str) -> Diagnostic:
-    """The refusal to change a list, set or dict, which all its names would show."""
+    """Return the refusal to change a list, set or dict, which all its names would show."""
     return Mutation(what=what, rewrite=f"{rewrite}; another name of it keeps what it has")
 
 
@@ -761,7 +761,7 @@ def holds_arrays(value: Any) -> bool:
 
 
 def iterator_in(value: Any) -> Once | None:
-    """The iterator that a value is or holds."""
+    """Return the iterator that a value is or holds."""
     if isinstance(value, Once):
         return value
     return next((once for part in parts(value) if (once := iterator_in(part)) is not None), None)
@@ -829,7 +829,7 @@ def _parts(value: Any) -> Iterable[Any] | None:
 
 
 def _walk(value: Any) -> Iterator[Any]:
-    """A value and all that it holds."""
+    """Yield a value and all that it holds."""
     yield value
     for each in _parts(value) or ():
         yield from _walk(each)
@@ -844,7 +844,7 @@ def is_closed(value: Any) -> bool:
 
 
 def first_open(values: Sequence[Any]) -> Any:
-    """The first part of some values that is open; the first value if none is."""
+    """Return the first part of some values that is open; the first value if none is."""
     for value in values:
         for each in _walk(value):
             if each.__class__ not in ATOMS and _parts(each) is None:
@@ -853,7 +853,7 @@ def first_open(values: Sequence[Any]) -> Any:
 
 
 def refused(what: str, *values: Any) -> Failure:
-    """The refusal of an operation on values that are open."""
+    """Return the refusal of an operation on values that are open."""
     found = first_open(values)
     if isinstance(found, Poison):
         raise Poisoned
@@ -864,7 +864,7 @@ def refused(what: str, *values: Any) -> Failure:
 
 
 def require_closed(what: str, *values: Any) -> None:
-    """A Failure unless all values are closed."""
+    """Raise a Failure unless all values are closed."""
     if not all(map(is_closed, values)):
         raise refused(what, *values)
 
@@ -969,7 +969,7 @@ def require_bounded(name: str, left: Any, right: Any) -> None:
 
 
 def text_of(what: str, function: Callable[..., str], value: Any, *more: Any) -> str:
-    """The text of a closed value, by `str`, `repr`, `format` or `ascii`."""
+    """Return the text of a closed value, by `str`, `repr`, `format` or `ascii`."""
     require_closed(f"the text{'' if what == 'str' else f' by `{what}`'}", value)
     found: str = by_python(what, function, (value, *more))
     return found

@@ -54,7 +54,7 @@ class Number(Weak):
         return made
 
     def as_array(self) -> Weak:
-        """The array that NumPy makes of the number."""
+        """Return the array that NumPy makes of the number."""
         return Weak(self.builder, self.kind, self.shape, self.at)
 
     def description(self) -> str:
@@ -115,7 +115,7 @@ def _tightly(facts: Assumptions, size: Dim) -> Bounds:
 
 
 def _least(holds: Callable[[int], bool]) -> int | None:
-    """The least bound that is known to hold."""
+    """Return the least bound that is known to hold."""
     if not holds(_SEARCHED):
         return None
     low, high = -_SEARCHED, _SEARCHED
@@ -149,7 +149,7 @@ _RAISING = frozenset(("Div", "FloorDiv", "Mod", "Pow"))
 
 
 def combined(name: str, left: Bounds, right: Bounds, whole: bool) -> Bounds | str:
-    """The bounds of `left name right`, where `right` may be whole, or why Python may raise."""
+    """Return the bounds of `left name right`, or why Python may raise; `whole` is for integers."""
     match name:
         case "Add":
             return _ordered(left.low + right.low, left.high + right.high)
@@ -172,7 +172,7 @@ def _ordered(low: float, high: float) -> Bounds:
 
 
 def _corners(function: Callable[[float, float], float], left: Bounds, right: Bounds) -> Bounds:
-    """The bounds of a function that is monotonic in each argument."""
+    """Return the bounds of a function that is monotonic in each argument."""
     found = [function(a, b) for a in left for b in right]
     return ANY if any(map(math.isnan, found)) else Bounds(min(found), max(found))
 
@@ -276,11 +276,11 @@ class Quotient(Number):
     denominator: int
 
     def floor(self) -> Size:
-        """The largest integer that is not above it."""
+        """Return the largest integer that is not above it."""
         return self.numerator // self.denominator
 
     def ceil(self) -> Size:
-        """The smallest integer that is not below it."""
+        """Return the smallest integer that is not below it."""
         return -((-self.numerator) // self.denominator)
 
     def truncated(self) -> Size | None:
@@ -289,7 +289,7 @@ class Quotient(Number):
 
 
 def quotient(here: Builder, numerator: Dim, denominator: int) -> Number:
-    """A size divided by a positive integer."""
+    """Return a size divided by a positive integer."""
     weak: Weak = table.BINARY["Div"].apply(here, (here.weak(numerator), denominator), {})
     size = bounds_of(here.facts, numerator)
     assert size is not None

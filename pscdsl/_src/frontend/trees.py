@@ -98,7 +98,7 @@ class Flat:
 
 
 def flattened(ways: Ways, tree: Any) -> Flat:
-    """The leaves of a tree in order."""
+    """Return the leaves of a tree in order."""
     leaves: list[Any] = []
     return Flat(leaves, _flattened(ways, tree, leaves))
 
@@ -181,7 +181,7 @@ def _aligned(first: Type, other: Type, leaves: Iterator[Any]) -> Iterator[Any]:
 
 
 def leaf(here: Builder, value: Any) -> Value | Weak | None:
-    """A value as an array of the program, or None if it is not a number."""
+    """Return a value as an array of the program, or None if it is not a number."""
     if isinstance(value, Value | Weak):
         return value
     if isinstance(value, np.ndarray | np.generic):
@@ -194,7 +194,7 @@ def leaf(here: Builder, value: Any) -> Value | Weak | None:
 
 
 def condition(here: Builder, value: Undecided) -> Value:
-    """A condition on sizes as a bool of the program."""
+    """Return a condition on sizes as a bool of the program."""
     joined = e.bitwise_or if value.any_of else e.bitwise_and
     table = {"==": e.equal, "!=": e.not_equal, "<=": e.less_equal, "<": e.less}
     result: Value | None = None
@@ -220,12 +220,12 @@ def flatten_plainly(here: Builder, value: Any, what: str) -> tuple[list[Value | 
 
 
 def _no_tree(value: Any) -> str:
-    """A value that is no tree, for messages."""
+    """Return the name of a value that is no tree, for messages."""
     return "a dict with other keys than strings" if is_dict(value) else describe(value)
 
 
 def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | None = None) -> Any:
-    """The value with this type and these leaves."""
+    """Return the value with this type and these leaves."""
     if isinstance(tree, ArrayType):
         each = next(leaves)
         return each if array is None else array(each)
@@ -257,7 +257,7 @@ MAX_ROUNDS = 4
 
 
 def applicable(function: Any, combinator: str) -> Applicable:
-    """A function argument; a Failure if it cannot be called."""
+    """Return a function argument; a Failure if it cannot be called."""
     function = as_function(function)
     if not isinstance(function, Applicable):
         instead = "give a function of the operands, for instance `lambda x: …`"
@@ -277,14 +277,14 @@ def strong(values: Sequence[Value | Weak]) -> list[Value]:
 
 
 def at(value: Value | Weak, dtype: DType) -> Value:
-    """A value in a dtype, if it is weak and can take it; else as it is."""
+    """Return a value in a dtype, if it is weak and can take it; otherwise as it is."""
     if isinstance(value, Value):
         return value
     return value.at(dtype) if accepts_weak(dtype, value.kind) else value.default()
 
 
 def of_values(tree: Type, values: Sequence[Value]) -> Type:
-    """A tree with the types of these values."""
+    """Return the type of a tree with the types of these values."""
     remaining = iter(values)
     return map_leaves(tree, lambda _: next(remaining).type)
 
@@ -315,7 +315,7 @@ class Attempt:
 
 
 def bool_scalar(here: Builder, value: Any, construct: str) -> Value:
-    """A predicate as a bool scalar; a Failure if it is something else."""
+    """Return a predicate as a bool scalar; a Failure if it is something else."""
     if isinstance(value, Poison):
         raise Poisoned
     found = leaf(here, value)
@@ -397,7 +397,7 @@ def _dict(value: dict[str, Any]) -> Node:
 
 
 def dict_of(like: Mapping[Any, Any], keys: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
-    """A dict of items for these keys, in the order of another one."""
+    """Return a dict of items for these keys, in the order of another one."""
     found = dict(zip(keys, items, strict=True))
     return {key: found[key] for key in like}
 
@@ -408,7 +408,7 @@ def record_node(
     static: Collection[str],
     made: Callable[[list[Any]], Any],
 ) -> Node:
-    """A record: static fields belong to its structure, the others are its parts."""
+    """Return the node of a record: static fields belong to its structure, others are its parts."""
 
     def type_of(types: tuple[Type, ...]) -> Type:
         rest = iter(types)
@@ -446,12 +446,12 @@ def map_(here: Builder, f: Any, tree: Any, /, *rest: Any) -> Any:
 
 
 def leaves(here: Builder, tree: Any, /) -> tuple[Any, ...]:
-    """The arrays of a tree in order."""
+    """Return the arrays of a tree in order."""
     return tuple(_plain(here, "psc.tree.leaves", tree).leaves)
 
 
 def reduce(here: Builder, f: Any, tree: Any, initial: Any, /) -> Any:
-    """`f(value, leaf)` for each leaf in order."""
+    """Return `f(value, leaf)`, applied to each leaf in order."""
     name = "psc.tree.reduce"
     function = applicable(f, name)
     value = initial
@@ -477,7 +477,7 @@ def zeros_like(here: Builder, tree: Any, /, dtype: Any = None) -> Any:
 
 
 def dot(here: Builder, a: Any, b: Any, /) -> Value | Weak:
-    """The sum of the products of all elements, those of `a` conjugated."""
+    """Return the sum of the products of all elements, those of `a` conjugated."""
     name = "psc.tree.dot"
     flat = [_plain(here, name, each) for each in (a, b)]
     pairs = together(name, flat)
@@ -491,7 +491,7 @@ def dot(here: Builder, a: Any, b: Any, /) -> Value | Weak:
 
 
 def norm(here: Builder, tree: Any, /) -> Value | Weak:
-    """The Euclidean norm of all elements together."""
+    """Return the Euclidean norm of all elements together."""
     name = "psc.tree.norm"
     parts = [_accumulating(here, name, each) for each in _plain(here, name, tree).leaves]
     strong = [each.default() if isinstance(each, Weak) else each for each in parts]
@@ -501,7 +501,7 @@ def norm(here: Builder, tree: Any, /) -> Value | Weak:
 
 
 def _accumulating(here: Builder, name: str, value: Any) -> Value | Weak:
-    """A leaf in the dtype in which sums over it are taken."""
+    """Return a leaf in the dtype in which sums over it are computed."""
     found = leaf(here, value)
     assert found is not None
     if isinstance(found, Weak):
@@ -513,7 +513,7 @@ def _accumulating(here: Builder, name: str, value: Any) -> Value | Weak:
 
 
 def _summed(here: Builder, terms: Sequence[Value | Weak]) -> Value | Weak:
-    """The sum of scalars in the widest of their dtypes."""
+    """Return the sum of scalars in the widest of their dtypes."""
     dtypes = [each.dtype for each in terms if isinstance(each, Value)]
     widest = _widest(dtypes) if dtypes else None
     total: Value | Weak = here.weak(0.0)
@@ -527,13 +527,13 @@ def _summed(here: Builder, terms: Sequence[Value | Weak]) -> Value | Weak:
 
 
 def _widest(dtypes: Sequence[DType]) -> DType:
-    """The narrowest dtype that holds all of these, which have at least 32 bits."""
+    """Return the narrowest dtype that holds all of these, which have at least 32 bits."""
     real = max((each.real for each in dtypes), key=lambda dtype: dtype.bits)
     return real.complex if any(each.is_complex for each in dtypes) else real
 
 
 def ravel(here: Builder, tree: Any, /) -> tuple[Value, StaticFunction]:
-    """All elements as one vector, and the function that makes a tree of such a vector."""
+    """Return all elements as one vector, and the function that makes a tree of such a vector."""
     name = "psc.tree.ravel"
     flat = _plain(here, name, tree)
     found = [each for each in (leaf(here, x) for x in flat.leaves) if each is not None]
@@ -554,7 +554,7 @@ def ravel(here: Builder, tree: Any, /) -> tuple[Value, StaticFunction]:
 
 
 def _one_dtype(found: Sequence[Value | Weak]) -> DType:
-    """The dtype that all arrays have; f32 where there is none."""
+    """Return the common dtype of all arrays; f32 if there are none."""
     strong = [each for each in found if isinstance(each, Value)]
     if strong:
         strong[0].builder.program.agree(strong)
@@ -565,7 +565,7 @@ def _one_dtype(found: Sequence[Value | Weak]) -> DType:
 
 
 def _pieces(vector: Value, shapes: Sequence[Shape]) -> Iterator[Value]:
-    """Arrays of these shapes from the elements of a vector, one after the other."""
+    """Yield arrays of these shapes from the elements of a vector, one after the other."""
     total: Size = 0
     for shape in shapes:
         total = total + size_of(shape)

@@ -44,7 +44,7 @@ class Applicable(Protocol):
     """Anything that can be called in a kernel."""
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The meaning of the call."""
+        """Call it."""
         ...
 
 
@@ -102,7 +102,7 @@ class Undecided(Open):
         return f"the condition `{self}`"
 
     def negated(self) -> Undecided:
-        """The opposite."""
+        """Return the opposite."""
         several = len(self.facts) > 1
         return Undecided(tuple(f.negated() for f in self.facts), several and not self.any_of)
 
@@ -127,7 +127,7 @@ class Alias:
     node: ast.expr
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An instance of a record class, whatever its sizes are called."""
+        """Return an instance of a record class, whatever its sizes are called."""
         if not isinstance(self.head, Applicable):
             raise Failure(NotCallable(found=describe(self)))
         return self.head.apply(here, args, kwargs)
@@ -332,7 +332,7 @@ class Once(Open):
         return self.kind
 
     def items(self) -> Sequence[Any]:
-        """The items that are left, which stay."""
+        """Return the remaining items without consuming them."""
         return self._items or ()
 
     def replace(self, items: Sequence[Any]) -> None:
@@ -346,7 +346,7 @@ class Once(Open):
             raise Failure(StaleView(by=self.kind, items=True))
 
     def take(self) -> Sequence[Any]:
-        """The items; a Failure if they were taken before."""
+        """Consume the items; a Failure if they were consumed before."""
         self.require_current()
         items, self._items = self._items, None
         if items is None:
@@ -355,10 +355,10 @@ class Once(Open):
 
 
 class View(Once):
-    """The keys, values or items of a dict: gone through as often as one likes, and no list."""
+    """The keys, values or items of a dict, which can be iterated repeatedly; not a list."""
 
     def take(self) -> Sequence[Any]:
-        """The items."""
+        """Return the items."""
         self.require_current()
         return self._items or ()
 
@@ -367,11 +367,11 @@ class UnorderedView(View):
     """The keys, values or items of a map without an order."""
 
     def take(self) -> Sequence[Any]:
-        """A Failure."""
+        """Raise a Failure."""
         raise Failure(SetOrder(kind="a PMap"))
 
     def in_any_order(self) -> Sequence[Any]:
-        """The items, for who does not look at their order."""
+        """Consume the items, for a caller that ignores their order."""
         return self._items or ()
 
 
@@ -457,7 +457,7 @@ _WIDE = re.compile(r"[0-9]{6}")
 
 
 def weight(value: Any) -> int:
-    """The items and characters in a value; parts that are shared count at each place.
+    """Return the number of items and characters in a value; shared parts count at each place.
 
     Sharing makes a value that is small in memory and endless to walk through, so the count ends
     soon after MAX_ITEMS.
@@ -479,7 +479,7 @@ def weight(value: Any) -> int:
 
 
 def require_small(value: Any) -> int:
-    """The weight of a value; a Failure if it is too large."""
+    """Return the weight of a value; a Failure if it is too large."""
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise Failure(TooLarge(what=f"an integer of more than {MAX_BITS} bits"))
     found = weight(value)
@@ -491,13 +491,13 @@ def require_small(value: Any) -> int:
 
 
 def require_narrow(spec: str) -> None:
-    """A Failure if a format asks for a text that is too long."""
+    """Raise a Failure if a format asks for a text that is too long."""
     if _WIDE.search(spec):
         raise Failure(TooLarge(what=f"a text of more than {MAX_ITEMS} characters"))
 
 
 def require_short(name: str, text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """A Failure if a method of a string would make a text that is too long."""
+    """Raise a Failure if a method of a string would make a text that is too long."""
     given = [*args, *kwargs.values()]
     length = len(text)
     if name == "join":

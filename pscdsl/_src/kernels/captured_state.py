@@ -106,7 +106,7 @@ class Watch:
                 yield owner, event, found
 
     def watching(self, entry: Callable[..., Any], named: Callable[[], str]) -> Callable[..., Any]:
-        """An entry that is entered only if all is as it was; `named` gives the kernel's name."""
+        """Return an entry that is entered only if all is unchanged; `named` returns the name."""
         if not self:
             return entry
         parts = tuple([(part.get, part.owner) for part in self._parts])
@@ -148,7 +148,7 @@ class Watch:
         return call
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
-        """The arrays of NumPy's that were captured, also in tuples, lists, dicts and records."""
+        """Yield the NumPy arrays that were captured, also in tuples, lists, dicts and records."""
         for each in self._arrays:
             yield each.lock.array
 
@@ -178,7 +178,7 @@ def _shown_function(function: types.FunctionType) -> str:
 
 
 def _all_of(traces: Iterable[Trace | None]) -> Iterator[Trace]:
-    """The traces, and those of all that was met."""
+    """Yield the traces, and those of all that was met."""
     seen: set[int] = set()
     pending = [each for each in traces if each is not None]
     while pending:
@@ -190,7 +190,7 @@ def _all_of(traces: Iterable[Trace | None]) -> Iterator[Trace]:
 
 
 def _cell(function: Any, event: str) -> Any:
-    """The cell in which a function has a name of the function around it."""
+    """Return the cell of a name that a function captures."""
     code: types.CodeType = function.__code__
     cells: Mapping[str, Any] = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
     return cells.get(event.removeprefix(CAPTURED))

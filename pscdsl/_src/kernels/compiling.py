@@ -15,7 +15,7 @@ from pscdsl._src.xla.specialisation import Specialisation
 
 
 def _with_options(wanted: Specialisation) -> Specialisation:
-    """A specialisation with the options that its target chooses for its program."""
+    """Return a specialisation with the options that its target chooses for its program."""
     if wanted.device.platform != "cpu":
         return replace(wanted, loop_bytes=None)
     return replace(wanted, loop_bytes=loop_bytes(wanted.program, wanted.sizes))

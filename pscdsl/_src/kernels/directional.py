@@ -56,7 +56,7 @@ class KernelPoint:
         self.choice, self.sizes = kernel.matched(types)
 
     def at_sizes(self, tree: Type) -> Type:
-        """A type with the sizes of this call."""
+        """Return a type with the sizes of this call."""
         return substitute_tree(tree, dict(self.sizes))
 
 
@@ -81,7 +81,7 @@ def _remembered(kernel: Kernel[..., Any], key: tuple[Any, ...], make: Callable[[
 
 
 def directions(name: str, what: str, given: Any, wanted: Type) -> list[Any]:
-    """The arrays of tangents or cotangents, checked against the type that they should have."""
+    """Return the arrays of tangents or cotangents, checked against the type that they must have."""
     found: list[Any] = []
     try:
         tree = boundary.argument(

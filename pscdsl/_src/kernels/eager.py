@@ -67,7 +67,7 @@ class EagerProgram:
     result: Type
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """The result, as a tree."""
+        """Return the result, as a tree."""
         return boundary.result(self.result, iter(self.executable.run(arrays)))
 
 
@@ -243,7 +243,7 @@ def _together(names: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
 
 
 def call(name: str, *args: Any, **kwargs: Any) -> Any:
-    """The result of a function of `psc`, as a kernel gives it; CheckError if it is refused."""
+    """Return the result of a function of `psc` as in a kernel; CheckError if it is refused."""
     prepare()
     try:
         given = Arguments(f"psc.{name}", args, kwargs)
@@ -307,7 +307,7 @@ def _program(name: str, given: Arguments, site: CallSite) -> tuple[Arguments, Fu
 
 
 def _with_keys(types: Sequence[ArrayType]) -> Iterator[Sequence[ArrayType]]:
-    """The types, and those with keys in place of words: one array of them, two, and so on."""
+    """Yield the types, and those with keys in place of words: one array of them, two, and so on."""
     yield types
     keys = [boundary.keys_in(each) for each in types]
     places = [at for at, each in enumerate(types) if keys[at] != each]
@@ -390,7 +390,7 @@ def _invoked(
 def _placed(
     failure: Failure, frame: Frame, node: ast.Call | None, span: Span, name: str
 ) -> Sequence[Diagnostic]:
-    """Findings with the place of the call, where they have no other."""
+    """Return findings with the place of the call, where they have no other."""
     if node is not None:
         failure = with_operands(failure, frame, node.args)
         position, keyword = INITIAL.get(name, (None, ""))
@@ -403,7 +403,7 @@ def _placed(
 
 
 def _call_at(source: Source, span: Span) -> ast.Call | None:
-    """The call that stands at a place."""
+    """Return the call at a place."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and source.span(node) == span:
             return node

@@ -115,7 +115,7 @@ def _modes(modes: Mode | Sequence[Mode]) -> tuple[Mode, ...]:
 def _precision(
     name: str, body: Block, atol: float | None, rtol: float | None, eps: float | None
 ) -> Precision:
-    """The step and the tolerances, by the narrowest dtype unless they are given."""
+    """Return the step and the tolerances, by the narrowest dtype unless they are given."""
     real = {each.dtype.real for each in (*body.in_types, *body.out_types) if has_tangent(each)}
     if not any(map(has_tangent, body.in_types)) or not any(map(has_tangent, body.out_types)):
         raise ArgumentError(
@@ -209,7 +209,7 @@ class _Check:
         values: Sequence[NDArray],
         tangents: Sequence[NDArray],
     ) -> tuple[str, str] | None:
-        """The tangent that is furthest off, and by how much; None if all are right."""
+        """Return the tangent that is furthest off, and its error; None if all are right."""
         steps = self._differences(subject, plain, values, tangents)
         given = program([*values, *tangents])[len(subject.results) :]
         names = [name for name, moves in zip(subject.results, subject.moving, strict=True) if moves]
@@ -260,7 +260,7 @@ class _Check:
     def _alone(
         self, subject: Subject, tangents: Sequence[NDArray]
     ) -> Iterator[tuple[str, list[NDArray]]]:
-        """The direction of each parameter alone."""
+        """Yield the direction of each parameter alone."""
         names = [name for name, moves in zip(subject.params, subject.active, strict=True) if moves]
         for at, name in enumerate(names):
             yield name, [x if i == at else np.zeros_like(x) for i, x in enumerate(tangents)]
@@ -320,7 +320,7 @@ class _Check:
 
 
 def _indices(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The places of an array, if they are not too many to try each."""
+    """Yield the places of an array, if they are not too many to try each."""
     return np.ndindex(shape) if np.prod(shape, dtype=int) <= MOST_TRIED else iter(())
 
 
@@ -330,7 +330,7 @@ def _wide(x: NDArray) -> NDArray:
 
 
 def _pairing(one: Sequence[NDArray], other: Sequence[NDArray]) -> NDArray:
-    """The real part of the sum of products, which transposes preserve."""
+    """Return the real part of the sum of products, which transposes preserve."""
     total = 0.0
     for a, b in zip(one, other, strict=True):
         total += complex(np.sum(_wide(a) * _wide(b))).real

@@ -21,9 +21,9 @@ from pscdsl._src.xla.device import Device, default_device
 if sys.version_info >= (3, 14):
     from annotationlib import Format
 
-# Decorating loads what is above.  The language is loaded by `_reading`, when a kernel has to be
-# read: one that is found on disk needs none of it.  Other local imports are of what few programs
-# need, or of what is loaded with the first call.
+# Decorating loads the modules above. `_reading` loads the language, when a kernel has to be read: a
+# kernel that is found on disk does not need it. Other local imports are of modules that few
+# programs need, or that are loaded with the first call.
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -100,7 +100,7 @@ class Kernel(Called[P, R]):
 
     @classmethod
     def from_definition(cls, definition: Definition) -> Kernel[Any, Any]:
-        """A kernel that was read from source and never loaded."""
+        """Return a kernel that was read from source and never loaded."""
         made: Kernel[Any, Any] = Kernel(None, definition)
         made._writes = cast("Writes", definition.writes) or None
         return made
@@ -224,7 +224,7 @@ class Kernel(Called[P, R]):
     def donated(
         self, choice: Choice, donate: Donate | None = None, constants: Sequence[str] = ()
     ) -> tuple[int, ...]:
-        """The arrays, by their place in the program, that give their memory to results."""
+        """Return the arrays, by their place in the program, that give their memory to results."""
         return self._current.donated(choice, donate, constants)
 
     def __repr__(self) -> str:
@@ -235,11 +235,11 @@ class Kernel(Called[P, R]):
         return sorted({*PUBLIC, *dir(object)})
 
     def __copy__(self) -> Kernel[P, R]:
-        """The kernel itself, as with functions."""
+        """Return the kernel itself, as copies of functions do."""
         return self
 
     def __deepcopy__(self, memo: object) -> Kernel[P, R]:
-        """The kernel itself."""
+        """Return the kernel itself."""
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -277,12 +277,12 @@ class Kernel(Called[P, R]):
         self._owner = weakref.ref(owner)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """A kernel in a class is a function of its first argument, as functions are."""
+        """Return the kernel as a method: in a class it is a function of its first argument."""
         made = self._of_class(type(instance) if owner is None else owner)
         return made if instance is None else functools.partial(made, instance)  # type: ignore[arg-type]
 
     def _of_class(self, cls: type[Any]) -> Kernel[P, R]:
-        """The kernel as a class has it: another one where that inherits it."""
+        """Return the kernel for a class: another one if the class inherits it."""
         own = None if self._owner is None else self._owner()
         if own is None or cls is own or own not in cls.__mro__:
             return self
@@ -447,7 +447,7 @@ class Kernel(Called[P, R]):
         return export(self, path, variants, target, donate, key, sizes)
 
     def executable(self, wanted: Specialisation, *, ahead: bool = False) -> Executable:
-        """The compiled program at given sizes, made once, or found on disk.
+        """Return the compiled program at given sizes, made once, or found on disk.
 
         One that is made `ahead` serves all calls, also those that leave numbers to their defaults.
         """
@@ -556,7 +556,7 @@ class Kernel(Called[P, R]):
         return self.trace is None and start is not None and start.has_changed(self)
 
     def _successor(self) -> Kernel[..., Any]:
-        """The kernel that `%autoreload` has put into the place of this one."""
+        """Return the kernel by which `%autoreload` has replaced this one."""
         if not isinstance(self._function, types.FunctionType):
             return self
         kernel = successor(self._function, self, self._spec)
@@ -664,7 +664,7 @@ class Kernel(Called[P, R]):
 
 @public
 def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
-    """A kernel built from a file's source, without importing it.
+    """Return a kernel built from a file's source, without importing it.
 
     Raises LookupError if the file has no such kernel, CheckError if it cannot be read.
     """

@@ -204,7 +204,7 @@ class Loaded(Called[..., Any]):
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
     def variant(self, **sizes: int) -> Variant:
-        """The first program at sizes that are not others than those given."""
+        """Return the first program whose sizes agree with the given ones."""
         for variant in self.variants:
             if all(variant.module.sizes.get(name) == size for name, size in sizes.items()):
                 return variant
@@ -230,7 +230,7 @@ class Loaded(Called[..., Any]):
     # Calls.
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> RecordLayout | None:
-        """A class of records, which is the declared one if it has its name and its fields."""
+        """Return the layout of a record class; it must have the declared name and fields."""
         layout = layout_of(cls)
         if layout is None:
             return None
@@ -257,7 +257,7 @@ class Loaded(Called[..., Any]):
         )
 
     def variant_for(self, types: Mapping[str, Type]) -> tuple[Variant, Type]:
-        """The variant for arguments of these types, and what it returns; or an ArgumentError."""
+        """Return the variant for arguments of these types and its result; or an ArgumentError."""
         choice, sizes = self.matched(types)
         place = self._places.get(choice)
         if place is None:
@@ -303,7 +303,7 @@ class Loaded(Called[..., Any]):
 def _layouts(
     artefact: Artefact, types: Sequence[type[Any]]
 ) -> Iterator[tuple[RecordName, RecordLayout]]:
-    """The class of each record that occurs: one of `types`, or one that is made."""
+    """Yield the class of each record that occurs: one of `types`, or one that is made."""
     for name, (fields, statics) in dict(_records(artefact)).items():
         made: RecordLayout | None = None
         for cls in types:
@@ -323,7 +323,7 @@ def _layouts(
 def _records(
     artefact: Artefact,
 ) -> Iterator[tuple[RecordName, tuple[tuple[str, ...], frozenset[str]]]]:
-    """The fields of each record that occurs, and which of them are static."""
+    """Yield the fields of each record that occurs, and which of them are static."""
     for parameter in artefact.signature.parameters:
         for _, part in walk_paths(parameter.spec, parameter.name):
             if isinstance(part, RecordSpec):

@@ -66,7 +66,7 @@ class Lowered:
         return _lowered, (self.kernel, known.choice, dict(known.sizes), known.constants, donate)
 
     def text(self, *, target: str | None = None) -> str:
-        """The StableHLO module as text.
+        """Return the StableHLO module as text.
 
         Args:
             target: A model of GPU, as in `compile_for`; by default the device that calls run on.
@@ -83,11 +83,11 @@ class Lowered:
         return replace(self.specialisation, device=Device(gpu.platform))
 
     def compile(self) -> Compiled:
-        """The compiled kernel."""
+        """Return the compiled kernel."""
         return Compiled(self, self.kernel.executable(self.specialisation, ahead=True))
 
     def compile_for(self, target: str) -> CompiledAhead:
-        """The kernel compiled for a GPU that need not be in this machine, to be read.
+        """Return the kernel compiled for a GPU that need not be in this machine, to be read.
 
         Neither a GPU nor a library of CUDA is needed, only the plugin with the compiler:
         `pip install 'pscdsl[cuda13-compiler]'`.
@@ -206,7 +206,7 @@ class Compiled:
         return self.executable.run(leaves)
 
     def text(self) -> str:
-        """The HLO that XLA optimised the program to."""
+        """Return the HLO that XLA optimised the program to."""
         return self.executable.text()
 
 

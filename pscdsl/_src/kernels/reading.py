@@ -41,7 +41,7 @@ Options: TypeAlias = tuple[Any, Any, Any, Any]
 
 @contextlib.contextmanager
 def refusals(definition: Definition | None = None) -> Generator[None]:
-    """CheckError where the front end has a `Failure`; one without a place is at a definition."""
+    """Raise a CheckError for a `Failure` of the front end, at a definition if it has no place."""
     try:
         yield
     except Failure as failure:
@@ -127,7 +127,7 @@ class Reading:
         return record_class(cls)
 
     def donated_names(self) -> tuple[str, ...]:
-        """The parameters whose memory results may take."""
+        """Return the parameters whose memory results may take."""
         definition = self.definition
         with refusals(definition):
             return donated(definition.signature, definition.donate)
@@ -135,7 +135,7 @@ class Reading:
     def donated(
         self, choice: Choice, donate: Donate | None, constants: Sequence[str]
     ) -> tuple[int, ...]:
-        """The arrays, by their place in the program, that give their memory to results."""
+        """Return the arrays, by their place in the program, that give their memory to results."""
         definition = self.definition
         with refusals(definition):
             chosen = definition.donate if donate is None else named(donate)
@@ -143,7 +143,7 @@ class Reading:
         return tuple(reused(self.optimised(choice, constants), names))
 
     def check(self) -> tuple[Diagnostic, ...]:
-        """The warnings and notes; a CheckError if there are errors."""
+        """Return the warnings and notes; a CheckError if there are errors."""
         from pscdsl._src.checker.check import check_definition  # calls need no checker
 
         diagnostics, status = check_definition(self.definition)
@@ -159,7 +159,7 @@ class Reading:
             return chosen(self.definition, self.signature, choices)
 
     def instance(self, choice: Choice) -> Function:
-        """The typed program for a choice; a CheckError if there is none."""
+        """Return the typed program for a choice; a CheckError if there is none."""
         try:
             with self._in_bounds():
                 return self.definition.instance(choice)
@@ -175,7 +175,7 @@ class Reading:
 
     @contextlib.contextmanager
     def _in_bounds(self) -> Generator[None]:
-        """CheckError where kernels that call each other are nested too deeply."""
+        """Raise a CheckError if kernels that call each other are nested too deeply."""
         try:
             yield
         except RecursionError:
@@ -184,7 +184,7 @@ class Reading:
             raise CheckError((finding,)) from None
 
     def optimised(self, choice: Choice, constants: Sequence[str]) -> Function:
-        """The typed program without dead and repeated equations; see `Kernel.optimised`."""
+        """Return the typed program without dead and repeated equations; see `Kernel.optimised`."""
         key = choice, tuple(constants)
         simplified = self._simplified.get(key)
         if simplified is None:

@@ -66,7 +66,7 @@ class DerivedKernel(Kernel[P, R]):
         return made_again(self._again, None if plain else self._with_its_options())
 
     def __pscdsl_origin__(self) -> object:
-        """The transformation with its options, and the function, also as the kernel that it is."""
+        """Return the transformation with its options, and the function, also as a kernel."""
         if self._made_of is not None:
             return super().__pscdsl_origin__()
         try:
@@ -92,7 +92,7 @@ class _Kernels:
 
     @classmethod
     def of(cls, fun: object) -> _Kernels:
-        """The transformations of a function, stored as long as the function lives."""
+        """Return the transformations of a function, stored as long as the function lives."""
         found = getattr(fun, "__pscdsl_kernels__", None)
         if not isinstance(found, _Kernels) or not found.are_of(fun):
             found = cls(fun)
@@ -162,7 +162,7 @@ def _call_of(function: Any) -> Transformed:
 
 
 def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Kernel[P, Any]:
-    """The kernel that a transformation makes of a function; the same one at the same place.
+    """Return the kernel that a transformation makes of a function; the same one at one place.
 
     `where` is the module with the transformation's meaning.
     """

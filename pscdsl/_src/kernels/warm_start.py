@@ -76,7 +76,7 @@ class StoredCall(NamedTuple):
     """Whether the signature leaves nothing open but sizes."""
 
     def key(self, device: Device) -> Key:
-        """The key of its specialisation; where the signature leaves more open, one of its own."""
+        """Return the key of its specialisation; a special key if the signature leaves more open."""
         if self.closed:
             return None, self.sizes, self.donate, self.constants, device
         return self, device
@@ -151,7 +151,7 @@ class Start:
         return disk.digest("look-ups", *self._here, start)
 
     def _ways(self, start: bytes) -> list[tuple[Names, ...]]:
-        """The look-ups that reading a kernel took, in each way that is stored."""
+        """Return the look-ups that reading a kernel took, in each way that is stored."""
         content = self._store.get(self._entry(start))
         if content is None:
             return []
@@ -166,7 +166,7 @@ class Start:
     def find(
         self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[BoundExecutable, Key] | None:
-        """The program for arguments of this kind, if one is stored."""
+        """Return the program for arguments of this kind, if one is stored."""
         convention = self.convention
         if convention is None:
             return None
@@ -311,7 +311,7 @@ def _conditions(device: Device) -> tuple[str, ...]:
 
 
 def _call(key: str, walk: Walk, content: bytes) -> str:
-    """The name of the entry for arguments of a kind."""
+    """Return the name of the entry for arguments of a kind."""
     return disk.digest("call", key, " ".join(walk.text), content)
 
 
@@ -330,7 +330,7 @@ class Walk:
         self.text.append("static")
 
     def value(self, value: Any) -> None:
-        """An argument, or a part of one."""
+        """Add an argument, or a part of one."""
         kind = class_of(value)
         if kind is boot.ArrayImpl:
             self._array(value, value.aval.dtype, value.aval.shape)
@@ -407,7 +407,7 @@ def _must_fit(value: Any, dtype: Any) -> None:
 
 
 def _written(tree: Type) -> Any:
-    """The structure of a result, in literals."""
+    """Return the structure of a result, in literals."""
     if isinstance(tree, ArrayType):
         return "array"
     if isinstance(tree, NoneType):

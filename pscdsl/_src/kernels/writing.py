@@ -40,7 +40,7 @@ class WritingCalls:
 
     @public
     def entry(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call; an ArgumentError, and nothing is written, if it cannot be made."""
+        """Return the result of a call; if that fails, an ArgumentError, without any write."""
         functional = self._functional
         given = functional.bound(args, kwargs)
         targets = {name: self._target(name, given[name]) for name in self._writes}
@@ -68,7 +68,7 @@ class WritingCalls:
         return f"argument `{name}` of `{self._name}`, which writes to it,"
 
     def _target(self, name: str, value: Any) -> NDArray:
-        """The array that is written for a parameter."""
+        """Return the array that is written for a parameter."""
         about = self._about(name)
         if type(value) not in (np.ndarray, np.memmap):
             kind = "a device array" if type(value) is ArrayImpl else f"a {type(value).__name__}"
@@ -106,7 +106,7 @@ class WritingCalls:
                     )
 
     def _captured_arrays(self) -> Sequence[NDArray]:
-        """The arrays that were looked up when the kernel was read."""
+        """Return the arrays that were looked up when the kernel was read."""
         watch = self._functional.watch
         if self._captured[0] is not watch or watch is None:
             arrays = [] if watch is None else [each for each in watch.arrays()]
@@ -140,7 +140,7 @@ def _may_overlap(target: NDArray, value: Any) -> bool:
 
 
 def _memory(value: Any) -> Iterator[NDArray | None]:
-    """The memory of a leaf of an argument; None if it has some that cannot be seen."""
+    """Yield the memory of a leaf of an argument; None if some of it cannot be seen."""
     if isinstance(value, np.ndarray):
         yield value
     elif type(value) is ArrayImpl:

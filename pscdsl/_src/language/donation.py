@@ -24,12 +24,12 @@ Donate: TypeAlias = str | int | Sequence[str | int]
 
 
 def named(donate: object) -> tuple[object, ...]:
-    """The parameters that an option names, one or several; `donated` says if they are none."""
+    """Return the parameters that an option names, one or several; `donated` checks them."""
     return tuple(donate) if is_sequence(donate) else (donate,)
 
 
 def donated(signature: Signature, donate: Sequence[object]) -> tuple[str, ...]:
-    """The names of donated parameters, in the order given; a Failure if there are none such."""
+    """Return the names of donated parameters, in the order given; a Failure if there is none."""
     found: dict[str, None] = {}
     by_name = {parameter.name: parameter for parameter in signature.parameters}
     positional = [
@@ -55,7 +55,7 @@ def _refused(problem: str) -> Failure:
 
 
 def reused(program: Function, names: Sequence[str]) -> dict[int, str]:
-    """The arrays, by their place among the program's, that give a result their memory."""
+    """Return the arrays, by their place among the program's, that give a result their memory."""
     free = Counter(program.body.out_types)
     places: dict[str, list[tuple[int, ArrayType]]] = {}
     place = 0

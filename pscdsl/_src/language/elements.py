@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def frozen(array: NDArray) -> NDArray:
-    """A copy whose memory belongs to a `bytes` object, so that no flag makes it writeable again."""
+    """Return a copy in the memory of a `bytes` object, so that no flag makes it writeable again."""
     return np.ndarray(array.shape, array.dtype, array.tobytes())
 
 
@@ -92,7 +92,7 @@ class ElementType(type):
         members: tuple[DType, ...],
         text: str | None = None,
     ) -> ElementType:
-        """`members` are the dtypes, `text` is the shape if there is one."""
+        """Create the type; `members` are the dtypes, `text` is the shape if there is one."""
         return super().__new__(cls, name, bases, {"__module__": "pscdsl", **body})
 
     @property
@@ -121,7 +121,7 @@ class ElementType(type):
         return found
 
     def __call__(self, value: Any = 0) -> Any:
-        """NumPy's scalar, or array, of this dtype."""
+        """Return NumPy's scalar, or array, of this dtype."""
         return self.dtype.type(value)
 
     def __instancecheck__(self, value: object) -> bool:
@@ -133,13 +133,13 @@ class ElementType(type):
 
 
 def element(name: str, *members: DType) -> ElementType:
-    """A type of arrays with one of these dtypes."""
+    """Return a type of arrays with one of these dtypes."""
     doc = f"Arrays of {', '.join(member.name for member in members)}."
     return ElementType(name, (), {"__doc__": doc}, members=members)
 
 
 def element_type(value: object) -> tuple[DType, tuple[int, ...]]:
-    """The dtype and the shape of an array; a TypeError if it is none that kernels take."""
+    """Return the dtype and the shape of an array; a TypeError if kernels do not accept it."""
     if not isinstance(value, np.ndarray | np.generic | Array):
         raise TypeError("no array")
     array = cast("Any", value)

@@ -18,11 +18,11 @@ from pscdsl._src.language.records import (
 )
 from pscdsl.typing.array_types import RecordName
 
-# Instances of record classes at run time: how they are read, taken apart and put together.
+# Instances of record classes at run time: reading, flattening and rebuilding them.
 #
-# What is put together are results, which the program describes, and what jax passes where arrays
-# will be: tracers, and marks of its own. So a class's own checks are not run: no `__init__` of a
-# data class, and no types, invariants or factories of pyrsistent's fields.
+# Instances are rebuilt of results, which the program describes, and of jax's placeholders for
+# arrays: tracers and internal marks. So a class's own checks are not run: no `__init__` of a data
+# class, and no types, invariants or factories of pyrsistent's fields.
 
 
 class InstanceClass(Protocol):
@@ -44,12 +44,12 @@ class InstanceClass(Protocol):
         ...
 
     def field_names(self) -> tuple[str, ...]:
-        """The fields in order."""
+        """Return the fields in order."""
         ...
 
 
 def known_statics(cls: InstanceClass) -> frozenset[str]:
-    """The fields whose values are known while checking, as far as the declarations are known."""
+    """Return the fields whose values are known while checking, as far as declarations are known."""
     find: Callable[[], frozenset[str]] | None = getattr(cls, "static_names", None)
     return frozenset() if find is None else find()
 
@@ -61,7 +61,7 @@ def reader(cls: InstanceClass) -> Callable[[Any, str], Any]:
 
 
 def absent(cls: InstanceClass, value: Any) -> tuple[str, ...]:
-    """The fields that an instance does not have: pyrsistent's need not have all."""
+    """Return the fields that an instance does not have: pyrsistent's need not have all."""
     if cls.kind != "precord":
         return ()
     return tuple([name for name in cls.field_names() if not _has(value, name)])
@@ -72,7 +72,7 @@ def _has(value: Any, name: str) -> bool:
 
 
 def construct(cls: InstanceClass, values: Sequence[Any]) -> Any:
-    """An instance of the real class; a dict where the class was never loaded."""
+    """Return an instance of the real class; a dict if the class was never loaded."""
     names = cls.field_names()
     if cls.constructor is None:
         return dict(zip(names, values, strict=True))
@@ -80,7 +80,7 @@ def construct(cls: InstanceClass, values: Sequence[Any]) -> Any:
 
 
 def assemble(cls: InstanceClass, names: Sequence[str], values: Sequence[Any]) -> Any:
-    """An instance of a real class that has the fields of these names."""
+    """Return an instance of a real class that has the fields of these names."""
     real: Any = cls.constructor
     if cls.kind != "precord":
         return construct_container(real, names, values)
@@ -138,16 +138,16 @@ class RecordLayout:
     statics: frozenset[str] = frozenset()
 
     def field_names(self) -> tuple[str, ...]:
-        """The fields in order."""
+        """Return the fields in order."""
         return self.names
 
     def static_names(self) -> frozenset[str]:
-        """The fields whose values are known while checking."""
+        """Return the fields whose values are known while checking."""
         return self.statics
 
 
 def layout_of(cls: type[Any]) -> RecordLayout | None:
-    """The layout of a class; None if its instances are no records."""
+    """Return the layout of a class; None if its instances are no records."""
     name = RecordName(cls.__name__, cls.__module__)
     bases = cls.__mro__
     if tuple in bases and hasattr(cls, "_fields"):
@@ -165,7 +165,7 @@ def layout_of(cls: type[Any]) -> RecordLayout | None:
 
 
 def stand_in_class(name: RecordName, fields: Sequence[str]) -> RecordLayout:
-    """A class for records whose own class is not there: a NamedTuple, or a frozen dataclass."""
+    """Return a class for records whose class is missing: a NamedTuple, or a frozen dataclass."""
     if any(field.startswith("_") for field in fields):  # which fields of a NamedTuple must not
         plain = dataclasses.make_dataclass(name.name, list(fields), frozen=True, eq=False)
         return RecordLayout(name, "dataclass", plain, tuple(fields))

@@ -41,8 +41,8 @@ from pscdsl.typing.python_containers import is_constant, is_dtype, is_sequence, 
 
 # Descriptions of static values in messages: in the user's words, never by internal names.
 #
-# A class whose instances stand for something of the user's has a method `description`. What has
-# none is a value of CPython's, written as Python writes it if it is short, or it is called by its
+# A class whose instances represent something of the user's has a method `description`. Values
+# without one are CPython's: short ones are written as Python writes them, others are named by their
 # class.
 
 
@@ -104,7 +104,7 @@ def describe(value: object, depth: int = 0) -> str:
 
 
 def _name_of(value: object) -> str:
-    """The name by which the user knows a value; empty if it has none."""
+    """Return the name by which the user knows a value; empty if it has none."""
     name = getattr(value, "name", None)
     if not isinstance(name, str) or name.startswith("<"):
         return ""
@@ -163,7 +163,7 @@ _ELSEWHERE: Final = {
 
 
 def near_keyword(name: str, known: Iterable[str]) -> str:
-    """The question whether another keyword is meant, empty if none is alike."""
+    """Return the question whether another keyword is meant, empty if none is alike."""
     names = sorted(known)
     near = [each for each in _ELSEWHERE.get(name, ()) if each in names]
     near = near or (get_close_matches(name, names, 1) if name else [])
@@ -171,7 +171,7 @@ def near_keyword(name: str, known: Iterable[str]) -> str:
 
 
 def shortened(text: str, limit: int = 200) -> str:
-    """A text for messages, cut short if it is long."""
+    """Return a text for messages, cut short if it is long."""
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
@@ -444,7 +444,7 @@ class Meaning:
         return False
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter; a Failure where Python raises TypeError."""
+        """Return the arguments by parameter; a Failure where Python raises TypeError."""
         if self._simple and len(args) <= len(self._positional):
             arguments = dict(zip(self._positional, args, strict=False))
             fits = all(key in self._by_keyword and key not in arguments for key in kwargs)
@@ -557,7 +557,7 @@ def has_integers(operand: object, weak_depth: int = -1) -> bool:
 
 
 def _kind(operand: Any) -> Kind:
-    """The highest kind among numbers and arrays."""
+    """Return the highest kind among numbers and arrays."""
     if is_sequence(operand):
         return max(map(_kind, operand), default=Kind.FLOAT)
     if isinstance(operand, Weak):
@@ -585,7 +585,7 @@ def _is_operand(x: object) -> bool:
 
 
 def _first_stranger(argument: Any) -> tuple[Any] | None:
-    """The first part of an argument that is no operand, if there is one."""
+    """Return the first part of an argument that is no operand, if there is one."""
     if not is_sequence(argument):
         return None if _is_operand(argument) else (argument,)
     return next(filter(None, map(_first_stranger, argument)), None)

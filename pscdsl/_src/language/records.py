@@ -19,7 +19,7 @@ Ways: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
 
 
 def field_names(cls: type[Any]) -> tuple[str, ...] | None:
-    """The fields of a record in order; None if the class is no record of these kinds."""
+    """Return the fields of a record in order; None if the class is no record of these kinds."""
     if tuple in cls.__mro__:
         return getattr(cls, "_fields", None)
     parameters = getattr(cls, "__dataclass_params__", None)
@@ -29,7 +29,7 @@ def field_names(cls: type[Any]) -> tuple[str, ...] | None:
 
 
 def plain_fields(cls: type[Any]) -> tuple[str, ...] | None:
-    """The fields of a data class whose construction does nothing but set them; None of another."""
+    """Return the fields of a data class whose construction only sets them; None for others."""
     parameters = vars(cls).get("__dataclass_params__")
     if parameters is None or not parameters.init or hasattr(cls, "__post_init__"):
         return None
@@ -75,7 +75,7 @@ def register(cls: type[Any], register_class: Callable[..., None]) -> None:
 
 
 def construct_container(cls: type[Any], names: Sequence[str], values: Sequence[Any]) -> Any:
-    """An instance with these fields, as they are."""
+    """Return an instance with these fields, as they are."""
     if tuple in cls.__mro__:
         return cls(*values)
     made = object.__new__(cls)  # its fields were checked when the program was

@@ -12,7 +12,7 @@ from pscdsl.typing.python_containers import is_sequence
 class Result(Enum):
     """The memory of a result, which may be an argument or a view of one unless known to be new.
 
-    New memory is shared with nobody: with no argument, and with no other part of the result.
+    New memory is not shared: neither with an argument nor with another part of the result.
     """
 
     UNKNOWN = "may be an argument, or a view of one"

@@ -23,12 +23,12 @@ Writes: TypeAlias = str | Sequence[str]
 
 
 def named(writes: object) -> tuple[object, ...]:
-    """The parameters that an option names, one or several; `written` says if they are none."""
+    """Return the parameters that an option names, one or several; `written` checks them."""
     return tuple(writes) if is_sequence(writes) else (writes,)
 
 
 def written(signature: Signature, writes: Sequence[object]) -> tuple[str, ...]:
-    """The parameters that are written, in their own order; a Failure if they cannot be."""
+    """Return the parameters that are written, in their own order; a Failure if they cannot be."""
     by_name = {parameter.name: parameter for parameter in signature.parameters}
     for each in writes:
         if not isinstance(each, str):
@@ -64,7 +64,7 @@ def _refused(problem: str) -> Failure:
 
 
 def functional(signature: Signature, writes: Sequence[object]) -> Signature:
-    """The signature with the written parameters' types after that of the result.
+    """Return the signature with the written parameters' types after that of the result.
 
     Where nothing is returned, they are all that there is, and one alone is in no tuple.
     """
@@ -103,7 +103,7 @@ def own_result(signature: Signature) -> Spec | None:
 
 
 def split(found: Any, count: int) -> tuple[Any, Sequence[Any]]:
-    """The result and the arrays, `count` of them, that the functional form gave together."""
+    """Return the result and the `count` arrays that the functional form returned together."""
     if not is_tuple(found):
         return None, (found,)
     parts: tuple[Any, ...] = found

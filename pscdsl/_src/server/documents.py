@@ -59,7 +59,7 @@ class Documents:
         self.encoding = _WIDTHS[types.PositionEncodingKind(kind or "utf-16")]
 
     def file(self, uri: str) -> str | None:
-        """The real path of the file, or of the notebook of the cell, that a URI names."""
+        """Return the real path of the file, or of the cell's notebook, that a URI names."""
         for path, cells in self.cells.items():
             if uri in cells:
                 return path
@@ -84,18 +84,18 @@ class Documents:
         return self.uris.get(path) or from_fs_path(path) or ""
 
     def lines(self, shown: str) -> tuple[str, ...]:
-        """The lines of a text."""
+        """Return the lines of a text."""
         return split_lines(self.workspace.text(shown))
 
     def range(self, span: Span) -> types.Range:
-        """The range of a span."""
+        """Return the range of a span."""
         lines = self.lines(span.path)
         ends = (span.line, span.column), (span.end_line, max(span.end_column, 1))
         start, end = (self._position(lines, *each) for each in ends)
         return types.Range(start, end)
 
     def place(self, uri: str, position: types.Position) -> TextPosition | None:
-        """The place at a position."""
+        """Return the place at a position."""
         shown = self.shown(uri)
         if shown is None:
             return None
@@ -108,7 +108,7 @@ class Documents:
         )
 
     def span(self, uri: str, range_: types.Range) -> Span | None:
-        """The span of a range."""
+        """Return the span of a range."""
         start, end = self.place(uri, range_.start), self.place(uri, range_.end)
         if start is None or end is None:
             return None
@@ -121,7 +121,7 @@ class Documents:
 
 
 def encoded(text: str) -> bytes:
-    """A program as it would be on disk: in the encoding that its first lines name, or UTF-8."""
+    """Return a program as on disk: in the encoding that its first lines name, or UTF-8."""
     data = text.encode("utf-8", "surrogatepass")
     try:
         return text.encode(encoding_of(data))

@@ -93,7 +93,7 @@ def _same_outline(base: Files, made: Files, path: str) -> bool:
 
 
 def _outline(source: Source) -> list[str]:
-    """The text of a module without the bodies of its functions, statement by statement."""
+    """Return the text of a module without the bodies of its functions, statement by statement."""
     found: list[str] = []
     rows = source.lines
     for statement in source.tree.body:
@@ -151,7 +151,7 @@ def both(reads: Reads, before: Reads) -> Reads:
 
 
 def _edited(old: Source, new: Source) -> set[str] | None:
-    """The functions in which alone two texts differ, and which nothing else in them mentions."""
+    """Return the only functions in which two texts differ, if nothing else mentions them."""
     before, after = [*_statements(old)], [*_statements(new)]
     if len(before) != len(after):
         return None
@@ -185,7 +185,7 @@ def _edited(old: Source, new: Source) -> set[str] | None:
 
 
 def _statements(source: Source) -> Iterator[tuple[int, str, object]]:
-    """The statements of a module, each with the lines above it that belong to none."""
+    """Yield the statements of a module, each with the lines above it that belong to none."""
     end = 0
     for statement in source.tree.body:
         last = statement.end_lineno or statement.lineno

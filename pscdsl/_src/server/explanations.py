@@ -26,7 +26,7 @@ class Explanations:
         return TemporaryDirectory(prefix="pscdsl-codes-", ignore_cleanup_errors=True)
 
     def uri(self, kind: type[Diagnostic]) -> str | None:
-        """The URI of the page about a kind of finding."""
+        """Return the URI of the page about a kind of finding."""
         if self.site:
             return f"{self.site}/reference/codes/{kind.code}/"
         try:
@@ -40,7 +40,7 @@ class Explanations:
 
 
 def kind_of(code: str) -> type[Diagnostic] | None:
-    """The kind of finding with a code."""
+    """Return the kind of finding with a code."""
     return next((kind for kind in all_kinds() if kind.code == code.upper()), None)
 
 

@@ -34,7 +34,7 @@ _IGNORED = re.compile(r"#\s*psc\s*:\s*ignore\s*\[[^\]]*(?=\])")
 def shown(
     documents: Documents, explanations: Explanations, finding: Diagnostic
 ) -> types.Diagnostic:
-    """A finding as the protocol has it."""
+    """Return a finding in the protocol's form."""
     place = Span(finding.span.path, 1, 1, 1, 1) if finding.span is NOWHERE else finding.span
     page = explanations.uri(type(finding))
     unneeded = isinstance(finding, _UNNEEDED)
@@ -62,7 +62,7 @@ def _message(finding: Diagnostic) -> str:
 def _related(
     documents: Documents, finding: Diagnostic
 ) -> Iterator[types.DiagnosticRelatedInformation]:
-    """The other places of a finding, then the calls that led to it."""
+    """Yield the other places of a finding, then the calls that led to it."""
     notes = [(label.span, label.text) for label in finding.labels]
     notes += [(call, "in this call") for call in finding.span.frames()[1:]]
     for span, text in notes:
@@ -78,7 +78,7 @@ def _related(
 def actions(
     documents: Documents, checked: Checked, params: types.CodeActionParams
 ) -> Iterator[types.CodeAction]:
-    """The actions for a range: fixes that a check confirms, suppressions, and all fixes at once."""
+    """Yield the actions for a range: fixes that a check confirms, suppressions, and all fixes."""
     asked = params.context.only
     uri = params.text_document.uri
     span = documents.span(uri, params.range)
@@ -166,7 +166,7 @@ def _edit(documents: Documents, fix: Fix) -> types.WorkspaceEdit:
 
 
 def _suppression(documents: Documents, finding: Diagnostic) -> types.TextEdit | None:
-    """The edit that ignores a finding where it stands, at the end of its logical line."""
+    """Return the edit that ignores a finding at the end of its logical line."""
     path, row = finding.span.path, finding.span.line
     text = documents.workspace.text(path)
     lines = split_lines(text)
@@ -187,7 +187,7 @@ def _suppression(documents: Documents, finding: Diagnostic) -> types.TextEdit | 
 
 
 def _whole(documents: Documents, path: str, text: str) -> types.TextEdit:
-    """The edit that puts another text in the place of a text, as small as its lines allow."""
+    """Return the edit that replaces a text by another, as small as its lines allow."""
     old, new = documents.lines(path), split_lines(text)
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:

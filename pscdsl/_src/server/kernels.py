@@ -40,7 +40,7 @@ class Typed:
 
 
 def typed_names(checked: Checked) -> list[Typed]:
-    """The names that kernels bind, and the functions that they enter, in order."""
+    """Return the names that kernels bind, and the functions that they enter, in order."""
     found: dict[Span, Typed] = {}
     for _, definition in checked.kernels:
         types: dict[ast.Name, dict[str, None]] = {}
@@ -58,7 +58,7 @@ def typed_names(checked: Checked) -> list[Typed]:
 
 
 def _type_of(value: object) -> Iterator[str]:
-    """The type of a value in which there are arrays; nothing for any other."""
+    """Yield the type of a value with arrays; nothing for any other."""
     here = Program().current
     try:
         found, tree = flatten(here, value, "a name")
@@ -72,7 +72,7 @@ def _type_of(value: object) -> Iterator[str]:
 
 
 def signature(definition: Definition) -> str | None:
-    """The parameters and the result of a kernel, also of one that does not declare it."""
+    """Return the parameters and the result of a kernel, also an undeclared one."""
     try:
         shown = definition.shown()
     except (Failure, Poisoned):
@@ -83,7 +83,7 @@ def signature(definition: Definition) -> str | None:
 
 
 def result(definition: Definition) -> str | None:
-    """The type that a kernel's result was found to have, if it is one for all choices."""
+    """Return the inferred type of a kernel's result, if it is the same for all choices."""
     types = {
         None if program.result is None else str(program.result)
         for _, program in _programs(definition)
@@ -212,7 +212,7 @@ def _parameter(definition: Definition, name: str) -> str | None:
 
 
 def _function_at(source: Source, place: TextPosition) -> ast.AST | None:
-    """The innermost function statement around a place."""
+    """Return the innermost function statement around a place."""
     found: ast.AST | None = None
     for node in ast.walk(source.tree):
         if isinstance(node, FunctionStatement) and place.within(source.span(node)):
@@ -234,7 +234,7 @@ class InlayText:
 
 
 def hints(checked: Checked, path: str) -> Iterator[InlayText]:
-    """The types of the names that are bound in a text, and the results that are not declared."""
+    """Yield the types of the names that are bound in a text, and the undeclared results."""
     source = checked.source
     if source is None:
         return
@@ -279,7 +279,7 @@ def _end_of_parameters(source: Source, node: FunctionStatement) -> TextPosition 
 
 
 def lenses(checked: Checked, path: str) -> Iterator[tuple[Span, Kernel]]:
-    """The kernels of a text, with the places above which a lens is shown."""
+    """Yield the kernels of a text, with the places above which a lens is shown."""
     for name, definition in checked.kernels:
         span = definition.name_place
         if span.path == path:

@@ -171,14 +171,14 @@ class Server(LanguageServer):
         return (None, None) if checked is None or place is None else (checked, place)
 
     def position(self, place: TextPosition) -> types.Position:
-        """A place as the protocol has it."""
+        """Return a place in the protocol's form."""
         span = Span(place.path, place.line, place.column, place.line, place.column)
         return self.documents.range(span).start
 
     def size_name(
         self, uri: str, position: types.Position
     ) -> tuple[str, list[Span], TextPosition] | None:
-        """The name of a size at a position, and its places."""
+        """Return the name of a size at a position, and its places."""
         checked, place = self.asked(uri, position)
         source = None if checked is None else checked.source
         if source is None or place is None:
@@ -199,7 +199,7 @@ def serve(version: str) -> None:
 
 
 def made(version: str) -> Server:
-    """A server with all that it answers to."""
+    """Return a server with all its handlers."""
     server = Server(version)
     _sync(server)
     _notebooks(server)

@@ -22,7 +22,7 @@ _MEASURES = frozenset("flops bytes arguments results peak memory gradient".split
 
 
 def occurrences(source: Source, place: TextPosition) -> tuple[str, list[Span]] | None:
-    """The name of a size at a place, and all of its places in the same kernel.
+    """Return the name of a size at a place, and all of its places in the same kernel.
 
     Those in annotations come first, in order.
     """
@@ -42,14 +42,14 @@ def is_name(text: str) -> bool:
 
 
 def _scopes(source: Source) -> Iterator[ast.stmt]:
-    """The outermost functions and classes; names mean the same in all of one."""
+    """Yield the outermost functions and classes; a name has one meaning in each."""
     for node in source.tree.body:
         if isinstance(node, FunctionStatement | ast.ClassDef):
             yield node
 
 
 def _in_scope(source: Source, scope: ast.stmt) -> Iterator[tuple[str, Span]]:
-    """The names of sizes in annotations and budgets."""
+    """Yield the names of sizes in annotations and budgets."""
     for annotation in sorted(_annotations(scope), key=lambda node: (node.lineno, node.col_offset)):
         for node in ast.walk(annotation):
             if isinstance(node, ast.Subscript) and not _is_literal(node.value):
@@ -84,7 +84,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _in_text(source: Source, node: ast.expr) -> Iterator[tuple[str, Span]]:
-    """The names in a shape that is written as one plain text on one line."""
+    """Yield the names in a shape that is written as one plain text on one line."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return
     span = source.span(node)

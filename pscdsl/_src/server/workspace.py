@@ -70,7 +70,7 @@ class Checked:
         return with_confirmed(self.files, self.path, self.result)
 
     def kernel_at(self, path: str, line: int) -> Kernel | None:
-        """The kernel that a line of a file or a cell (as findings name it) belongs to."""
+        """Return the kernel around a line of a file or a cell (as findings name it)."""
         for name, definition in self.kernels:
             span = definition.span
             if span.path == path and span.line <= line <= span.end_line:
@@ -219,7 +219,7 @@ class Workspace:
     # Queries.
 
     def area(self, path: str) -> Area:
-        """The settings that are for a file, and the files that they are for."""
+        """Return the settings for a file, and the files that they are for."""
         folder = os.path.dirname(path)
         root = self._roots.get(folder)
         if root is None:
@@ -259,7 +259,7 @@ class Workspace:
         return [_visible(each, own) for each in reported]
 
     def fixed(self, checked: Checked) -> str | None:
-        """The text of a file once all of its safe fixes are made; None if there are none."""
+        """Return the text of a file once all of its safe fixes are made; None if there are none."""
         area, path = self.area(checked.path), checked.path
 
         def wanted(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> list[Diagnostic]:
@@ -270,11 +270,11 @@ class Workspace:
         return None if data is None else decode(data)
 
     def texts(self) -> dict[str, str]:
-        """The texts of open files and cells, by the paths by which findings name them."""
+        """Return the texts of open files and cells, by their paths in findings."""
         return dict(text for path, data in self.buffers.items() for text in _texts(path, data))
 
     def text(self, shown: str) -> str:
-        """The text of a file or a cell by the path by which findings name it."""
+        """Return the text of a file or a cell by its path in findings."""
         file, cell = split_cell(shown)
         path = resolved(file)
         data = self.buffers.get(path)
@@ -287,7 +287,7 @@ class Workspace:
         return dict(_texts(path, data)).get(own, "")
 
     def _folder(self, folder: str) -> str:
-        """The outermost open folder around a folder without settings; else itself."""
+        """Return the outermost open folder around one without settings; otherwise the folder."""
         around = [each for each in self.folders if inside(folder, each)]
         return min(around, key=len, default=folder)
 
@@ -302,7 +302,7 @@ class Workspace:
         return Area(settings, settings.selection(self.layer), known, problems, files)
 
     def _files(self, settings: Settings, opened: Iterable[str]) -> Files:
-        """The files of a place as the editor has them, those among them that are open."""
+        """Return the files of a place as the editor has them, with the texts of open ones."""
         own = list(opened)
         named = [os.path.join(settings.root, each) for each in settings.paths]
         paths = [each for each in named or [settings.root] if os.path.exists(each)]
@@ -328,7 +328,7 @@ def _settings(folder: str) -> tuple[Settings, tuple[Diagnostic, ...]]:
 
 
 def _visible(finding: Diagnostic, here: set[str]) -> Diagnostic:
-    """A finding in a file that is not open at the call in an open one that led to it."""
+    """Return a finding in a file that is not open at the call in an open one that led to it."""
     for frame in finding.span.frames():
         if split_cell(frame.path)[0] in here:
             return finding if frame is finding.span else finding.relocated(frame)

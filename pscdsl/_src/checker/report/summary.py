@@ -69,7 +69,7 @@ class Hidden:
 
 
 def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The findings by place, those of one place by code."""
+    """Return the findings by place, those of one place by code."""
     return sorted(
         diagnostics,
         key=lambda d: (
@@ -158,7 +158,7 @@ def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:
 
 
 def vouched(diagnostics: Iterable[Diagnostic]) -> list[str]:
-    """The functions that kernels call and that are taken to be pure at their author's word."""
+    """Return the functions that kernels call and that their author has declared pure."""
     messages = {
         diagnostic.message() for diagnostic in diagnostics if diagnostic.code == Vouched.code
     }

@@ -69,7 +69,7 @@ class _Line:
 
 
 def rows(sources: Sources, path: str, notes: Sequence[Note]) -> Iterator[Row]:
-    """The marked lines of one file in order, each followed by its marks."""
+    """Yield the marked lines of one file in order, each followed by its marks."""
     for number in sorted({line for note in notes for line in _ends(note.span)}):
         source = sources.line(path, number)
         if source is None:
@@ -88,7 +88,7 @@ def _ends(span: Span) -> tuple[int, ...]:
 
 
 def _columns(span: Span, number: int, source: str) -> tuple[int, int]:
-    """The part of a place on one line, as 1-based character columns, the end exclusive."""
+    """Return the part of a place on one line, as 1-based character columns, the end exclusive."""
     indent = len(source) - len(source.lstrip()) + 1
     start = span.column if number == span.line else indent
     end = span.end_column if number == max(span.line, span.end_line) else len(source) + 1
@@ -115,7 +115,7 @@ def _mark(note: Note, number: int, source: str, line: _Line) -> _Mark | None:
 
 
 def _under(marks: Sequence[_Mark]) -> Iterator[Row]:
-    """The rows under a line: the marks with the rightmost label, then the others, hanging."""
+    """Yield the rows under a line: the marks with the rightmost label, then the others, hanging."""
     marks = sorted(marks, key=lambda mark: (mark.start, mark.primary))
     carets = _carets(marks)
     labelled = [mark for mark in marks if mark.text]
@@ -169,7 +169,7 @@ def render_text(
     *,
     colour: bool = False,
 ) -> str:
-    """All findings, ordered by place, with an empty line after each."""
+    """Return all findings, ordered by place, with an empty line after each."""
     sources = sources or Sources()
     return "".join(
         f"{render_one(diagnostic, sources, colour=colour)}\n\n"
@@ -178,7 +178,7 @@ def render_text(
 
 
 def render_one(diagnostic: Diagnostic, sources: Sources, *, colour: bool = False) -> str:
-    """One finding, without a line end after it."""
+    """Return one finding, without a line end after it."""
     return "\n".join(_Page(diagnostic, sources, colour).lines())
 
 
@@ -196,7 +196,7 @@ class _Page:
         self.gutter = max(2, len(str(max(numbers, default=0))))
 
     def lines(self) -> Iterator[str]:
-        """The printed lines."""
+        """Yield the printed lines."""
         diagnostic = self.diagnostic
         kind = f"{diagnostic.severity.value}[{diagnostic.code}]"
         message = printable(" ".join(diagnostic.message().split()))
@@ -279,7 +279,7 @@ def _line(diagnostic: Diagnostic) -> str:
 
 
 def render_statistics(diagnostics: Sequence[Diagnostic]) -> str:
-    """A row for each code, the most frequent first."""
+    """Return a row for each code, the most frequent first."""
     counts = statistics(diagnostics)
     width = len(str(counts[0].count)) if counts else 0
     rows: list[str] = []

@@ -69,7 +69,7 @@ def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
 
 
 def loop_over_array(place: Place[LoopOverArray]) -> Iterator[Fix]:
-    """NumPy's function for `sorted`; the array itself for a comprehension over `list(array)`."""
+    """Use NumPy's function for `sorted`; in a comprehension, the array for `list(array)`."""
     call = place.node(ast.Call)
     if call is None or not isinstance(call.func, ast.Name):
         return
@@ -234,7 +234,7 @@ def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> I
 
 
 def unknown_name(place: Place[UnknownName]) -> Iterator[Fix]:
-    """The usual import, or the only name in sight that is nearly the same."""
+    """Add the usual import, or use the only similar name in scope."""
     node = place.node(ast.Name)
     if node is None or place.finding.unassigned:
         return
@@ -256,7 +256,7 @@ def unknown_name(place: Place[UnknownName]) -> Iterator[Fix]:
 
 
 def _names(place: Place[UnknownName], node: ast.Name) -> set[str]:
-    """The names in sight of a node, Python's own included."""
+    """Return the names in scope of a node, including Python's own."""
     found = {each for each in dir(builtins) if each.islower()}
     for statement in place.tree.source.tree.body:
         found |= targets(statement)
@@ -288,7 +288,7 @@ def side_effect(place: Place[SideEffect]) -> Iterator[Fix]:
 
 
 def inner_sizes_differ(place: Place[InnerSizesDiffer]) -> Iterator[Fix]:
-    """The products that fit, of these operands in another order."""
+    """Reorder the operands to products that fit."""
     node = place.node(ast.BinOp)
     if node is not None and isinstance(node.op, ast.MatMult):
         operands = [place.tree.operand(node.left), place.tree.operand(node.right)]
@@ -299,7 +299,7 @@ def inner_sizes_differ(place: Place[InnerSizesDiffer]) -> Iterator[Fix]:
 
 
 def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]:
-    """The operands with an axis retained, added or moved, or their matrix product."""
+    """Retain, add or move an axis of the operands, or use their matrix product."""
     node = place.node(ast.BinOp)
     if node is None or not place.finding.sign:
         return
@@ -314,7 +314,7 @@ def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]
 
 
 def data_dependent_shape(place: Place[DataDependentShape]) -> Iterator[Fix]:
-    """The reduction of all elements, neutral ones among them, for that of a masked part."""
+    """Reduce all elements, with neutral ones in place of those that a mask excludes."""
     node, numpy, text = place.node(ast.Subscript), place.numpy(), place.finding.written
     found = None if node is None or not text else around(place.tree.source, node)
     if found is None or numpy is None:
@@ -341,7 +341,7 @@ def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
 
 
 def bad_arguments(place: Place[BadArguments]) -> Iterator[Fix]:
-    """The keyword that is nearly the same; the arguments that are one, in brackets."""
+    """Use the only similar keyword; put brackets around arguments that are one."""
     call = place.node(ast.Call)
     bracketed = re.fullmatch(r"`([^`]+\))`", place.finding.instead)
     if call is not None and bracketed and " as one " in place.finding.problem:
@@ -358,7 +358,7 @@ def bad_arguments(place: Place[BadArguments]) -> Iterator[Fix]:
 
 
 def outgrown_update(place: Place[OutgrownUpdate]) -> Iterator[Fix]:
-    """`z = z + x` in the place of `z += x`."""
+    """Write `z = z + x` in place of `z += x`."""
     node = place.node(ast.AugAssign)
     if node is not None and isinstance(node.target, ast.Name):
         name, sign = node.target.id, place.finding.sign

@@ -50,16 +50,16 @@ class Text:
         self.newline = ends[0][0] if ends else "\n"
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a 1-based line and column."""
+        """Return the offset of a 1-based line and column."""
         return min(self._starts[line - 1] + column - 1, len(self.text))
 
     def place(self, offset: int) -> tuple[int, int]:
-        """The 1-based line and column of an offset."""
+        """Return the 1-based line and column of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
     def replacement(self, edit: Edit) -> Replacement:
-        """An edit as a replacement in this text; its line ends are those of the text."""
+        """Return an edit as a replacement in this text, with the line ends of the text."""
         start = self.offset(edit.span.line, edit.span.column)
         end = self.offset(edit.span.end_line, edit.span.end_column)
         return Replacement(start, end, _END.sub(self.newline, edit.text))
@@ -70,7 +70,7 @@ class Text:
 
 
 def replaced(text: str, replacements: Sequence[Replacement]) -> str:
-    """The text with replacements that do not meet, given in the order of their places."""
+    """Return the text with replacements that do not meet, given in order of their places."""
     parts: list[str] = []
     position = 0
     for replacement in replacements:
@@ -91,7 +91,7 @@ def moved(offset: int, replacements: Sequence[Replacement]) -> int:
 
 
 def written(replacements: Sequence[Replacement]) -> tuple[tuple[int, int], ...]:
-    """The ranges that replacements take up in the text that comes out."""
+    """Return the ranges of the replacements in the new text."""
     ranges: list[tuple[int, int]] = []
     shift = 0
     for replacement in replacements:
@@ -120,7 +120,7 @@ class Encoded:
 
     @classmethod
     def of(cls, data: bytes) -> Encoded | None:
-        """A file's content; None if it is not text, or would not be the same if written back."""
+        """Return a file's content; None if it is no text or would change when written back."""
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
             encoding = "utf-8" if encoding == "utf-8-sig" else encoding
@@ -169,13 +169,13 @@ class LocatedTree:
         self._comments: frozenset[int] | None = None
 
     def at(self, span: Span) -> list[ast.AST]:
-        """The nodes that take up exactly this place, the outermost first."""
+        """Return the nodes at exactly this place, the outermost first."""
         start = (span.line, self._offset(span.line, span.column))
         end = (span.end_line, self._offset(span.end_line, span.end_column))
         return self._at.get((*start, *end), [])
 
     def _offset(self, line: int, column: int) -> int:
-        """The UTF-8 offset of a column in characters."""
+        """Return the UTF-8 offset of a column in characters."""
         lines = self.source.lines
         text = lines[line - 1] if 0 < line <= len(lines) else ""
         return column - 1 if text.isascii() else len(text[: column - 1].encode())
@@ -192,18 +192,18 @@ class LocatedTree:
             current = self._parents.get(current)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """The statement that a node belongs to."""
+        """Return the statement that a node belongs to."""
         for each in (node, *self.above(node)):
             if isinstance(each, ast.stmt):
                 return each
         return None
 
     def function(self, node: ast.AST) -> FunctionNode | None:
-        """The innermost function whose text a node belongs to."""
+        """Return the innermost function whose text a node belongs to."""
         return next((each for each in self.above(node) if isinstance(each, FunctionNode)), None)
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
-        """The statements among which one stands."""
+        """Return the list of statements that contains one."""
         parent = self._parents[statement]
         for field in ("body", "orelse", "finalbody"):
             found = getattr(parent, field, None)
@@ -212,7 +212,7 @@ class LocatedTree:
         return [statement]
 
     def text(self, node: ast.AST) -> str:
-        """A node exactly as it is written, without parentheses around it."""
+        """Return a node exactly as it is written, without parentheses around it."""
         span = self.source.span(node)
         rows = self.source.lines[span.line - 1 : span.end_line]
         rows[-1] = rows[-1][: span.end_column - 1]
@@ -220,29 +220,29 @@ class LocatedTree:
         return "\n".join(rows)
 
     def operand(self, node: ast.expr) -> str:
-        """A node as it can be written beside any operator."""
+        """Return the text of a node as an operand of any operator."""
         text = self.text(node)
         bare = isinstance(node, (*ATOMS, ast.Constant)) and "\n" not in text
         return text if bare or _enclosed(node, text) else f"({text})"
 
     def receiver(self, node: ast.expr) -> str:
-        """A node as it can be written before a dot."""
+        """Return the text of a node in front of a dot."""
         number = isinstance(node, ast.Constant) and isinstance(node.value, _NUMBER)
         return f"({self.text(node)})" if number else self.operand(node)
 
     def argument(self, node: ast.expr) -> str:
-        """A node as it can be written as one argument of a call, or between commas."""
+        """Return the text of a node as one argument of a call, or between commas."""
         text = self.text(node)
         loose = (ast.Tuple, ast.NamedExpr, ast.Yield, ast.YieldFrom)
         return f"({text})" if isinstance(node, loose) and not _enclosed(node, text) else text
 
     def value(self, node: ast.expr) -> str:
-        """A node as it can be written at the right of `=`: on one logical line."""
+        """Return the text of a node at the right of `=`: on one logical line."""
         text = self.argument(node)
         return f"({text})" if "\n" in text and not _parses(text) else text
 
     def wrapped(self, node: ast.AST) -> Span:
-        """The place of an operand, with the brackets around it alone."""
+        """Return the place of an operand, with the brackets around it alone."""
         span, lines = self.source.span(node), self.source.lines
         above = self._parents.get(node)
         operand = isinstance(above, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
@@ -263,7 +263,7 @@ class LocatedTree:
 
 
 def _comments(text: str) -> Iterator[int]:
-    """The lines on which a comment stands."""
+    """Yield the lines with a comment."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
@@ -295,9 +295,9 @@ def _parses(text: str) -> ast.Expression | None:
 
 # Whether an array may have another name, so that a change of it would be seen there.
 #
-# `x[0] = 1` under NumPy changes the array, and all who hold it or a view of it see the change;
-# `x = psc.update(x, 0, 1)` gives the name a new one.  The two agree where `x` alone stands for the
-# array.  The answer is drawn from the text of the function alone, and errs towards yes.
+# `x[0] = 1` under NumPy changes the array, and every holder of it or of a view of it sees the
+# change; `x = psc.update(x, 0, 1)` binds the name to a new one. The two agree if `x` is the only
+# name of the array. The answer follows from the text of the function alone, and errs towards yes.
 
 
 BUILTINS = frozenset({"abs", "bool", "complex", "float", "int", "len", "print", "range", "sum"})
@@ -333,7 +333,7 @@ def shared(tree: LocatedTree, node: ast.Name, inlined: bool) -> bool:
 
 
 def parameters(function: FunctionNode) -> frozenset[str]:
-    """The names of a function's parameters."""
+    """Return the names of a function's parameters."""
     spec = function.args
     named = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
     packed = (each for each in (spec.vararg, spec.kwarg) if each is not None)
@@ -341,7 +341,7 @@ def parameters(function: FunctionNode) -> frozenset[str]:
 
 
 def _function(tree: LocatedTree, node: ast.AST) -> FunctionNode | None:
-    """The function that a node belongs to, branches of a `psc.cond` counted as its own text."""
+    """Return the function that contains a node; branches of a `psc.cond` count as its text."""
     found = tree.function(node)
     while isinstance(found, ast.Lambda) and _is_branch(tree, found):
         found = tree.function(found)
@@ -446,7 +446,7 @@ def _kept_by(statement: ast.stmt, part: ast.AST, name: str) -> bool:
 
 
 def _item_of(node: ast.AST) -> str | None:
-    """The name in `name[index]`."""
+    """Return the name in `name[index]`."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return node.value.id
     return None
@@ -475,7 +475,7 @@ class Place(Generic[D]):
         self.nodes = tree.at(finding.span)
 
     def node(self, *kinds: type[N]) -> N | None:
-        """The outermost node of a kind that takes up exactly the place of the finding."""
+        """Return the outermost node of a kind at exactly the place of the finding."""
         return next((node for node in self.nodes if isinstance(node, kinds)), None)
 
     def parent(self, node: ast.AST, kind: type[N]) -> N | None:
@@ -518,11 +518,11 @@ class Place(Generic[D]):
         yield Fix(message, (*needs, Edit(span, text)), applicability, caveat)
 
     def insertion(self, line: int, column: int, text: str) -> Edit:
-        """The edit that inserts text before a place."""
+        """Return the edit that inserts text before a place."""
         return Edit(Span(self.tree.source.path, line, column, line, column), text)
 
     def named(self, node: ast.expr) -> str | None:
-        """The name that a node is, if a statement beside it may bind it again."""
+        """Return the name that a node is, if a statement beside it may bind it again."""
         if not isinstance(node, ast.Name):
             return None
         function = self.tree.function(node)
@@ -589,7 +589,7 @@ class Place(Generic[D]):
         return False
 
     def instead_of_import(self, module: str, name: str, usual: str) -> Edit | None:
-        """The edit that binds a name to another module than the import that does; None if none can.
+        """Return the edit that binds a name to another module than its import; None if impossible.
 
         `import jax.numpy as np` and `from jax import numpy as np` become `import numpy as np`.
         """
@@ -606,14 +606,14 @@ class Place(Generic[D]):
         return None
 
     def _imports(self) -> Iterator[tuple[ast.alias, ast.Import | ast.ImportFrom]]:
-        """The imports at module level, under no condition."""
+        """Yield the unconditional imports at module level."""
         for statement in self.tree.source.tree.body:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 for alias in statement.names:
                     yield alias, statement
 
     def imported(self, statement: str, name: str) -> tuple[str, tuple[Edit, ...]] | None:
-        """A name with the import that binds it, below the imports that are there."""
+        """Return a name with the import that binds it, below the existing imports."""
         body = self.tree.source.tree.body
         taken = any(name in targets(each) for each in body)
         if taken or self.shadowed(name):

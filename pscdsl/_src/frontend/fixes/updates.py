@@ -62,7 +62,7 @@ def _comprehension(
     statement: ast.Expr,
     applicability: Applicability,
 ) -> Fix | None:
-    """`items = [item for …]` in place of `items = []` and the loop behind it that appends."""
+    """Write `items = [item for …]` in place of `items = []` and the appending loop after it."""
     tree = place.tree
     loop = place.parent(statement, ast.For)
     function = tree.function(statement)
@@ -131,7 +131,7 @@ def mutation(place: Where) -> Iterator[Fix]:
 
 
 def _declared(place: Where, name: str) -> Iterator[Fix]:
-    """`@psc.kernel(writes="x")` of the kernel around."""
+    """Add `@psc.kernel(writes="x")` to the kernel around."""
     node = next(iter(place.tree.at(place.finding.span)), None)
     function = None if node is None else place.tree.function(node)
     if not isinstance(function, ast.FunctionDef):
@@ -190,7 +190,7 @@ def _in_its_place(place: Where) -> Iterator[Fix]:
 
 
 def _update(place: Where, node: ast.AugAssign, target: ast.Name) -> Iterator[Fix]:
-    """`y += 1` as `y = y + 1`, which NumPy computes otherwise where others hold the array."""
+    """Write `y += 1` as `y = y + 1`, which differs in NumPy if others hold the array."""
     if place.named(target) is not None:
         text = f"{target.id} = {target.id} {SIGNS[type(node.op).__name__]}"
         text += f" {place.tree.operand(node.value)}"
@@ -198,7 +198,7 @@ def _update(place: Where, node: ast.AugAssign, target: ast.Name) -> Iterator[Fix
 
 
 def _store(place: Where, target: ast.Subscript) -> Iterator[Fix]:
-    """`x[i] = v` and `x[i] += v`."""
+    """Rewrite `x[i] = v` and `x[i] += v`."""
     name = place.named(target.value)
     if name is None or "psc.update(" not in place.finding.rewrite:
         return
@@ -227,7 +227,7 @@ def _rebound(
     function: str = "psc.update",
     applicability: Applicability | None = None,
 ) -> Iterator[Fix]:
-    """`x = function(arguments)` in place of a statement that changes `x`."""
+    """Write `x = function(arguments)` in place of a statement that changes `x`."""
     assert isinstance(owner, ast.Name)
     kind, _, attribute = function.partition(".")
     module = place.psc() if kind == "psc" else place.numpy()
@@ -275,7 +275,7 @@ def _each_once(place: Where, index: ast.expr) -> bool:
 def _method(
     place: Where, attribute: ast.Attribute, call: ast.Call, statement: ast.Expr
 ) -> Iterator[Fix]:
-    """`x.sort()`, `np.add.at(x, i, v)`, `items.append(item)`."""
+    """Rewrite `x.sort()`, `np.add.at(x, i, v)`, `items.append(item)`."""
     if place.finding.what.startswith(("`list.", "`dict.")):
         yield from list_method(place, attribute, call, statement)
         return
@@ -298,7 +298,7 @@ def _method(
 
 
 def _function(place: Where, call: ast.Call) -> Iterator[Fix]:
-    """`np.put(x, i, v)` as a statement, and `out=`."""
+    """Rewrite `np.put(x, i, v)` as a statement, and `out=`."""
     statement = place.parent(call, ast.Expr)
     if statement is None or any(isinstance(argument, ast.Starred) for argument in call.args):
         return

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 #
 # A search starts in some folders and follows the parts of a dotted name. A package with an
 # `__init__.py` ends it in that folder, then a module; folders without one are portions of a
-# namespace package. An extension module (`x.so`) hides what stands beside it, because nothing is
-# known of it.
+# namespace package. An extension module (`x.so`) hides a source file of the same name, because its
+# contents are unknown.
 
 
 _PACKAGE = os.path.realpath(FOLDER) + os.sep
@@ -141,7 +141,7 @@ class _Listing:
 
 
 def module_name(path: str) -> tuple[str, str]:
-    """The full name of a module's file, and the folder that its outermost package lies in."""
+    """Return the full name of a module's file, and the folder of its outermost package."""
     folder, base = os.path.split(resolved(path))
     stem = os.path.splitext(base)[0]
     if folder == LIBRARY:
@@ -156,7 +156,7 @@ def module_name(path: str) -> tuple[str, str]:
 
 
 def absolute(name: str, folders: Sequence[str]) -> Question:
-    """The search for a module by its full name; our own library's lie in a place of their own."""
+    """Return the search for a module by its full name; our own library has a special place."""
     head, _, rest = name.partition(f"{LIBRARY_NAME}.")
     return Question((LIBRARY,), rest) if rest and not head else Question(tuple(folders), name)
 
@@ -308,7 +308,7 @@ class Files:
         return found
 
     def data(self, path: str) -> bytes:
-        """The content of a file; a Failure if it cannot be read."""
+        """Return the content of a file; a Failure if it cannot be read."""
         found = self._data.get(path)
         if found is None:
             try:
@@ -332,7 +332,7 @@ class Files:
         return found
 
     def source(self, path: str) -> Source:
-        """A file as a module's text and tree; a Failure if it is not Python."""
+        """Return a file as a module's text and tree; a Failure if it is not Python."""
         found = self._sources.get(path)
         if found is None:
             try:
@@ -357,7 +357,7 @@ class Files:
         return Writes(self)
 
     def imported_by(self, path: str | None, name: str, level: int) -> Found | None:
-        """The module that an import in a file names."""
+        """Return the module that an import in a file names."""
         if level:
             if path is None:
                 return None
@@ -373,7 +373,7 @@ class Files:
         return self.finder.find(absolute(name, tuple(dict.fromkeys((*own, *self.roots)))))
 
     def inside(self, package: Found, name: str) -> Found | None:
-        """A module in a package."""
+        """Return a module in a package."""
         return self.finder.find(Question(package.folders, name)) if package.folders else None
 
     def writing(self, question: str) -> list[str]:
@@ -475,7 +475,7 @@ class Files:
         return FileFacts(self._imported_by(path), marks, written, consulted)
 
     def all(self) -> tuple[str, ...]:
-        """The files given and those that they import, directly or not, as far as they are known.
+        """Return the files given and their imports, direct or not, as far as they are known.
 
         What is imported is read off the text: a file that is not needed is never parsed.  What the
         implementation of the language imports does not matter, because it writes to no program.
@@ -495,7 +495,7 @@ class Files:
         return self._all
 
     def _imported_by(self, path: str) -> tuple[str, ...]:
-        """The files that one imports, as far as they are known."""
+        """Return the files that one imports, as far as they are known."""
         imported = self._imports.get(path)
         if imported is None:
             facts = self.facts.get(path)
@@ -504,7 +504,7 @@ class Files:
         return imported
 
     def searched(self, path: str) -> str:
-        """The text of a file as it is searched for names; nothing if there is none."""
+        """Return the text of a file as it is searched for names; empty if there is none."""
         cached = self._texts.get(path)
         if cached is None:
             cached = self._texts[path] = self._searched(path)
@@ -536,7 +536,7 @@ class Files:
                 yield from self._named((name.split() or [""])[0], own)
 
     def _named(self, name: str, folders: Sequence[str]) -> Iterator[str]:
-        """The files of a module and of the packages it lies in."""
+        """Yield the files of a module and of the packages around it."""
         parts = name.split(".", _MOST_PARTS)[:_MOST_PARTS]
         for count in range(1, len(parts) + 1):
             found = self.finder.find(absolute(".".join(parts[:count]), folders))
@@ -564,8 +564,8 @@ def _digest(parts: Iterable[str]) -> str:
 
 # The files of a check, and the folders that they may import from, for the paths that are given.
 #
-# What is given is trusted; what lies in it is not: links do not lead out of it, folders that cannot
-# be listed are reported, and how much is searched is bounded.
+# The given paths are trusted; their contents are not: links must not lead out of them, folders that
+# cannot be listed are reported, and the search is bounded.
 
 
 SUFFIXES = (".py", ".ipynb")
@@ -622,7 +622,7 @@ def python_files(
 
 
 def _below(root: str, excluded: Excluded) -> Iterator[str]:
-    """The names below a folder that may be sources, a folder's own before those of its folders."""
+    """Yield the names below a folder that may be sources, a folder's own before its folders'."""
     waiting = [root]
     seen = files = 0
     most_parts = root.count(os.sep) + DEEPEST
@@ -705,7 +705,7 @@ def _bounds(paths: Sequence[Path | str]) -> Iterator[str]:
 
 
 def _package(folder: str) -> str:
-    """The outermost package around a folder, but within the repository; else the folder itself."""
+    """Return the outermost package around a folder in the repository; otherwise the folder."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if not os.path.isfile(os.path.join(folder, "__init__.py")) or not os.path.isfile(

@@ -65,7 +65,7 @@ Assignment = ast.Assign | ast.AnnAssign
 def find_kernels(
     module: StaticModule, diagnostics: list[Diagnostic]
 ) -> Iterator[tuple[str, Definition]]:
-    """The kernels that a module defines, in order; findings on the way are collected."""
+    """Yield the kernels that a module defines, in order; findings on the way are collected."""
     for name, bindings in module.bindings().items():
         *earlier, last = [statement for _, statement in bindings]
         for statement in earlier:  # a name that is bound again: each kernel counts
@@ -91,7 +91,7 @@ def find_kernels(
 
 
 def _methods(cls: RecordClass, statement: ast.ClassDef) -> Iterator[tuple[str, Definition]]:
-    """The kernels among the methods that a class statement defines."""
+    """Yield the kernels among the methods that a class statement defines."""
     for node in statement.body:
         member = cls.members.get(getattr(node, "name", ""))
         kernel = None if member is None else definition_in(member.value)
@@ -102,7 +102,7 @@ def _methods(cls: RecordClass, statement: ast.ClassDef) -> Iterator[tuple[str, D
 def _kernel(
     module: StaticModule, name: str, statement: ast.stmt, value: Any
 ) -> Iterator[tuple[str, Definition]]:
-    """The kernel that a statement binds a name to, if it is one."""
+    """Yield the kernel that a statement binds a name to, if it is one."""
     value = definition_in(value)
     if isinstance(value, RuledFunction) and isinstance(statement, FunctionStatement):
         value = definition_in(value.function)  # a kernel is checked whatever its derivative is
@@ -137,7 +137,7 @@ def _made(module: StaticModule, name: str, statement: ast.stmt) -> MadeTransform
 
 
 def _made_by(name: str, statement: ast.stmt) -> ast.expr | None:
-    """The expression that an assignment gives to a name; one item of a tuple, if it is known."""
+    """Return the expression that an assignment gives to a name; one item of a tuple, if known."""
     if not isinstance(statement, Assignment) or statement.value is None:
         return None
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -256,7 +256,7 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
     bound = {each for bindings in module.bindings().values() for _, each in bindings}
 
     def unknown_decorator(node: FunctionStatement) -> tuple[str, Span | None]:
-        """The decorator that is not known, and where it is written."""
+        """Return the unknown decorator, and the place where it is written."""
         for decorator in node.decorator_list:
             if name := decorator_name(frame, decorator):
                 return name, module.source.span(decorator)
@@ -303,7 +303,7 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
-    """The functions and methods of a module that use a name which is imported from jax."""
+    """Yield the functions and methods of a module that use a name imported from jax."""
     if "jax" not in source.searched:
         return
     tree = source.tree
@@ -330,7 +330,7 @@ def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
 
 
 def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks of a compound statement."""
+    """Yield the blocks of a compound statement."""
     for name in ("body", "orelse", "finalbody"):
         yield getattr(node, name, [])
     parts: Iterable[ast.AST] = (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))
@@ -346,11 +346,11 @@ def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 #         @psc.kernel
 #         def scaled(x: f32["n"]) -> f32["n"]: ...
 #
-# What such a kernel reads of the function around it is a parameter whose type is declared, or bound
-# once, before the kernel, by a statement that follows from such names. The kernel is then checked
-# as if it had those parameters itself: arrays that `psc.constant` made for all sizes, a float or
-# complex number as one of which nothing is known, other static values as `psc.Static` is. All else
-# is known only when the function runs, and says so (PSC903).
+# Such a kernel may read parameters of the function around it whose types are declared, and names
+# bound once, before the kernel, by a statement that uses only such names. The kernel is then
+# checked as if it had those parameters itself: arrays that `psc.constant` made for all sizes, a
+# float or complex number as an unknown one, other static values like `psc.Static`. All other names
+# are known only when the function runs, and are reported (PSC903).
 
 
 NUMBERS: Final[Mapping[type, DType]] = {float: F64, complex: C128}
@@ -428,7 +428,7 @@ class MadeDefinition(Definition):
             value = arguments.pop(parameter.name)
             name = around.names[parameter.name]
             frame.names[name] = _number(value) if parameter.name in around.numbers else value
-        session.root = function  # what it asserts is assumed, as in a kernel
+        session.root = function  # its assertions are assumed, as in a kernel
         run(frame, around.statements)
         for finding in session.findings:
             if isinstance(finding, AssertionFails):
@@ -520,7 +520,7 @@ def made_kernel(
 
 
 def _declared_writes(kernel: FunctionStatement) -> tuple[object, ...]:
-    """The parameters that the decorators of a kernel say it writes; NotKnown if that is open."""
+    """Return the parameters that a kernel's decorators say it writes; NotKnown if that is open."""
     given = [
         option.value
         for decorator in kernel.decorator_list
@@ -645,7 +645,7 @@ def _is_made_constant(name: str, bindings: Sequence[ast.AST]) -> bool:
 
 
 def _parameter(function: Closure, node: ast.arg, taken: Container[str]) -> tuple[Parameter, bool]:
-    """A parameter of the function around; whether it is a number of Python's."""
+    """Return a parameter of the function around, and whether it is a Python number."""
     title = f"`{node.arg}`, a parameter of `{function.name}`,"
     if node.annotation is None:
         raise NotKnown(f"{title} has no declared type")

@@ -70,7 +70,7 @@ SCOPE = Marker("pscdsl.scope(…)")
 
 
 def scope(here: Builder, name: Any) -> Marker:
-    """`with psc.scope(name):` names a part of a kernel."""
+    """Return the context of `psc.scope(name)`, which names a part of a kernel."""
     del here
     if not isinstance(name, str | External):  # the text of sizes is not known, and not needed
         problem = f"takes a name, and {describe(name)} is none"
@@ -92,7 +92,7 @@ def errstate(
     under: Any = None,
     invalid: Any = None,
 ) -> Marker:
-    """`with np.errstate(divide="ignore"):`, where nothing is asked for but silence or warnings."""
+    """Return the context of `np.errstate(divide="ignore")`, for silence or warnings only."""
     del here
     _require_no_reaction("numpy.errstate", (all, divide, over, under, invalid))
     if call is not None:
@@ -109,7 +109,7 @@ def seterr(
     under: Any = None,
     invalid: Any = None,
 ) -> External:
-    """`np.seterr(divide="ignore")`, which changes nothing, as kernels warn of nothing."""
+    """Accept `np.seterr(divide="ignore")`, which changes nothing, as kernels do not warn."""
     del here
     _require_no_reaction("numpy.seterr", (all, divide, over, under, invalid))
     return External("the settings before `np.seterr(…)`")
@@ -271,7 +271,7 @@ for _method in ("property", "staticmethod", "classmethod"):
 
 
 def _made_in(module: str, name: str) -> StaticFunction:
-    """A decorator whose meaning stands in a module that needs this one."""
+    """Return a decorator whose meaning is in a module that depends on this one."""
 
     def made(here: Any, function: Any) -> Any:
         return getattr(importlib.import_module(module), f"make_{name}")(here, function)
@@ -324,7 +324,7 @@ def _names(module: KnownModule) -> tuple[str, ...]:
 
 
 def _unknown_numpy(module: KnownModule, name: str) -> Any:
-    """A name of NumPy without a meaning here; a Failure if NumPy has no such name either."""
+    """Return a NumPy name without a meaning here; a Failure if NumPy has no such name either."""
     if hasattr(importlib.import_module(module.name), name):
         return External(f"{module.name}.{name}", library=True)
     owner = f"module `{module.name}`"
@@ -376,7 +376,7 @@ def star_names(module: str) -> Iterable[str]:
 
 
 def known_module(name: str) -> KnownModule | None:
-    """A module that is known without reading it."""
+    """Return a module that is known without reading it; None for others."""
     return KnownModule(_SAME_AS.get(name, name)) if name in KNOWN_MODULES else None
 
 

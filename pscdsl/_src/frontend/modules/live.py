@@ -103,7 +103,7 @@ class LoadedModule:
         return abstract(importlib.import_module(f"{LIBRARY_NAME}.{name}"), name, self.trace)
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
-        """A name of this module or of Python itself, for any reader."""
+        """Return the value of a name of this module or of Python itself, for any reader."""
         del user  # the bindings of a module have no user
         if name in self._values:
             if name in self._annotations and not self.trace.annotating:
@@ -153,7 +153,7 @@ class LoadedModule:
         raise KeyError(name)
 
     def _imported(self, name: str) -> Any:
-        """A name that is imported from one of Python's own modules is known by where it is from."""
+        """Return an unknown value for a name imported from a Python module; None for others."""
         for node in () if self.source is None else self.source.imports():
             if (
                 isinstance(node, ast.ImportFrom)
@@ -194,7 +194,7 @@ class LoadedModuleValue:
         self.trace = trace
 
     def lookup_attribute(self, name: str) -> Any:
-        """`module.name`."""
+        """Return `module.name`."""
         if is_pythons(self.name):
             return External(f"{self.name}.{name}", library=True)
         found = self.trace.look_up(self.module, name)
@@ -212,7 +212,7 @@ class LoadedModuleValue:
 
 
 def definition_of(function: types.FunctionType, trace: Trace) -> Definition:
-    """A kernel from a loaded function."""
+    """Return the kernel of a loaded function."""
     made = Definition(closure_of(function, trace))
     *_, owner, _ = ("", *function.__qualname__.split("."))
     if owner != "<locals>":
@@ -221,7 +221,7 @@ def definition_of(function: types.FunctionType, trace: Trace) -> Definition:
 
 
 def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
-    """A loaded function as its source; a Failure if there is no source.
+    """Return a loaded function as its source; a Failure if there is no source.
 
     What is looked up when it is elaborated is written down in the trace.
     """
@@ -315,7 +315,7 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
 
 
 def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
-    """A real type variable; its bound may be `psc.Tree`, of some dtype."""
+    """Return a real type variable; its bound may be `psc.Tree`, of some dtype."""
     name = variable.__name__
     if getattr(variable, "__infer_variance__", False):  # `def f[T](…)`
         return type_parameter(name)
@@ -388,7 +388,7 @@ _ITERATORS: dict[type, str] = {
 
 
 def _by_identity(value: Any) -> Any:
-    """The meaning of an object that a known module holds."""
+    """Return the meaning of an object in a known module."""
     entry = _identities(tuple([name in sys.modules for name in _optional()])).get(id(value))
     if entry is not None and entry[0] is value:
         return entry[1]
@@ -397,7 +397,7 @@ def _by_identity(value: Any) -> Any:
 
 @functools.cache
 def _homes() -> dict[str, str]:
-    """The module of each public name of ours, as the package lists them; none is loaded for it."""
+    """Return the module of each of our public names, by the package's list, without loading it."""
     package = sys.modules["pscdsl"]
     listed: dict[str, str] = vars(package)["_HOMES"]
     return {f"pscdsl.{x}": f"pscdsl.{x}" if y == "pscdsl" else y for x, y in listed.items()}
@@ -447,7 +447,7 @@ def _types() -> list[tuple[str, Any]]:
 
 
 def _by_module(value: Any) -> Any:
-    """Names of modules of types that were not listed: jaxtyping's, typing's."""
+    """Return the meaning of a name in a module of types: jaxtyping's, typing's."""
     module = getattr(value, "__module__", "") or ""
     name = getattr(value, "__name__", "") or getattr(value, "_name", "") or ""
     if isinstance(value, types.FunctionType) or not isinstance(module, str):
@@ -483,7 +483,7 @@ forget_at_end(_CLASSES)
 
 
 def record_class(cls: type[Any]) -> RecordClass | None:
-    """The record class of a real class; None if its instances are not records."""
+    """Return the record class of a real class; None if its instances are not records."""
     found = _class(cls)
     return found if isinstance(found, RecordClass) else None
 
@@ -590,7 +590,7 @@ def _derives(cls: type[Any], base: type[Any]) -> bool:
 
 
 def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
-    """The names that an import inside a loaded function binds."""
+    """Return the names that an import inside a loaded function binds."""
     trace: Trace = scope.trace
     trace.close("what imports when it is read")
     names: dict[str, Any] = {}

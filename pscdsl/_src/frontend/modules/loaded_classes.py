@@ -75,7 +75,7 @@ class LoadedClass:
         return Failure(found.at(source.span(node)))
 
     def at(self, function: Any, what: str, rewrite: str) -> Failure:
-        """A refusal at a method, as far as its place is known."""
+        """Return a refusal at a method, as far as its place is known."""
         method = None if function is None else self.abstract(function, function.__name__)
         node, source = getattr(method, "node", None), getattr(method, "source", None)
         if node is None or source is None:
@@ -83,7 +83,7 @@ class LoadedClass:
         return Failure(Unsupported(what=what, rewrite=rewrite, span=source.span(node)))
 
     def annotation(self, name: str, value: Any) -> tuple[ast.expr, Frame]:
-        """The type of a field as an annotation, at its place if that is known."""
+        """Return the type of a field as an annotation, at its place if known."""
         frame = self.frame()
         if isinstance(value, str):
             text = value
@@ -109,7 +109,7 @@ class LoadedClass:
 
 
 def _texts(cls: type[Any]) -> Iterator[Source]:
-    """The texts that may have the statement, those that its methods are from first."""
+    """Yield the texts that may have the statement, those of its methods first."""
     names = dict.fromkeys(
         function.__code__.co_filename
         for member in vars(cls).values()
@@ -147,7 +147,7 @@ def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
 
 
 def annotated_names(node: ast.ClassDef) -> dict[str, ast.expr]:
-    """The annotations of a class statement, by the names that have them."""
+    """Return the annotations of a class statement, by the names that have them."""
     return {
         statement.target.id: statement.annotation
         for statement in node.body
@@ -156,7 +156,7 @@ def annotated_names(node: ast.ClassDef) -> dict[str, ast.expr]:
 
 
 def function_of(member: Any) -> Any:
-    """The function in a member of a class; None if there is none."""
+    """Return the function in a member of a class; None if there is none."""
     if isinstance(member, property):
         member = member.fget
     elif isinstance(member, functools.cached_property):
@@ -179,11 +179,12 @@ def is_own(function: Any) -> bool:
     return isinstance(function, types.FunctionType) and not is_generated(function)
 
 
-# The loaded classes that have a meaning: a class is asked what `classes.class_text` asks of a text.
+# The loaded classes that have a meaning: they meet the conditions that `classes.class_text` has for
+# class statements.
 #
-# Whatever made a class (decorators, a metaclass, writes to its attributes), what it holds is there
-# to be looked at.  So a class is read only if it holds nothing that is not modelled exactly; and
-# where its statement is known, that has to be one of the short list, and to say all there is.
+# Whatever made a class (decorators, a metaclass, writes to its attributes), its members can be
+# inspected. So a class is read only if all of them are modelled exactly; and if its statement is
+# known, that has to be one of the short list, and to determine the class completely.
 
 
 MADE: Final = frozenset(
@@ -211,7 +212,7 @@ _BASES: Final[tuple[Any, ...]] = (Record, pyrsistent.PRecord, pyrsistent.PClass)
 
 
 def kind_of(cls: type[Any]) -> str | None:
-    """The kind of record that a class is, or None if it is no record."""
+    """Return the kind of record that a class is, or None if it is no record."""
     if issubclass(cls, Record):
         return "record"
     if tuple in cls.__mro__ and hasattr(cls, "_fields"):
@@ -225,7 +226,7 @@ def kind_of(cls: type[Any]) -> str | None:
 
 
 def require_plain(loaded: LoadedClass, kind: str | None) -> None:
-    """A Failure unless all that the class is made of has an exact meaning."""
+    """Raise a Failure unless all parts of the class have an exact meaning."""
     if loaded.statement is not None and "<locals>" not in loaded.cls.__qualname__:
         class_text(loaded.frame(), loaded.statement[1])
     if isinstance(loaded.cls, EnumType):
@@ -268,7 +269,7 @@ def _require_new_names(loaded: LoadedClass) -> None:
 
 
 def field_names(cls: type[Any]) -> Iterator[str]:
-    """The names of the fields that a class declares or inherits."""
+    """Yield the names of the fields that a class declares or inherits."""
     if kind_of(cls) == "precord":
         yield from getattr(cls, "_precord_fields", getattr(cls, "_pclass_fields", ()))
     elif kind_of(cls) == "namedtuple":
@@ -348,11 +349,11 @@ def _require_enumeration(loaded: LoadedClass) -> None:
 
 # Classes as loaded: the contents of a real class, where no file has its text.
 #
-# A class statement in a cell, at a prompt or in `-c` leaves no trace of where it stood; and a name
-# may stand for several classes, one after the other.  So the real class is read: its fields with
-# their types as they were evaluated, its methods, each with the text of its own code, its values.
-# What is not modelled exactly is refused.  Where a text is found that has such a
-# statement, findings point into it, and it must say all that there is to the class.
+# A class statement in a cell, at a prompt or in `-c` leaves no trace of its place; and a name may
+# be bound to several classes, one after the other. So the real class is read: its fields with their
+# types as they were evaluated, its methods, each with the text of its code, its values. Members
+# that are not modelled exactly are refused. If a text with such a statement is found, findings
+# point into it, and it must determine the class completely.
 
 
 def class_of_object(
@@ -386,7 +387,7 @@ _NUMBERED: dict[tuple[str, str], list[weakref.ref[type[Any]]]] = {}
 
 
 def _number(cls: type[Any]) -> int:
-    """The number of a class among the classes of its name, in the order of first reading."""
+    """Return the number of a class among those of its name, in the order of first reading."""
     known = _NUMBERED.setdefault((cls.__module__, cls.__name__), [])
     for number, each in enumerate(known):
         if each() is cls:
@@ -412,7 +413,7 @@ def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
 
 
 def _fields(loaded: LoadedClass, kind: str, parents: list[RecordClass]) -> Iterator[Field]:
-    """The fields in the order of the constructor's parameters."""
+    """Yield the fields in the order of the constructor's parameters."""
     inherited: dict[str, Field] = {}
     for parent in reversed(parents):
         inherited.update((each.name, each) for each in _as_inherited(loaded, parent))
@@ -476,7 +477,7 @@ def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, Any]) -> Fi
 
 
 def _key(loaded: LoadedClass, name: str, annotation: Any) -> Field:
-    """A key of a TypedDict, which holds annotations in strings as `ForwardRef`."""
+    """Return a key of a TypedDict, which holds annotations in strings as `ForwardRef`."""
     text = getattr(annotation, "__forward_arg__", None)
     return Field(name, *loaded.annotation(name, annotation if text is None else text))
 
@@ -545,7 +546,7 @@ def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
 
 
 def _default(loaded: LoadedClass, name: str, real: Any) -> Any:
-    """A value that was worked out when the class was made."""
+    """Return a value that was evaluated when the class was made."""
     value = loaded.abstract(real, name)
     if isinstance(value, External):
         raise Failure(external_value(value))
@@ -553,7 +554,7 @@ def _default(loaded: LoadedClass, name: str, real: Any) -> Any:
 
 
 def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
-    """The fields of a parent as a class has them that derives from it."""
+    """Return the fields of a parent for a class that derives from it."""
     given: tuple[Any, ...] = ()
     bases: tuple[Any, ...] = vars(loaded.cls).get("__orig_bases__", loaded.cls.__bases__)
     for base in bases:
@@ -573,7 +574,7 @@ def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
 
 
 def _all_members(loaded: LoadedClass, kind: str) -> dict[str, Member]:
-    """The methods and values of a class, those that it inherits among them."""
+    """Return the methods and values of a class, including those that it inherits."""
     members: dict[str, Member] = {}
     for base in reversed(loaded.cls.__mro__[1:]):
         if base in (object, tuple, Record) or base.__module__ in ("typing", "abc", "pyrsistent"):
@@ -609,7 +610,7 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
 
 
 def _variables(cls: type[Any]) -> set[str]:
-    """The class variables that a dataclass keeps beside its fields."""
+    """Return the class variables that a dataclass keeps besides its fields."""
     if not dataclasses.is_dataclass(cls):
         return set()
     return {*cls.__dataclass_fields__} - {field.name for field in dataclasses.fields(cls)}
@@ -643,7 +644,7 @@ _WRAPPERS: Final[Mapping[type[Any], str]] = {
 
 
 def _namespace(loaded: LoadedClass) -> RecordClass:
-    """A class that has no instances in kernels: its static methods and constants can be used."""
+    """Return a class without instances in kernels: its static methods and constants can be used."""
     cls = loaded.cls
     members: dict[str, Member] = {}
     names: Any = getattr(cls, "__members__", {}) if isinstance(cls, EnumType) else {}

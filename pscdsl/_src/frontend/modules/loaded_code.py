@@ -56,8 +56,8 @@ from pscdsl.typing.python_containers import is_tuple
 # The annotations of loaded functions: their text, besides the values that Python evaluated.
 #
 # Annotations are evaluated outside of the code of a function, where it is defined. So they may name
-# what the function itself does not hold: a class that is local to the function around it, or one
-# that a name no longer stands for. The real annotation knows.
+# objects that the function itself does not hold: a class that is local to the function around it,
+# or one to which no name is bound any more. The evaluated annotation still has it.
 
 
 def agrees(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
@@ -111,14 +111,14 @@ class PartOfModule:
         self.names = names
 
     def lookup_attribute(self, name: str) -> Any:
-        """`module.name`."""
+        """Return `module.name`."""
         if name not in self.names:
             raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
         return self.names[name]
 
 
 def _written(node: FunctionNode) -> dict[str, ast.expr]:
-    """The annotations that stand in the text of a function."""
+    """Return the annotations in the text of a function."""
     if isinstance(node, ast.Lambda):
         return {}
     spec = node.args
@@ -128,7 +128,7 @@ def _written(node: FunctionNode) -> dict[str, ast.expr]:
 
 
 def _named(node: ast.expr, real: Any) -> Iterator[tuple[ast.Name | ast.Attribute, Any]]:
-    """The names in an annotation, with the objects that they stood for."""
+    """Yield the names in an annotation, with the objects that they were bound to."""
     if isinstance(node, ast.Name | ast.Attribute):
         yield node, real.text if isinstance(real, Sizes) else real
     elif isinstance(node, ast.BinOp):
@@ -160,7 +160,7 @@ def _named_in_subscript(
 
 
 def _plain(name: str) -> str:
-    """The name of a parameter as it is written, in a class, too: `_Layer__w` is `__w`."""
+    """Return the name of a parameter as it is written, in a class, too: `_Layer__w` is `__w`."""
     owner, underscores, rest = name.lstrip("_").partition("__")
     return f"__{rest}" if name.startswith("_") and owner and underscores and rest else name
 
@@ -258,7 +258,7 @@ def _all_agree(nodes: Sequence[ast.expr], found: Sequence[Any], names: _Annotati
 
 
 def _united(node: ast.expr) -> Iterator[ast.expr]:
-    """The parts of `a | b | c`."""
+    """Yield the parts of `a | b | c`."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         yield from _united(node.left)
         yield from _united(node.right)
@@ -281,11 +281,11 @@ def _equal(found: Any, real: Any) -> bool:
 
 # The function of a text that loaded code was compiled from: proven, by compiling it again.
 #
-# A file may have been changed since it was loaded; then what would be read is not what Python runs.
-# So a text counts as that of some code only if it compiles to this code, constant by constant and
-# column by column, and if the annotations that Python evaluated are those that it has. Texts of one
-# file are cached as long as code of them may exist. What changes code when it is loaded, an import
-# hook or `typeguard.typechecked`, is asked to do the same to the text.
+# A file may have been changed since it was loaded; then its text is not the source of the code that
+# Python runs. So a text is the source of some code only if it compiles to this code, constant by
+# constant and column by column, and if it has the annotations that Python evaluated. Texts of one
+# file are cached as long as code of them may exist. Import hooks and `typeguard.typechecked`, which
+# change code when it is loaded, are applied to the text, too.
 
 
 _FUTURE: Final = __future__.all_feature_names
@@ -301,7 +301,7 @@ forget_at_end(_TEXTS)
 def current_source(
     filename: str, namespace: dict[str, Any], code: types.CodeType | None = None
 ) -> Source | None:
-    """The text that a file, or a cell of a notebook, has now; None if there is none."""
+    """Return the current text of a file, or of a cell of a notebook; None if there is none."""
     linecache.checkcache(filename)
     text = code_texts.text_of(filename, namespace, code)
     return None if text is None else _source(filename, text)
@@ -320,7 +320,7 @@ def _source(filename: str, text: str) -> Source:
 
 
 def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source]:
-    """The texts that code may be from: the one its file has now, and those it had before."""
+    """Yield the texts that code may be from: the current one of its file, and earlier ones."""
     filename = code.co_filename
     current = current_source(filename, namespace, code)
     if current is not None:
@@ -336,7 +336,7 @@ def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source
 
 
 def function_in_text(function: types.FunctionType) -> tuple[Source, FunctionNode]:
-    """A loaded function in the text that it is from; a Failure if there is none, or another one."""
+    """Return a loaded function in its text; a Failure if there is none, or another one."""
     code = function.__code__
     found: Source | None = None
     for source in _sources(code, function.__globals__):
@@ -352,7 +352,7 @@ def function_in_text(function: types.FunctionType) -> tuple[Source, FunctionNode
 
 
 def _node(source: Source, function: types.FunctionType) -> FunctionNode | None:
-    """The node that compiles to the code of a function."""
+    """Return the node that compiles to the code of a function."""
     code = function.__code__
     for compiled in _compiled(source, function):
         alike = [
@@ -387,7 +387,7 @@ def _patched_node(source: Source, function: types.FunctionType) -> FunctionNode 
 
 
 def _at_path(body: Sequence[ast.stmt], path: Sequence[str]) -> Iterator[ast.FunctionDef]:
-    """The functions of a name, within classes if there are several parts of it."""
+    """Yield the functions of a name, within classes if it has several parts."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and path == [statement.name]:
             yield statement
@@ -410,7 +410,7 @@ def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool
 def _standing_at(
     source: Source, code: types.CodeType, alike: Sequence[types.CodeType]
 ) -> FunctionNode | None:
-    """The function, of those that begin in the same line, that has the columns of some code."""
+    """Return the function with the columns of some code, of those that begin in the same line."""
     found = source.functions(code)
     if len(found) < 2:
         return found[0] if found else None
@@ -448,7 +448,7 @@ _CHECKERS: Final = ("beartype", "jaxtyping", "typeguard")
 
 
 def unchecked(function: types.FunctionType) -> types.FunctionType:
-    """The function that was written, without the checks of types that it is called through."""
+    """Return the function as written, without the type checks that it is called through."""
     inner = getattr(function, "__wrapped__", None)
     while isinstance(inner, types.FunctionType) and _wraps_in_checks(function):
         function, inner = inner, getattr(inner, "__wrapped__", None)
@@ -465,7 +465,7 @@ def _wraps_in_checks(function: types.FunctionType) -> bool:
 
 
 def _compiled(source: Source, function: types.FunctionType) -> Iterator[Sequence[types.CodeType]]:
-    """The code near a function's, as each known way of loading makes it of the text."""
+    """Yield the code near a function's, as each known way of loading makes it of the text."""
     for key, make in _ways(source, function):
         if key not in source.compiled:
             source.compiled[key] = _functions(make)
@@ -505,7 +505,7 @@ def _ways(
 
 
 def _statements(source: Source, line: int) -> list[ast.stmt]:
-    """The statements of a module that have a line; a `class` or `def` with all that is in it."""
+    """Return the statements of a module that cover a line; a `class` or `def` as a whole."""
     statements: list[ast.stmt] = []
     for statement in source.tree.body:
         decorators = getattr(statement, "decorator_list", ())
@@ -551,7 +551,7 @@ def _changes_code(loader: Any) -> bool:
 
 
 def _rewritten(pytest: Any, loader: Any, source: Source, statement: ast.stmt, flags: int) -> Any:
-    """The code of a module of tests as pytest compiles it, with rewritten assertions."""
+    """Return the code of a module of tests as pytest compiles it, with rewritten assertions."""
     module = ast.Module([copy.deepcopy(statement)], [])
     pytest.rewrite_asserts(module, source.text.encode(), source.path, loader.config)
     return _compile(source, module.body, flags)
@@ -562,7 +562,7 @@ def _decorators(node: FunctionNode) -> Sequence[ast.expr]:
 
 
 def _type_checked(source: Source, code: types.CodeType) -> Any:
-    """The code of a function as `typeguard.typechecked` compiles it, with checks in it."""
+    """Return the code of a function as `typeguard.typechecked` compiles it, with checks in it."""
     from typeguard._transformer import TypeguardTransformer  # it made the function
 
     path = [part for part in code.co_qualname.split(".") if part != "<locals>"]
@@ -586,10 +586,11 @@ def _declares(node: FunctionNode, function: types.FunctionType, source: Source) 
 # The texts of loaded modules, so that their writes are known when a kernel is called.
 
 
-# Applied types of loaded modules, `Matrix = f32["n m"]`, as the aliases that source gives.
+# Subscripted types of loaded modules, `Matrix = f32["n m"]`, as the aliases that their source
+# gives.
 #
-# A real type no longer knows the text that it was written as.  It is written again, with the names
-# of what it is made of, and read as an annotation.
+# A real type does not keep its text. It is written again, with the names of its parts, and read as
+# an annotation.
 
 
 Abstract = Callable[[Any, str], Any]
@@ -628,7 +629,7 @@ def _is_jaxtyping(value: object) -> TypeGuard[Any]:
 
 
 def _written_literal(value: Any) -> str:
-    """A literal as most people write it."""
+    """Return a literal as most people write it."""
     plain = isinstance(value, str) and repr(value) == f"'{value}'"
     return f'"{value}"' if plain else repr(value)
 
@@ -641,7 +642,7 @@ class WrittenTypes:
         self.names: dict[str, Any] = {}
 
     def text(self, value: Any) -> str:
-        """A type as an annotation."""
+        """Return a type as an annotation."""
         if value is None or value is type(None):
             return "None"
         if value is Ellipsis:
@@ -686,7 +687,7 @@ _PUBLIC = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path
 
 
 def public_name(module: str) -> str:
-    """The name by which users know one of Python's own modules: `socket` of `_socket`."""
+    """Return the name by which users know one of Python's own modules: `socket` of `_socket`."""
     top, dot, rest = module.partition(".")
     if top in _PUBLIC:
         return _PUBLIC[top]

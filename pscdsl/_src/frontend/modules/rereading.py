@@ -65,7 +65,7 @@ _read: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def tell(thing: Read) -> None:
-    """Have something asked that is read now."""
+    """Register a thing that is read now for later checks."""
     _read.add(thing)
     if not STATE.watches:
         STATE.watches = True
@@ -80,7 +80,7 @@ class _Reloads:
     """Receives each module that is loaded again, and finds none."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
-        """`target` is the module, if it is there already."""
+        """Have kernels checked if a module that exists already is loaded again; find nothing."""
         if target is not None:
             ask()
 

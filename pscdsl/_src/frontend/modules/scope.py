@@ -76,7 +76,7 @@ class ModuleValue:
     scope: StaticModule
 
     def lookup_attribute(self, name: str) -> Any:
-        """`module.name`."""
+        """Return `module.name`."""
         return member(self.scope, name, written=True)
 
 
@@ -129,11 +129,11 @@ class StaticModule:
         return self._bindings
 
     def bindings(self) -> dict[str, list[Binding]]:
-        """The statements that bind each module-level name, in order."""
+        """Return the statements that bind each module-level name, in order."""
         return self.names.every
 
     def _star(self, node: ast.ImportFrom) -> Iterable[str]:
-        """The names that `from … import *` binds."""
+        """Return the names that `from … import *` binds."""
         known = None if node.level else known_module(node.module or "")
         if known is not None and known.name != LIBRARY_NAME:
             return star_names(node.module or "")
@@ -158,7 +158,7 @@ class StaticModule:
         return self.path in self.project.files.leading
 
     def exports(self) -> Iterable[str]:
-        """The names that `from module import *` takes from this one."""
+        """Return the names that `from module import *` takes from this one."""
         listed = exported(self.source.tree.body, self._other_exports)
         if listed is not None:
             return listed
@@ -174,7 +174,7 @@ class StaticModule:
         return exported(value.scope.source.tree.body, value.scope._other_exports)
 
     def own(self, name: str) -> Any:
-        """A name bound in this module; KeyError if there is none."""
+        """Return the value of a name bound in this module; KeyError if there is none."""
         if name in self._values:
             return self._values[name]
         if name in LOADING:
@@ -211,7 +211,7 @@ class StaticModule:
         return External(f"{self.module}.{name}", (finding,))
 
     def admitted(self, name: str) -> Any:
-        """A name bound in this module; a Failure if something in the project writes it."""
+        """Return the value of a name bound in this module; a Failure if something writes it."""
         value = self.own(name)
         if name not in self._admitted and not isinstance(value, External):
             self.guard.admit(self, name, value)
@@ -240,7 +240,7 @@ class StaticModule:
         return module_value(self, f"{LIBRARY_NAME}.{name}")
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
-        """A name of this module or of Python itself, as a function that reads it finds it."""
+        """Return the value of a name of this module or of Python, as its functions find it."""
         if self.names.only_for_types(name):
             raise Failure(OnlyForTypeCheckers(name=name))
         if self.names.may_be_unbound(name, user):
@@ -261,7 +261,7 @@ class StaticModule:
         return value
 
     def frame(self) -> Frame:
-        """A frame in which module-level expressions are evaluated."""
+        """Return a frame in which module-level expressions are evaluated."""
         return Frame(Session(None), self.source, self)
 
     def _evaluate(self, name: str, binding: Node, statement: ast.stmt) -> Any:
@@ -285,7 +285,7 @@ class StaticModule:
             assign(frame, statement.target, evaluate(frame, statement.value))
         else:
             return External(f"{self.module}.{name}")
-        # What is no constant that can be worked out from the source says so when it is used.
+        # A value that does not follow from the source is reported when it is used.
         return known_or_why(frame, frame.names.get(name, POISON), f"{self.module}.{name}")
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
@@ -332,7 +332,7 @@ def decorator_name(frame: Frame, decorator: ast.expr) -> str:
 
 
 def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule | None:
-    """The module of the project that `from … import` names."""
+    """Return the module of the project that `from … import` names."""
     if node.level:
         return scope.project.relative(node.level, node.module or "", scope)
     return scope.project.module(node.module or "", scope)
@@ -410,7 +410,7 @@ def module_value(scope: StaticModule, name: str) -> Any:
 
 
 def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
-    """The names that an import inside a function binds."""
+    """Return the names that an import inside a function binds."""
     if not isinstance(scope, StaticModule):
         from pscdsl._src.frontend.modules.live import imported_at_run_time  # of loaded modules only
 
@@ -435,7 +435,7 @@ def make_kernel(
     writes: Any = None,
     **options: Any,
 ) -> Any:
-    """`@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
+    """Read `@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
     given = {"donate": donate, "budget": budget, "fast_math": fast_math, "writes": writes}
     if fast_math is not None and not isinstance(fast_math, bool):
         raise Failure(BadArguments(function="psc.kernel", problem=FAST_MATH))
@@ -465,9 +465,9 @@ MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)
 
 # The modules of a project, as values: one for each file, by whatever name it is reached.
 #
-# Every module keeps a record of what was asked for its sake: which modules were looked for, and for
-# which names all files were searched.  What is found of a file follows from its content, from the
-# answers to these questions, and from the same of the modules that were the answers.
+# Every module records the questions that it raised: the modules that were looked up, and the names
+# for which all files were searched. The findings in a file follow from its content, from the
+# answers to these questions, and recursively from those of the modules that were found.
 
 
 class Project:
@@ -483,7 +483,7 @@ class Project:
         self._writes: Writes | None = None
 
     def add(self, source: Source, path: str | None) -> StaticModule:
-        """A module from its source; with a path its imports are found."""
+        """Add a module from its source; with a path its imports are found."""
         if path is None:
             module = StaticModule(self, source, "__main__", None)
         else:
@@ -505,7 +505,7 @@ class Project:
         return self._writes
 
     def at(self, path: str) -> StaticModule:
-        """The module of a file; a Failure if it is not Python."""
+        """Return the module of a file; a Failure if it is not Python."""
         found = self.by_path.get(path)
         return self._made(path, self.files.source(path)) if found is None else found
 
@@ -515,11 +515,11 @@ class Project:
         return module
 
     def modules(self) -> tuple[StaticModule, ...]:
-        """All modules that were needed."""
+        """Return all modules that were needed."""
         return (*self.by_path.values(), *self._namespaces.values())
 
     def module(self, name: str, asker: StaticModule) -> StaticModule | None:
-        """A module by its full name; None if its source is not below the roots."""
+        """Return a module by its full name; None if its source is not below the roots."""
         own = () if asker.path is None else (module_name(asker.path)[1],)
         folders = tuple(dict.fromkeys((*own, *self.files.roots)))
         return self._answer(absolute(name, folders), asker, name)
@@ -540,7 +540,7 @@ class Project:
         return self._module(found, base)
 
     def submodule(self, name: str, asker: StaticModule) -> StaticModule | None:
-        """A module in a package, by the last part of its name."""
+        """Return a module in a package, by the last part of its name."""
         full = f"{asker.module}.{name}"
         return self._answer(Question(asker.folders, name), asker, full)
 

@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
     @classmethod
     def by_name(cls, get: Any, owner: Any, found: Mapping[str, Any], name: str) -> Part:
-        """Look-ups of names, by `attrgetter` or `itemgetter`, which of one name give no tuple."""
+        """Return look-ups by `attrgetter` or `itemgetter`, which return no tuple for one name."""
         keys = (*found, *found) if len(found) == 1 else tuple(found)
         return cls(get(*keys), owner, [found[key] for key in keys], name, keys)
 
@@ -90,7 +90,7 @@ class Absent(NamedTuple):
 
     @classmethod
     def of(cls, names: Iterable[str], namespace: Any, name: str) -> Absent:
-        """Names that are not there."""
+        """Return the names that are missing."""
         return cls(frozenset(names).isdisjoint, namespace, len(namespace), name)
 
 
@@ -150,7 +150,7 @@ _HOLDERS: Final = (
 
 
 def lock(array: np.ndarray[Any, Any]) -> Locked:
-    """The lock of an array, which is locked from now on."""
+    """Lock an array and return the lock."""
     known = _locked.get(id(array))
     if known is None or not known.holds(array):
         known = _locked[id(array)] = Locked(array)
@@ -323,7 +323,7 @@ class Snapshot:
 
 
 def _persistent(value: Any) -> Iterable[tuple[Any, Any]] | None:
-    """The items of one of pyrsistent's maps and vectors, which never change themselves."""
+    """Return the items of a pyrsistent map or vector, which never changes itself."""
     known: Any = sys.modules.get("pyrsistent")  # unloaded, it has no objects
     if known is None or not isinstance(value, known.PMap | known.PVector):
         return None
@@ -344,7 +344,7 @@ def _values(mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
 
 
 def class_of(value: object) -> type[Any]:
-    """The class of any object."""
+    """Return the class of any object."""
     return type(value)
 
 

@@ -92,7 +92,7 @@ class Texts:
         self._texts: dict[str, bytes] = {}
 
     def text(self, file: str, namespace: dict[str, Any]) -> bytes:
-        """The digest of the text of a file, as the front end sees it."""
+        """Return the digest of the text of a file, as the front end sees it."""
         cached = self._texts.get(file)
         if cached is None:
             linecache.checkcache(file)
@@ -135,7 +135,7 @@ class Trace:
         """The digest of the root alone, before anything was looked up."""
 
     def again(self, root: Any) -> Trace:
-        """The trace of the root now, before anything is looked up."""
+        """Return a new trace of the root, without look-ups."""
         return Trace(root)
 
     def look_up(self, owner: Any, name: str) -> Any:
@@ -152,12 +152,12 @@ class Trace:
         return found
 
     def constant(self, array: Any) -> Any:
-        """A captured array as programs have it; as it is, if it is looked up at each call."""
+        """Return a captured array as programs have it; unchanged if each call looks it up."""
         plain = type(array) is np.ndarray and not array.dtype.hasobject
         return lock(array).constant if plain and not self.anew else array
 
     def member(self, cls: type[Any], name: str) -> None:
-        """A member of the class that is the root is read now."""
+        """Record that a member of the root class is read now."""
         self.snapshot.read_member(f"{cls.__name__}.{name}")
         self._found(cls, name, f"{MEMBER}{name}", vars(cls).get(name, MISSING))
 
@@ -166,7 +166,7 @@ class Trace:
         self._found(owner, name, f"{CAPTURED}{name}", found)
 
     def led_to(self, function: types.FunctionType) -> None:
-        """A function is read now, with its defaults; a look-up must have led to it."""
+        """Record that a function and its defaults are read now; a look-up must have led to it."""
         self._see(function, CODE, function.__code__)
         self._see(function, DEFAULTS, (function.__defaults__, function.__kwdefaults__))
         self._see(function, ANNOTATIONS, _annotations(function))
@@ -177,7 +177,7 @@ class Trace:
             self._found(function, "_", DEFAULTS, (function.__defaults__, function.__kwdefaults__))
 
     def annotated(self, function: types.FunctionType) -> None:
-        """The annotations of a function are read now, as Python has them."""
+        """Record that the annotations of a function are read now, as Python has them."""
         self._found(function, "_", ANNOTATIONS, _annotations(function))
 
     def changed(self) -> bool:
@@ -215,7 +215,7 @@ class Trace:
             self._seen[id(owner), event] = (owner, found, _content_of(found))
 
     def meet(self, thing: Any, trace: Trace | None) -> None:
-        """A kernel or class that is read on its own."""
+        """Record a kernel or class that is read separately."""
         self.met.setdefault(id(thing), (thing, trace))
 
     def close(self, reason: str) -> None:
@@ -292,7 +292,7 @@ def _looked_up(owner: Any, event: str) -> Any:
 
 
 def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
-    """Names and annotations in turn: objects that stay the same until they are set again."""
+    """Return names and annotations in turn: objects that stay the same until they are set again."""
     try:
         annotations: Mapping[str, Any] = function.__annotations__
     except Exception:  # the evaluating function is the same until it is set again
@@ -419,7 +419,7 @@ class RecordedLookups(NamedTuple):
 
 
 def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> RecordedLookups:
-    """All look-ups that led to a kernel as it was read; raises `Opaque` if that is not known.
+    """Return all look-ups that led to a kernel as it was read; raise `Opaque` if unknown.
 
     `trace_of` gives the trace of a kernel or class, or None if it was not read.
     """
@@ -484,7 +484,7 @@ def _all(root: Any, trace_of: Callable[[int, Any], Trace]) -> RecordedLookups:
 
 
 def described(values: Sequence[Any]) -> bytes:
-    """The digest of arguments by their content, without any look-up."""
+    """Return the digest of arguments by their content, without any look-up."""
     return recorded([*values], lambda _: None).digest
 
 
@@ -581,7 +581,7 @@ class _Writer:
             self._object(kind, value)
 
     def _object(self, kind: type[Any], value: Any) -> None:
-        """An instance of a class that is no scalar, container, function or array."""
+        """Write an instance of a class that is no scalar, container, function or array."""
         if hasattr(kind, "__pscdsl_origin__"):
             self._inner("kernel", value)
         elif kind in (dict, types.MappingProxyType):
@@ -641,7 +641,7 @@ class _Writer:
             self.inner.append(value)
 
     def _module(self, module: types.ModuleType) -> None:
-        """A module; which of its names count is seen when they are looked up."""
+        """Write a module; the names that count are seen when they are looked up."""
         if self._again(module):
             return
         self._put("module", module.__name__)
@@ -695,7 +695,7 @@ class _Writer:
             self._inner("class", cls)
 
     def _members(self, cls: type[Any]) -> None:
-        """A class with all that it holds, which may have been set later."""
+        """Write a class with all its members, which may have been set later."""
         self._put("class", cls.__module__, cls.__qualname__)
         if is_outside(cls.__module__):
             return
@@ -737,7 +737,7 @@ class _Writer:
                 self.value(member)
 
     def _file(self, file: object, namespace: dict[str, Any]) -> None:
-        """The text of a file, as the front end sees it."""
+        """Write the text of a file, as the front end sees it."""
         if file in self._files:
             return
         if not isinstance(file, str) or not os.path.isfile(file):
@@ -796,12 +796,12 @@ def _home(value: Any) -> str:
 
 
 def to_text(wanted: Sequence[Names]) -> str:
-    """Look-ups as text, which `from_text` reads back."""
+    """Return look-ups as text, which `from_text` reads back."""
     return "\n\n".join("\n".join(f"{number} {name}" for number, name in each) for each in wanted)
 
 
 def from_text(text: str) -> tuple[Names, ...]:
-    """Look-ups that were written down; a ValueError if it is something else."""
+    """Return look-ups that were written down; a ValueError if the text is anything else."""
     return tuple([tuple(_pairs(block.split("\n"))) for block in text.split("\n\n")])
 
 

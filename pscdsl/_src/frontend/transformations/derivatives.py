@@ -86,7 +86,7 @@ Mismatch = Callable[[str, str, str, str], Diagnostic]
 
 
 def fitted(here: Builder, given: Any, wanted: Type, what: str, mismatch: Mismatch) -> list[Value]:
-    """The leaves of a tree, weak ones in the dtypes wanted; a Failure if they do not fit."""
+    """Return the leaves of a tree, weak ones in the wanted dtypes; a Failure if they do not fit."""
     found, tree = flatten(here, given, what)
     for each in structure_differences(tree, wanted):
         raise Failure(mismatch(each.path, str(each.found), str(each.wanted), each.why))
@@ -141,7 +141,7 @@ def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> l
 
 
 def _moving(traced: Traced) -> list[bool]:
-    """The operands of a traced function that have tangents."""
+    """Return, for each operand of a traced function, whether it has a tangent."""
     return [
         *[False] * len(traced.captured),
         *[has_tangent(leaf.type) for leaf in traced.leaves],
@@ -149,13 +149,13 @@ def _moving(traced: Traced) -> list[bool]:
 
 
 def _arguments(traced: Traced, count: int) -> Type:
-    """The types of the arguments; of those that do not vary, None."""
+    """Return the types of the arguments; None for those that do not vary."""
     known = traced.varying
     return TupleType(tuple(known[at].tree if at in known else NONE for at in range(count)))
 
 
 def _varying(function: Applicable, args: Sequence[Any]) -> list[int]:
-    """The places of the arguments that are not static."""
+    """Return the places of the arguments that are not static."""
     signature = getattr(function, "signature", None)
     parameters = signature.parameters if isinstance(signature, Signature) else ()
     static = {
@@ -174,7 +174,7 @@ def _sequence(name: str, what: str, given: Any) -> Sequence[Any]:
 def jvp_(
     here: Builder, fun: Any, primals: Any, tangents: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The result of a function, and how it changes along a direction."""
+    """Return the result of a function, and its derivative along a direction."""
     function = applicable(fun, "psc.jvp")
     args = _sequence("psc.jvp", "primals", primals)
 
@@ -303,17 +303,17 @@ def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_
 
 
 def linearize_(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
-    """The result, and the derivative there as a function of tangents."""
+    """Return the result, and the derivative there as a function of tangents."""
     return _linearized(here, "linearize", fun, primals, has_aux)
 
 
 def vjp(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
-    """The result, and a function from its cotangent to the cotangents of the arguments."""
+    """Return the result, and a function from its cotangent to the arguments' cotangents."""
     return _linearized(here, "vjp", fun, primals, has_aux)
 
 
 def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
-    """The transpose of a function that is linear in its arguments; of these only types count."""
+    """Return the transpose of a function linear in its arguments, of which only types count."""
     function = applicable(fun, "psc.linear_transpose")
     places = _varying(function, primals)
     traced = trace(here, "psc.linear_transpose", function, primals, {}, places)
@@ -340,13 +340,13 @@ def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
 
 
 def gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
-    """The signature of `grad`: gradients are like the arguments."""
+    """Return the signature of `grad`: gradients are like the arguments."""
     found, _, aux = _gradient(argnums, has_aux, signature)
     return replace(signature, result=None if found is None else _tuple(found, *aux))
 
 
 def value_and_gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
-    """The signature of `value_and_grad`."""
+    """Return the signature of `value_and_grad`."""
     found, value, aux = _gradient(argnums, has_aux, signature)
     result = None if found is None or value is None else TupleSpec((_tuple(value, *aux), found))
     return replace(signature, result=result)
@@ -361,7 +361,7 @@ def _gradient(
 
 
 def jacobian_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
-    """The signature of `jacfwd` and `jacrev`: the argument's axes stand after the result's."""
+    """Return the signature of `jacfwd` and `jacrev`: the argument's axes follow the result's."""
     value, *aux = _parted(signature.result, has_aux)
     found = _chosen(signature, argnums)
     if value is None or found is None or None in aux:
@@ -389,7 +389,7 @@ def _tuple(first: Spec, *more: Spec) -> Spec:
 
 
 def _chosen(signature: Signature, argnums: Any) -> Spec | None:
-    """The declared types of the arguments that `argnums` names."""
+    """Return the declared types of the arguments that `argnums` names."""
     specs = [p.spec for p in signature.parameters if not p.keyword_only]
     found: list[Spec] = []
     for place in argnums if is_sequence(argnums) else (argnums,):
@@ -446,14 +446,14 @@ def spec_of_type(tree: Type | None) -> Spec | None:
 
 
 def grad(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
-    """The gradient of a function of one real result."""
+    """Return the gradient of a function of one real result."""
     return transformed(_run, gradient_signature, "grad", fun, argnums, has_aux)
 
 
 def value_and_grad(
     here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False
 ) -> Transformed:
-    """The value and the gradient."""
+    """Return the value and the gradient."""
     return transformed(_run, value_and_gradient_signature, "value_and_grad", fun, argnums, has_aux)
 
 
@@ -484,17 +484,17 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
 
 
 def jacfwd(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
-    """All derivatives, a column at a time: for few inputs and many results."""
+    """Return all derivatives, column by column: for few inputs and many results."""
     return transformed(_run_jacobian, jacobian_signature, "jacfwd", fun, argnums, has_aux)
 
 
 def jacrev(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
-    """All derivatives, a row at a time: for many inputs and few results."""
+    """Return all derivatives, row by row: for many inputs and few results."""
     return transformed(_run_jacobian, jacobian_signature, "jacrev", fun, argnums, has_aux)
 
 
 def hessian(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
-    """All second derivatives: forward over reverse mode."""
+    """Return all second derivatives: forward over reverse mode."""
     inner = transformed(_run_jacobian, jacobian_signature, "jacrev", fun, argnums, has_aux)
     made = transformed(_run_jacobian, jacobian_signature, "jacfwd", inner, argnums, has_aux)
     function = applicable(fun, "psc.hessian")
@@ -533,14 +533,14 @@ def _run_jacobian(
 
 
 def _tree_of(tree: Type, leaf: Callable[[], Any]) -> Any:
-    """A tree with something else than arrays as its leaves."""
+    """Return a tree with leaves other than arrays."""
     return unflatten(tree, iter(range(sum(1 for _ in leaves(tree)))), lambda _: leaf())
 
 
 def _by_inputs(
     here: Builder, traced: Traced, active: Mask, count: int
 ) -> tuple[list[Value], list[list[Value]]]:
-    """The results, and for each the derivatives in each input: its shape, then the input's."""
+    """Return the results, and their derivatives in each input: result axes, then input axes."""
     inputs = [leaf.type for leaf in traced.leaves]
     wanted = tuple(at < count for at in range(len(traced.block.results)))
     moving = jvp_of(here.facts, traced.block, active, wanted)
@@ -599,14 +599,14 @@ def _unit_rows(
 
 
 def _rows_at(x: Value, first: Size, end: Size) -> Value:
-    """Some rows of a batch."""
+    """Return some rows of a batch."""
     rest = x.shape[1:]
     starts = (first, *[0 for _ in rest])
     return Slice(starts, (end, *rest), (1,) * x.ndim)(x)
 
 
 def _last(x: Value, type_: ArrayType) -> Value:
-    """A batch over the elements of an input, with these as its last axes."""
+    """Return a batch over the elements of an input, with these as its last axes."""
     moved = Transpose((*range(1, x.ndim), 0))(x)
     return Reshape((*x.shape[1:], *type_.shape))(moved)
 
@@ -615,7 +615,7 @@ def _last(x: Value, type_: ArrayType) -> Value:
 
 
 def checkpoint(here: Builder | None, fun: Any = None, policy: Any = "nothing") -> Any:
-    """The function; on the way back it is computed again."""
+    """Return the function, computed again in reverse mode."""
     if fun is None:
         return StaticFunction("psc.checkpoint", partial(checkpoint, policy=policy))
     function = applicable(fun, "psc.checkpoint")

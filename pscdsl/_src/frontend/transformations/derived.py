@@ -40,7 +40,7 @@ def elaborate(
     extra: Sequence[tuple[str, Type]],
     run: Callable[[Builder, list[Any], list[Any]], Any],
 ) -> Function:
-    """The program of `run(here, arguments, extra)`, in the sizes of a kernel's program.
+    """Return the program of `run(here, arguments, extra)`, in the sizes of a kernel's program.
 
     Raises a Failure with all findings if there is none.
     """
@@ -223,7 +223,7 @@ class DerivedDefinition(Definition):
             raise failure.at(self.head) from None
 
     def shown(self) -> Signature:
-        """The signature with the type of the result, as far as it can be written down."""
+        """Return the signature with the type of the result, as far as it can be written down."""
         signature = self.expected
         programs = self._programs(signature)
         result = signature.result
@@ -356,7 +356,7 @@ def derived_kernel(transformed: Transformed) -> Definition | Transformed:
 
 
 def signed(function: object) -> Definition | None:
-    """The kernel whose signature a function has; None if its parameters are not declared."""
+    """Return the kernel whose signature a function has; None if its parameters are undeclared."""
     if isinstance(function, Definition):
         return function
     if isinstance(function, Transformed):

@@ -110,7 +110,7 @@ class _Problem:
 
 
 def _problem(here: Builder, name: str, what: str, value: Any) -> tuple[_Problem, list[Value]]:
-    """A problem whose solution is like a value, and its leaves."""
+    """Return a problem whose solution is like a value, and its leaves."""
     require_program(here, f"`{name}`")
     found, tree = flatten(here, value, f"{what} of `{name}`")
     leaves = strong(found)
@@ -257,11 +257,11 @@ class RuledFunction:
         return str(getattr(self.function, "name", "…"))
 
     def _closure(self) -> object:
-        """The function's syntax, if it has one: its own, or that of a kernel."""
+        """Return the function's syntax, if it has one: its own, or that of a kernel."""
         return getattr(self.function, "closure", self.function)
 
     def lookup_attribute(self, name: str) -> Any:
-        """`f.defjvp`, `f.defvjp`."""
+        """Return `f.defjvp` or `f.defvjp`."""
         if name == REGISTER[self.kind]:
             return StaticFunction(f"{self.name}.{name}", self._register)
         known = (REGISTER[self.kind],)
@@ -278,7 +278,7 @@ class RuledFunction:
         return rules[0] if self.kind == "custom_jvp" else None
 
     def given_rules(self) -> tuple[Applicable, ...]:
-        """The rules; a Failure if there are none."""
+        """Return the rules; a Failure if there are none."""
         if not self.rules and self._loaded is not None:
             self.rules = tuple(self._loaded())
         if not self.rules:
@@ -300,7 +300,7 @@ class RuledFunction:
             register_rules(module, self)
 
     def _module(self) -> StaticModule | None:
-        """The module whose text the function was read from; None if it was loaded."""
+        """Return the module whose text the function was read from; None if it was loaded."""
         # Modules have functions with rules.
         from pscdsl._src.frontend.modules.scope import StaticModule
 
@@ -308,7 +308,7 @@ class RuledFunction:
         return scope if isinstance(scope, StaticModule) else None
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """One equation, which knows how it is differentiated."""
+        """Bind one equation, which has the rules for its derivatives."""
         require_program(here, f"`{self.name}`")
         rules = self.given_rules()
         args = self._positional(args, kwargs)
@@ -366,7 +366,7 @@ class RuledFunction:
         return unflatten(traced.result, iter(results))
 
     def _given(self, args: Sequence[Any]) -> list[Any]:
-        """The arguments that are not differentiated, which rules take first."""
+        """Return the arguments that are not differentiated, which rules take first."""
         return [args[place] for place in self.nondiff_argnums if place < len(args)]
 
     def _positional(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -466,7 +466,7 @@ class RuledFunction:
 
 
 def _of_number(argument: Argument, cotangent: Any) -> Any:
-    """The cotangent of an argument; of a number of Python's, a scalar of any dtype is one."""
+    """Return the cotangent of an argument; for a Python number, a scalar of any dtype."""
     if argument.numbers == [True] and isinstance(cotangent, Value) and not cotangent.shape:
         (number,) = argument.leaves
         if cotangent.dtype.is_float and number.dtype.is_float:
@@ -513,7 +513,7 @@ def register_rules(module: StaticModule, ruled: RuledFunction) -> None:
 
 
 def _require_only_statements(module: StaticModule, ruled: RuledFunction) -> None:
-    """A Failure if anything but statements of the module may give a function its rules."""
+    """Raise a Failure if anything but statements of the module may give a function its rules."""
     index = uses(module.source)
     for node in index.attributes.get(REGISTER[ruled.kind], ()):
         owner = node.value
@@ -560,7 +560,7 @@ def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bo
 
 
 def make_ruled(kind: Kind) -> Callable[..., Any]:
-    """`@psc.custom_jvp` or `@psc.custom_vjp`."""
+    """Read `@psc.custom_jvp` or `@psc.custom_vjp`."""
 
     def make(here: Any, fun: Any = None, /, nondiff_argnums: Any = ()) -> Any:
         if fun is None:

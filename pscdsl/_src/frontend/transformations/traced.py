@@ -88,7 +88,7 @@ def made_of(
 def over_rows(
     here: Builder, block: Block, batched: Sequence[bool], size: Size
 ) -> tuple[Block, list[int]]:
-    """A block as a loop over rows, and which of the block's operands its own are, in order."""
+    """Return a block as a loop over rows, and the block's operands that it takes, in order."""
     held = [at for at, flag in enumerate(batched) if not flag]
     rows = [at for at, flag in enumerate(batched) if flag]
     order = [*held, *rows]
@@ -122,7 +122,7 @@ class Transformed:
         return self.called or f"psc.{self.name}({name_of(self.function)})"
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The meaning of a call, at the place of the call."""
+        """Call it, at the place of the call."""
         require_program(here, f"`{self}`")
         return self.applied(here, args, kwargs, "is called here")
 
@@ -183,7 +183,7 @@ class Argument:
         return unflatten(self.tree, self._given(values, self._numbers))
 
     def tangents(self, tree: Type, values: Iterable[Value]) -> Any:
-        """The tree of the tangents of those leaves that have some."""
+        """Return the tree of the tangents of those leaves that have some."""
         moving = [
             is_number
             for leaf, is_number in zip(self.leaves, self._numbers, strict=True)
@@ -200,7 +200,7 @@ class Argument:
 
 
 def as_number(value: Value, is_number: bool) -> Value | Weak:
-    """A value as the number of Python's that it is, if it is one."""
+    """Return a value as a Python number, if it is one."""
     return PythonNumber(value) if is_number else value
 
 
@@ -300,7 +300,7 @@ def _weak_dtypes(
     kwargs: Mapping[str, Any],
     found: Mapping[int, tuple[list[Value | Weak], Type]],
 ) -> dict[tuple[int, int], DType]:
-    """The dtypes that a function wants its weak arguments in, found out by a first try."""
+    """Return the dtypes of a function's weak arguments, found by a first try."""
     if all(isinstance(x, _GIVEN) for leaves, _ in found.values() for x in leaves):
         return {}
     attempt = Attempt(here.program)
@@ -355,7 +355,7 @@ class Options:
     def trace(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[int], Traced]:
-        """The places of the arguments that vary, and the function traced at them."""
+        """Return the places of the arguments that vary, and the function traced at them."""
         where = self._places(len(args))
         traced = trace(here, self.called, self.function, args, kwargs, where, has_aux=self.has_aux)
         for at, argument in traced.varying.items():
@@ -376,7 +376,7 @@ class Options:
         return found[where[0]]
 
     def _places(self, count: int) -> list[int]:
-        """The positions that `argnums` names, counted from the first argument."""
+        """Return the positions that `argnums` names, counted from the first argument."""
         argnums = self.argnums
         items = list(argnums) if is_sequence(argnums) else [argnums]
         found: list[int] = []
@@ -411,7 +411,7 @@ def transformed(
     argnums: Any,
     has_aux: bool,
 ) -> Transformed:
-    """The function that `run` makes of another one."""
+    """Return the function that `run` makes of another one."""
     options = Options(name, applicable(fun, f"psc.{name}"), argnums, has_aux)
     typed = partial(signature, argnums, has_aux)
     return Transformed(name, options.function, partial(run, options), typed)
@@ -424,7 +424,7 @@ def transformed(
 
 
 def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
-    """The axis of each leaf of a tree; None for those that have none."""
+    """Return the axis of each leaf of a tree; None for those that have none."""
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         return [axes] * sum(1 for _ in leaves(tree))
     if isinstance(tree, ArrayType):
@@ -445,7 +445,7 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
 
 
 def batched_signature(in_axes: Any, out_axes: Any, signature: Signature) -> Signature:
-    """The signature over a batch; its size gets a name that is not taken.
+    """Return the signature over a batch; its size gets a name that is not taken.
 
     A default is the same for all rows: of a parameter that has one, and is mapped, None says that
     it is left out.
@@ -527,7 +527,7 @@ def _inserted(spec: ArraySpec, axis: Any, size: Dim, where: str) -> tuple[Any, .
 def vmap(
     here: Builder | None, fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None
 ) -> Transformed:
-    """The function over a batch: each argument along one of its axes, or the same for all."""
+    """Return the function over a batch: each argument along an axis, or the same for all."""
     function = applicable(fun, "psc.vmap")
 
     def run(here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -554,7 +554,7 @@ def vmap(
 
 
 def _arrangement(here: Builder, in_axes: Any, mapped: Callable[[Any], Any]) -> Any:
-    """The only other order of the axes for which a function has a meaning; None if none is."""
+    """Return the only other order of the axes that the function accepts; None if there is none."""
     if not is_sequence(in_axes) or not all(x is None or isinstance(x, int) for x in in_axes):
         return None
     if len(in_axes) > _MOST_ARRANGED:
@@ -651,7 +651,7 @@ class _Named:
 
 
 def _argument_axes(in_axes: Any, count: int, function: Applicable) -> list[Any]:
-    """One axis, or tree of axes, for each positional argument."""
+    """Return one axis, or tree of axes, for each positional argument."""
     if is_sequence(in_axes):
         items: list[Any] = list(in_axes)
         if len(items) != count and not _have_defaults(function, count, len(items)):
@@ -684,7 +684,7 @@ def _places(at: int, tree: Type) -> list[str]:
 
 
 def _row(leaf: Value, axis: int | None, place: str) -> ArrayType:
-    """The type of one row."""
+    """Return the type of one row."""
     if axis is None:
         return leaf.type
     if not -leaf.ndim <= axis < leaf.ndim:
@@ -696,7 +696,7 @@ def _row(leaf: Value, axis: int | None, place: str) -> ArrayType:
 def _size(
     here: Builder, axis_size: Any, leaves: Sequence[Value], axes: Sequence[int | None]
 ) -> Size:
-    """The common size of the mapped axes."""
+    """Return the common size of the mapped axes."""
     sizes: list[Size] = [
         leaf.shape[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None
     ]
@@ -721,7 +721,7 @@ def _size(
 
 
 def to_front(x: Value, axis: int) -> Value:
-    """An array with one axis moved to the front."""
+    """Return an array with one axis moved to the front."""
     axis %= x.ndim
     if not axis:
         return x
@@ -729,7 +729,7 @@ def to_front(x: Value, axis: int) -> Value:
 
 
 def _placed(x: Value, is_batched: bool, axis: int | None, size: Size, place: str) -> Value:
-    """A result with the batch where it is wanted."""
+    """Return a result with the batch axis in the wanted place."""
     if axis is None:
         if is_batched:
             why = f"{place} differs from row to row"
