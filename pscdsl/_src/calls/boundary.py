@@ -1,4 +1,4 @@
-"""Python objects on their way into a kernel and out of it: trees of arrays of real classes."""
+"""Conversion of Python objects to a kernel's arrays and back: trees of arrays of real classes."""
 
 from __future__ import annotations
 
@@ -388,7 +388,7 @@ def register_value(
     """Tell `register` of every container class in a value; `apart` as in `register_record`."""
     real: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
     if hasattr(value, "__dlpack__") or hasattr(value, "shape"):
-        return  # an array, whoever's it is
+        return  # an array of any library
     items: Any = ()
     if is_tuple(value) or isinstance(value, list):
         items = value  # pyright: ignore[reportUnknownVariableType]

@@ -193,7 +193,7 @@ def _placed(path: str, line: int, start: int) -> Callable[[int, int], Span]:
 
 
 def _heads(tree: ast.Module) -> Iterator[tuple[int, tuple[int, int]]]:
-    """For each row of the head of a statement, the rows of that head."""
+    """Yield each row of a statement's head with the rows of that head."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])

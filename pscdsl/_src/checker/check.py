@@ -131,7 +131,7 @@ def _unfinished(path: str, error: Exception) -> CheckResult:
 
 @contextmanager
 def deep_stack() -> Generator[None]:
-    """Room for nested programs; collecting garbage less often makes many small trees cheap."""
+    """Make room for nested programs; rare garbage collection makes many small trees cheap."""
     limit, often = sys.getrecursionlimit(), gc.get_threshold()
     sys.setrecursionlimit(max(limit, 12_000))
     gc.set_threshold(200_000, 10, 10)

@@ -139,7 +139,7 @@ class Wrong(Exception):
         super().__init__(problem)
         self.problem, self.remedy = problem, remedy
         self.keys = keys
-        """The key below the setting at which it stands."""
+        """The key below the setting."""
         self.text = text
         """The text in the value that is wrong."""
 

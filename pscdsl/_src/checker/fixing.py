@@ -158,7 +158,7 @@ class _Run:
         self.state = _FilesState(files, self.before, results)
 
     def fixed(self) -> Fixed:
-        """Round by round, until a round that begins with nothing refused makes no fix."""
+        """Make fixes round by round, until a round without refused ones makes none."""
         fruitful = False
         while self.attempts < self.most:
             candidates = self._candidates()
@@ -330,7 +330,7 @@ def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
 _VALUELESS = (KernelNotChecked, UnknownFunction, UnknownValue)
 """Findings about values that are unknown until they are fixed; these hide other findings."""
 _OF_CALLS = (BadArguments, NotSupported)
-"""Findings that say that a name is not that of the function which is meant."""
+"""Findings that may mean that the name of the function is wrong."""
 _HIDE_OTHERS = (
     DtypesDiffer,
     InnerSizesDiffer,
@@ -338,7 +338,7 @@ _HIDE_OTHERS = (
     ShapesDoNotBroadcast,
     *_VALUELESS,
 )
-"""Findings behind which others may stand that have fixes of their own."""
+"""Findings that may hide others with fixes."""
 
 
 def _asks(finding: Diagnostic) -> bool:
@@ -391,7 +391,7 @@ def _readable(files: Files, paths: Iterable[str]) -> Iterator[tuple[str, Encoded
 
 
 def _dependents(changed: set[str], files: Files) -> set[str]:
-    """Files, and all given whose text names the module of one of them, and so on."""
+    """Return files, and all given ones whose text names the module of one of them, and so on."""
     found, waiting = set(changed), list(changed)
     while waiting:
         name = module_name(waiting.pop())[0].rpartition(".")[2]

@@ -158,7 +158,7 @@ class Recorded(Diagnostic):
         return self.wording[0] or ""
 
     def label(self) -> str:
-        """Text beside the carets."""
+        """Return the text next to the carets."""
         return self.wording[1] or ""
 
     def help(self) -> str | None:
@@ -204,7 +204,7 @@ def read_result(data: Any) -> CheckResult:
 
 
 def read(annotation: Any, data: Any) -> Any:
-    """Any part of a result from its data."""
+    """Read any part of a result from its data."""
     return reader(annotation)(data)
 
 

@@ -59,7 +59,7 @@ class Suppression:
 
     @property
     def file(self) -> str:
-        """The file in which it stands."""
+        """The file that contains it."""
         return split_cell(self.span.path)[0]
 
     @property
@@ -97,7 +97,7 @@ def suppressions(
 
 
 def comments_of(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
-    """Row, column and text of each comment of ours; first and last row of each logical line."""
+    """Return row, column and text of our comments; first and last row of each logical line."""
     comments: list[tuple[int, int, str]] = []
     lines: list[tuple[int, int]] = []
     first: int | None = None
@@ -392,7 +392,7 @@ LONGEST = 1_000
 
 
 class BadPattern(ValueError):
-    """The pattern means nothing; the message says why."""
+    """The pattern is malformed; the message gives the reason."""
 
 
 def matches(pattern: str, path: str) -> bool:

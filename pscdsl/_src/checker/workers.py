@@ -36,7 +36,7 @@ from pscdsl.typing.diagnostics import Failure, Span
 
 # A process that checks files for another one.
 #
-# First a line comes in that says which files there are, and one goes out that it was understood.
+# First a line with the files comes in, and one goes out that it was understood.
 # Then a line with a path comes in, and a line of data goes out, until the input ends.
 
 
@@ -59,7 +59,7 @@ def _rarely_collected() -> Generator[None]:
 
 def main() -> None:
     """Serve until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may be written among the answers
     gc.disable()
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Check the files that are asked for."""
+    """Check the requested files."""
     setup = json.loads(requests.readline())
     files = Files(setup["given"], setup["roots"], setup["bounds"])
     answers.write(READY)
@@ -203,7 +203,7 @@ def forked(files: Files, others: Sequence[Worker], *, keep: bool) -> Worker:
         return Worker(Fork(pid), open(request_out, "wb"), open(answer_in, "rb"))
     code = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
         os.close(request_out)
         for other in others:
             os.close(other.requests.fileno())
@@ -363,7 +363,7 @@ _WORTHWHILE = 150_000
 def checked(
     files: Files, paths: Sequence[str], jobs: int | None, *, keep: bool
 ) -> Iterator[Answer]:
-    """Yield the answers for all files, in any order; without `jobs`, as many as are worth it."""
+    """Yield the answers for all files, in any order; `jobs` defaults to as many as are worth it."""
     jobs = _jobs(files, paths) if jobs is None else min(jobs, len(paths))
     left = dict.fromkeys(paths)
     if jobs > 1:
@@ -388,5 +388,5 @@ def _jobs(files: Files, paths: Sequence[str]) -> int:
         try:
             total += len(files.data(path))
         except Failure:
-            pass  # there is nothing to do for it
+            pass  # it needs no time
     return min(cores(), MOST_JOBS, len(paths), 1 + total // _WORTHWHILE)

@@ -431,7 +431,7 @@ def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
     if isinstance(value, int):
         return str(value)
     if words and all(isinstance(finding, UnknownName) for finding in findings[known:]):
-        del findings[known:]  # names of sizes are not to be defined: they stand in a string
+        del findings[known:]  # names of sizes in a string need no definition
         raise _bad(node, frame, "the shape is not a string", f'write `{element}["{words}"]`')
     raise _bad(node, frame, "the shape is not a string", f'for instance `{element}["n d"]`')
 
@@ -569,7 +569,7 @@ def static_fields(cls: RecordClass) -> frozenset[str]:
     """Return the fields of a record whose values are known while checking."""
     try:
         fields = record_spec(cls, ()).fields
-    except (Failure, Poisoned):  # whoever declares the record as a type reports it
+    except (Failure, Poisoned):  # the annotation with the record reports it
         return frozenset()
     return frozenset(name for name, spec in fields if isinstance(spec, StaticSpec))
 

@@ -336,10 +336,10 @@ def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | 
 
 # Annotations of inlined helpers: each call checks its arrays against them.
 #
-# Sizes that a helper names belong to that call: they are bound by its arguments.  Annotations that
-# say nothing of arrays (`int`, `Callable`, a class of the user's) are left alone; but a parameter
-# that is given a size is the size of this name.  Of a record that is generic in a variable of
-# Python's, `Moments[T]`, it is checked that it is one.
+# Sizes that a helper names belong to that call: its arguments bind them. Annotations that do not
+# mention arrays (`int`, `Callable`, a class of the user's) are ignored; but a parameter with a size
+# as its argument is the size of this name. A record that is generic in a Python type variable,
+# `Moments[T]`, is only checked to be such a record.
 
 
 FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef

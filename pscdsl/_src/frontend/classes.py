@@ -136,7 +136,7 @@ class _Reader:
         return evaluate(Frame(Session(None), frame.source, frame.scope, frame.outer), node)
 
     def named(self, node: ast.expr) -> str:
-        """By which name an expression is known."""
+        """Return the qualified name of an expression's value; empty if it has none."""
         return str(getattr(self.value(node), "name", ""))
 
     def read(
@@ -157,7 +157,7 @@ class _Reader:
                     raise refuse(self.frame, keyword, what, NO_KEY_MISSING)
                 continue
             if self.text.kind == "typeddict" and keyword.arg == "closed":
-                continue  # no other keys are taken, whatever it says
+                continue  # no other keys are accepted in any case
             if keyword.arg != "dims" or self.text.kind != "record":
                 what = "a metaclass" if keyword.arg == "metaclass" else f"`{keyword.arg}=`"
                 rewrite = "derive from `psc.Record`" if keyword.arg == "metaclass" else ""
@@ -496,7 +496,7 @@ def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
 def _enumeration(
     frame: Frame, text: ClassText, owner: str, own: Mapping[str, Member]
 ) -> dict[str, Member]:
-    """Members of an enumeration in place of their values: names for one value are one member."""
+    """Return the members of an enumeration in place of their values, one for each value."""
     found: list[EnumMember] = []
     alone = text.base in ("enum.Enum", "enum.Flag")
     automatic = [_is_automatic(frame, each) for each in text.values.values()]

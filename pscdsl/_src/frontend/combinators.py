@@ -150,7 +150,7 @@ def _place(here: Builder, function: Applicable, name: str) -> Label | None:
     if not isinstance(function, Closure):
         return None
     span = function.source.span(function.node)
-    if span.line != span.end_line:  # a `def`: its first line says which
+    if span.line != span.end_line:  # a `def`: its first line is enough
         span = span.head(len("def"))
     return Label(span.within(here.program.span.call_site), name)
 
@@ -666,7 +666,7 @@ def _index(here: Builder, value: Any) -> Value:
 def _counted(
     here: Builder, function: Applicable, carry: CombinatorCarry, lower: Size, upper: Size
 ) -> Any:
-    """Known bounds: a scan without rows, its counter the last of its carry."""
+    """Loop with known bounds: a scan without rows, its counter the last of its carry."""
     length = upper - lower
     if not here.facts.proves(Fact("<=", 0, length)):
         length = maximum(length, 0)
@@ -752,7 +752,7 @@ def _counted_while(
     limits: Limits,
     condition: Applicable | None,
 ) -> Any:
-    """While the counter, the last of the carry, is below a limit, and the condition holds."""
+    """Loop while the counter, the last of the carry, is below a limit and the condition holds."""
     start = limits.start
     with inner_block(here) as inner:
         params = carry.parameters(inner)

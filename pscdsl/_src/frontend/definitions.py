@@ -131,7 +131,7 @@ class Definition:
         self._numbers: dict[Choice, list[bool]] = {}
         """For each leaf of the results, whether it is a Python number."""
         self._counting: set[Choice] = set()
-        """The choices for which a loop has as many steps as an argument says."""
+        """The choices for which an argument gives the number of a loop's steps."""
         self._given_facts = tuple(facts)
         self._settling: dict[int, Signature] = {}
         """The signature as declared, while its static parameters are being settled."""
@@ -158,7 +158,8 @@ class Definition:
         self._inherited: dict[RecordName, Definition] = {}
         """The same method of classes that derive from its class."""
         self.proven: Signature | None = None
-        """The signature with the static integers for all of which it was checked as sizes."""
+        """The signature with the static integers that were checked as sizes, for all their values.
+        """
         self.fast_math = False
         """Whether it may be computed by the laws of real numbers."""
         self.writes: tuple[object, ...] = ()
@@ -196,12 +197,12 @@ class Definition:
 
     @property
     def source(self) -> Source:
-        """The text that it stands in."""
+        """The text that contains it."""
         return self.closure.source
 
     @property
     def span(self) -> Span:
-        """The place of the whole of it."""
+        """The place of the whole function."""
         return self.closure.source.span(self.closure.node)
 
     @property
@@ -241,7 +242,7 @@ class Definition:
         if self._signature is None:
             thread = get_ident()
             if thread in self._settling:
-                return self._settling[thread]  # it is asked for where the kernel calls itself
+                return self._settling[thread]  # the kernel calls itself
             try:
                 self._settling[thread] = self._read_signature()
                 self._signature = self._with_known(self._settling[thread])
@@ -549,7 +550,7 @@ class Definition:
                 raise Failure(*session.findings, *failure.diagnostics) from None
         errors = [finding for finding in session.findings if finding.severity.value == "error"]
         if errors:
-            # An error may be why a loop is unrolled: of that there is nothing to say.
+            # If an error is the reason for unrolling a loop, the unrolling is not reported.
             raise Failure(*[each for each in session.findings if not isinstance(each, LargeUnroll)])
         program.span = program.return_span or self._returns_span()
         try:

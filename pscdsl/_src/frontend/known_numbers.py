@@ -16,7 +16,7 @@ from pscdsl.typing.signatures import ArraySpec, Choice, Signature, StaticSpec
 from pscdsl.typing.static_values import Instance
 
 SAMPLES: Final[dict[type, tuple[object, ...]]] = {bool: (False, True), int: (0, 1, 2, 3, 4)}
-"""The values with which kernels are checked that say no more of a static one."""
+"""The sample values for static parameters without a specification of their values."""
 _NUMBERS: Final = (2, 3, 1, 4, 0, 8)
 """The integers that are tried, the next one where a precondition excludes the one before."""
 _MOST: Final = 16

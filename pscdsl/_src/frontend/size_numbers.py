@@ -1,4 +1,4 @@
-"""Numbers of Python's that are made of sizes, and the bounds between which they lie."""
+"""Python numbers that are made of sizes, and their bounds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pscdsl.typing.dims import Dim, Size
 # Python's numbers that are made of sizes, such as `math.sqrt(n)`, and their bounds.
 #
 # Python raises where NumPy gives NaN or an infinity: for the root of a negative number, a division
-# by zero, a power that is too large.  What an operator or a function of `math` is given has to be
-# known to lie where it is defined.  Bounds are computed in Python's own arithmetic, whose rounding
-# keeps the order of numbers.
+# by zero, a power that is too large. The operands of an operator or a function of `math` must be
+# known to be inside its domain. Bounds are computed in Python's own arithmetic, whose rounding is
+# monotonic.
 
 
 LARGEST_SIZE = 2.0**63

@@ -61,11 +61,10 @@ from pscdsl.typing.dtypes import BOOL, F32, I32, DType, accepts_weak
 from pscdsl.typing.python_containers import is_dict
 from pscdsl.typing.unify import array_difference, structure_differences
 
-# Trees taken apart and put together again with other leaves, in kernels and outside of them.
+# Flattening trees and rebuilding them with other leaves, in kernels and outside of them.
 #
-# What a node of a tree is depends on where the tree lives: in a kernel records are values of the
-# front end, outside they are instances of real classes. Both say so by a `Ways`; everything else is
-# here.
+# The nodes of a tree differ: in a kernel records are values of the front end, outside they are
+# instances of real classes. Each has a `Ways` for its nodes; everything else is here.
 
 
 @dataclass(frozen=True)
@@ -269,7 +268,7 @@ def applicable(function: Any, combinator: str) -> Applicable:
 
 
 def strong(values: Sequence[Value | Weak]) -> list[Value]:
-    """Weak arrays in their default dtypes."""
+    """Return weak arrays in their default dtypes."""
     return [
         value.default(str(index)) if isinstance(value, Weak) else value
         for index, value in enumerate(values)
@@ -351,7 +350,7 @@ class Inside:
         raise Failure(NotATree(what=self.what, found=_no_tree(value)))
 
     def node(self, value: Any) -> Node | None:
-        """Return what a tuple, list, record, map or vector holds; None for an array."""
+        """Return the node of a tuple, list, record, map or vector; None for an array."""
         if value is None:
             return Node((), lambda _: NONE, lambda _: None)
         if isinstance(value, str):
@@ -469,7 +468,7 @@ def size(here: Builder, tree: Any, /) -> Size:
 
 
 def zeros_like(here: Builder, tree: Any, /, dtype: Any = None) -> Any:
-    """Zeros in place of each array."""
+    """Return a tree with zeros in place of each array."""
     name = "psc.tree.zeros_like"
     zeros: Any = MEANINGS["numpy.zeros_like"]
     made = [zeros.apply(here, (each, dtype), {}) for each in _plain(here, name, tree).leaves]

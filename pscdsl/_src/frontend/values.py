@@ -83,7 +83,7 @@ class Poisoned(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Undecided(Open):
-    """Facts about sizes, all or any of which must hold; true for some sizes only."""
+    """Facts about sizes, all or any of which must hold; they are true for some sizes only."""
 
     facts: tuple[Fact, ...]
     any_of: bool = False
@@ -159,7 +159,7 @@ class External:
     """Whether it is a module, or was imported from one: its attributes may be named."""
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Always refused, also where another function makes the call."""
+        """Refuse the call, also where another function makes it."""
         from pscdsl._src.frontend.purity import external_use  # which is about these values
 
         raise Failure(external_use(self))
@@ -389,7 +389,7 @@ def is_number(value: object) -> bool:
 
 
 def tree_parts(value: Any) -> Sequence[Any] | None:
-    """Return what a container holds, maps in the order of their keys; None for anything else."""
+    """Return the items of a container, maps in the order of their keys; None for anything else."""
     if is_sequence(value):
         return value
     if is_dict(value):
@@ -417,7 +417,7 @@ def with_tree_parts(value: Any, parts: Sequence[Any]) -> Any:
 
 def is_poisoned(value: object) -> bool:
     """Return whether an error was reported in this or in a part of it."""
-    if isinstance(value, (Value, Weak)):  # most often, and this is asked for every value
+    if isinstance(value, (Value, Weak)):  # the most frequent case, for every value
         return False
     return isinstance(value, Poison) or any(map(is_poisoned, tree_parts(value) or ()))
 

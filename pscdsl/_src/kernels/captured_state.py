@@ -82,7 +82,7 @@ class Watch:
                 yield Part(_CODE, function, found, _shown_function(function))
 
     def _names(self) -> Iterator[Part]:
-        """Global names, all of a module at once."""
+        """Yield global names, all of a module together."""
         by_owner: dict[int, tuple[Any, dict[str, Any]]] = {}
         for owner, event, found in self._lookups():
             if event.isidentifier() and found is not MISSING and not stands_outside(owner, found):

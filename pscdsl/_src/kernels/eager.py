@@ -90,7 +90,7 @@ class Recent:
             return found
 
     def put(self, key: Hashable, value: Any) -> None:
-        """Know a value under a key from now on."""
+        """Add a value under a key."""
         with self._lock:
             self._made[key] = value
             while len(self._made) > MOST_PROGRAMS:
@@ -131,7 +131,7 @@ class Arguments:
                 pass  # a dict with keys that cannot be hashed
 
     def by_value(self) -> Arguments | None:
-        """With NumPy's integers known while checking; None if there are none, or if they are."""
+        """Return these with NumPy's integers known while checking; None if that changes nothing."""
         if not self._counted:
             return None
         return Arguments(self.name, self._args, self._kwargs, by_value=True)

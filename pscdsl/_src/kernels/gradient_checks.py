@@ -170,7 +170,7 @@ class _Check:
         return lambda arrays: [np.asarray(each) for each in compiled(self.sizes, arrays)]
 
     def _direction(self, value: NDArray) -> NDArray:
-        """Numbers of a size between 1/2 and 1, so that every element is moved."""
+        """Return numbers of a size between 1/2 and 1, so that every element is moved."""
 
         def signed() -> NDArray:
             found: NDArray = self.random.uniform(-0.5, 0.5, shape)
@@ -325,7 +325,7 @@ def _indices(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _wide(x: NDArray) -> NDArray:
-    """In double precision, so that subtracting adds no rounding."""
+    """Convert to double precision, so that subtracting adds no rounding."""
     return np.asarray(x, np.complex128 if np.iscomplexobj(x) else np.float64)
 
 

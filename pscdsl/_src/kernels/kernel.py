@@ -84,7 +84,7 @@ class Kernel(Called[P, R]):
         self._made_of: Kernel[..., Any] | None = None
         """The kernel that this one has other options than, or that a class inherits."""
         self._owner: weakref.ref[type[Any]] | None = None
-        """The class in which it is a method."""
+        """The class that has it as a method."""
         self._inherited: weakref.WeakKeyDictionary[type[Any], Kernel[P, R]] | None = None
         """The same method for classes that derive from its class."""
         self._heir: weakref.ref[type[Any]] | None = None

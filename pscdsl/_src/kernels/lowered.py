@@ -183,7 +183,7 @@ class Compiled:
         return self._watch.watching(entry, lambda: self.lowered.kernel.name)
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
-        """This program, if it is one for such arguments."""
+        """Return this program, if it is for such arguments."""
         kernel, own = self.lowered.kernel, self.lowered.specialisation
         left_out = kernel.left_out(args, kwargs)
         passed = [name for name in own.constants if name not in left_out]

@@ -41,7 +41,7 @@ def declaring(
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
             try:
-                function(*args, **kwargs)  # so that Python says which arguments it does not take
+                function(*args, **kwargs)  # Python reports wrong arguments
             except TypeError as error:
                 raise TypeError(*error.args) from None
             given, keywords = _with_defaults(function, args, kwargs)

@@ -1,8 +1,8 @@
 """The types of arrays at run time.
 
-They are classes, so that they can be used wherever types can: `tuple[f32["n"], ...]`, `f32["n"] |
-None`, fields of any record class, `get_type_hints`. A shape is read when it is asked for: one that
-cannot be read is reported by `pscdsl check`, and does not prevent the import of its module.
+They are classes, so that they can be used wherever types can: `tuple[f32["n"], ...]`,
+`f32["n"] | None`, fields of any record class, `get_type_hints`. A shape is read when it is needed:
+one that cannot be read is reported by `pscdsl check`, and does not stop the import of its module.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ElementType(type):
 
     @property
     def dims(self) -> tuple[DimSpec, ...]:
-        """The shape; a ShapeSyntaxError if the text is none."""
+        """The shape; a ShapeSyntaxError if the text is not one."""
         if self._dims is None:
             from pscdsl.typing.signatures import parse_shape  # decorating parses none
 

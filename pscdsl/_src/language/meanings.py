@@ -119,7 +119,7 @@ def _written(value: object) -> str:
 
 
 def as_dtype(dtype: object) -> DType | None:
-    """Return the dtype that NumPy takes an argument for, None for None; a Failure if it is none."""
+    """Return the dtype that NumPy takes an argument for, None for None; otherwise a Failure."""
     if dtype is None or (isinstance(dtype, DType) and dtype is not KEY):
         return dtype
     found = meant_by(dtype) if isinstance(dtype, str) or is_dtype(dtype) else None
@@ -542,7 +542,7 @@ def meets_i64(dtype: DType) -> bool:
 
 
 def require_no_integers(name: str, operands: Sequence[object], dtype: DType) -> None:
-    """Refuse integers of Python beside arrays of a dtype that NumPy promotes where they meet."""
+    """Refuse Python integers next to arrays of a dtype that NumPy promotes where they meet."""
     arrays = any(isinstance(operand, (Value, np.generic, np.ndarray)) for operand in operands)
     if arrays and meets_i64(dtype) and has_integers(operands):
         raise Failure(IntegersMakeAnArray(function=name, dtype=dtype))

@@ -1,4 +1,4 @@
-"""Records: `psc.Record`, and how records are taken apart and put together at every call."""
+"""Records: `psc.Record`, and flattening and rebuilding of records at every call."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeAlias, cast, dataclass_transform
 
-# Records as containers: how they are taken apart and put together, at every call.
+# Records as containers: flattening and rebuilding them, at every call.
 #
-# What stands here needs no more than the class, as Python has it: NamedTuples, and frozen data
-# classes, `psc.Record` among them.
+# The functions here need only the Python class: NamedTuples, and frozen data classes, `psc.Record`
+# among them.
 
 
 Ways: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]

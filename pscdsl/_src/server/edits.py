@@ -127,7 +127,7 @@ def unaffected(before: Checked, files: Files) -> dict[str, Held]:
         return {}
     libraries = (question.partition(" ") for question, _ in before.reads.searches)
     if any(kind == "patches" and files.writes.patches(name) for kind, _, name in libraries):
-        return {}  # which of it counts depends on all attributes that a file has
+        return {}  # its effect depends on all attributes of a file
     read = {path for path, _ in others}
     if any(not read.isdisjoint(files.mentioning(name)) for name in names):
         return {}

@@ -20,11 +20,11 @@ from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.diagnostics import Failure, Span, plainly
 
 _MOST = 3
-"""More types of one name, for as many choices, are not shown."""
+"""The most types of one name, for several choices, that are shown."""
 _MOST_CHOICES = 8
 """The most choices that are examined for the cost of a kernel."""
 _LONGEST = 60
-"""Longer types are cut off where they stand in the code."""
+"""The longest type that is shown within the code in full."""
 
 
 # The types of names.
@@ -262,7 +262,7 @@ def _hint(place: TextPosition, text: str) -> InlayText:
 
 
 def _end_of_parameters(source: Source, node: FunctionStatement) -> TextPosition | None:
-    """Behind the bracket that closes the parameters."""
+    """Return the place after the bracket that closes the parameters."""
     spec = node.args
     inner: list[ast.AST] = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *spec.defaults]
     inner += [each for each in (spec.vararg, spec.kwarg, *spec.kw_defaults) if each is not None]

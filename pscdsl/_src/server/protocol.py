@@ -135,7 +135,7 @@ class Server(LanguageServer):
         await asyncio.sleep(_IDLE)
         gc.collect()
         if not self._is_settled:
-            gc.freeze()  # the project's trees stay, and are not gone through again
+            gc.freeze()  # the project's trees stay, so the collector skips them
             self._is_settled = True
 
     def publish(self) -> None:
@@ -188,7 +188,7 @@ class Server(LanguageServer):
 
 
 def serve(version: str) -> None:
-    """Serve an editor over standard input and output until it says that this is enough."""
+    """Serve an editor over standard input and output until it asks to exit."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may be written among the answers
     logging.getLogger("pygls").setLevel(logging.ERROR)

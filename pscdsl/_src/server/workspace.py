@@ -213,7 +213,7 @@ class Workspace:
                 area.files = area.edits.changed(area.files, own, stale)
 
     def _renew(self, area: Area) -> None:
-        """Look again which files there are."""
+        """List the files again."""
         area.files, area.edits = self._files(area.settings, area.opened), Edits()
 
     # Queries.

@@ -65,7 +65,7 @@ class Hidden:
     baselined: int = 0
     """Known from the baseline."""
     stale: int = 0
-    """Entries of the baseline that are found no more."""
+    """Entries of the baseline that are no longer found."""
 
 
 def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

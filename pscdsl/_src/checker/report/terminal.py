@@ -62,7 +62,7 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line as printed, and how many characters of it were left out in front."""
+    """A line as printed, and the number of characters left out in front."""
 
     shown: DisplayLine
     offset: int
@@ -238,7 +238,7 @@ class _Page:
 
 
 def _blocks(diagnostic: Diagnostic) -> Iterator[tuple[str, str, list[Note]]]:
-    """Header, file and notes: the finding's own file, other files, then the calls outwards."""
+    """Yield header, file and notes: the finding's file, other files, then the calls outwards."""
     span = diagnostic.span
     if span is NOWHERE:
         return

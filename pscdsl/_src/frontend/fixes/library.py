@@ -327,7 +327,7 @@ def data_dependent_shape(place: Place[DataDependentShape]) -> Iterator[Fix]:
 
 
 def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
-    """Functions for the values that `psc.cond` is given."""
+    """Write functions for the values that `psc.cond` is given."""
     call = place.node(ast.Call)
     if call is None or "`psc.cond`" not in place.finding.found or len(call.args) != 3:
         return

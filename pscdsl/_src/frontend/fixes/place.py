@@ -65,7 +65,7 @@ class Text:
         return Replacement(start, end, _END.sub(self.newline, edit.text))
 
     def replacements(self, edits: Iterable[Edit]) -> tuple[Replacement, ...]:
-        """Edits as replacements, in the order of their places."""
+        """Return edits as replacements, in the order of their places."""
         return tuple(sorted(map(self.replacement, edits)))
 
 
@@ -131,7 +131,7 @@ class Encoded:
             return None
 
     def bytes(self, text: str) -> bytes:
-        """Another text in this encoding; UnicodeEncodeError if it lacks a character of it."""
+        """Return another text in this encoding; UnicodeEncodeError if it lacks a character."""
         return self.mark + text.encode(self.encoding)
 
 
@@ -326,7 +326,7 @@ def shared(tree: LocatedTree, node: ast.Name, inlined: bool) -> bool:
     for each in ast.walk(function):
         if isinstance(each, ast.Name) and each.id == node.id:
             if _function(tree, each) is not function:
-                return True  # a nested function holds on to it
+                return True  # a nested function keeps a reference to it
             if isinstance(each.ctx, ast.Load) and _kept(tree, each, node.id):
                 return True
     return any(not fresh for fresh in _bindings(function, node.id))

@@ -171,7 +171,7 @@ def _may_be_kernel(name: str, statement: ast.stmt) -> bool:
 
 
 def misused_decorators(module: StaticModule) -> Iterator[Diagnostic]:
-    """Decorators of ours that have no meaning: `@psc.kernal`, `@psc.kernel(1)`, on a class."""
+    """Yield decorators of ours without a meaning: `@psc.kernal`, `@psc.kernel(1)`, on a class."""
     for node in statements(module.source.tree.body):
         if not isinstance(node, FunctionStatement | ast.ClassDef):
             continue
@@ -216,7 +216,7 @@ class Unchecked:
     """The place where it begins."""
     node: FunctionStatement | None = None
     around: ast.FunctionDef | None = None
-    """The function of the module in whose body it stands, if it does."""
+    """The function of the module that contains it, if there is one."""
     decorator: str = ""
     """The qualified name of a decorator that is not known."""
     decorated_at: Span | None = None
@@ -224,7 +224,7 @@ class Unchecked:
 
 
 def unchecked_kernels(module: StaticModule, checked: set[ast.AST]) -> Iterator[Unchecked]:
-    """Kernels that are known only at run time: those inside functions or classes, for instance.
+    """Yield kernels that are known only at run time, such as those inside functions or classes.
 
     `checked` has the functions that were checked.
     """
@@ -295,7 +295,7 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
 
 
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements and those in them."""
+    """Yield statements and those in them."""
     for node in body:
         yield node
         for inner in inner_bodies(node):
@@ -520,7 +520,7 @@ def made_kernel(
 
 
 def _declared_writes(kernel: FunctionStatement) -> tuple[object, ...]:
-    """Return the parameters that a kernel's decorators say it writes; NotKnown if that is open."""
+    """Return the parameters that a kernel's decorators declare as written; NotKnown if unknown."""
     given = [
         option.value
         for decorator in kernel.decorator_list

@@ -212,7 +212,7 @@ KNOWN_MODULES = frozenset(
     }
 )
 LOADING = frozenset("__name__ __file__ __package__ __spec__ __path__ __loader__".split())
-"""Names that say how a module was loaded."""
+"""Names that depend on how a module was loaded."""
 _SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
 _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
 """Modules of types: the meaning of each name is the name itself."""
@@ -345,7 +345,7 @@ _OF_OTHERS: Final = {
     "rsqrt": "`1 / np.sqrt(x)`",
     "sigmoid": "`psc.special.expit(x)`",
 }
-"""Functions that other libraries have beside those of NumPy."""
+"""Functions of other libraries that NumPy lacks."""
 
 
 def _elsewhere(name: str) -> str:

@@ -91,7 +91,7 @@ class LoadedModule:
         """The function whose cells these are."""
         self._values: dict[str, Any] = {}
         self._annotations: set[str] = set()
-        """The names that stand in annotations alone, which Python evaluates once at most."""
+        """The names that are only in annotations, which Python evaluates once at most."""
 
     @property
     def module(self) -> str:
@@ -270,7 +270,7 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         return value
     if issubclass(_class_of(value), Enum) and compares_as_itself(value):
         return value
-    if isinstance(value, types.ModuleType):  # some answer whatever name they are asked for
+    if isinstance(value, types.ModuleType):  # some modules answer to any name
         known = known_module(value.__name__)
         return known if known is not None else LoadedModuleValue(value, trace)
     if isinstance(value, TypeVar):

@@ -1,4 +1,4 @@
-"""The texts of loaded classes: where the statement of a real class stands, if that is known."""
+"""The texts of loaded classes: the place of a real class's statement, if it is known."""
 
 from __future__ import annotations
 

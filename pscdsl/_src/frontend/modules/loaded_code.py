@@ -519,9 +519,9 @@ def _functions(make: Callable[[], Any]) -> Sequence[types.CodeType]:
     """Return all nested code objects of a compilation; empty if it raises."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever loaded it was warned
+            warnings.simplefilter("ignore")  # the import has already warned
             return list(_nested(make()))
-    except Exception:  # of somebody else's hook, too: then this is not how it was loaded
+    except Exception:  # also of a foreign hook: then this is not how it was loaded
         return ()
 
 

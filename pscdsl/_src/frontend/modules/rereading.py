@@ -34,7 +34,7 @@ class Read(Protocol):
         ...
 
     def go_on(self) -> None:
-        """Call it no more."""
+        """Stop calling it."""
         ...
 
     def found_changed(self, changed: Callable[[Any], bool]) -> bool:

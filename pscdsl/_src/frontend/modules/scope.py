@@ -384,7 +384,7 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
         except Failure:
             return External(f"{base}.{alias.name}", library=True)
     module = imported_module(scope, node)
-    if module is scope:  # a package that imports one of its own modules
+    if module is scope:  # a package that imports one of its submodules
         inner = scope.project.submodule(alias.name, scope)
         return (
             External(alias.name, library=True) if inner is None else ModuleValue(alias.name, inner)

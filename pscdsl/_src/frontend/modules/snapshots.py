@@ -69,7 +69,7 @@ class Part(NamedTuple):
             now = ()
         if len(now) != len(self.found):
             yield self.named(0)
-        elif class_of(self.owner) is set:  # whose order is not a part of it
+        elif class_of(self.owner) is set:  # the order of a set does not count
             if {(class_of(x), x) for x in now} != {(class_of(x), x) for x in self.found}:
                 yield self.named(0)
         else:
@@ -123,10 +123,10 @@ class Locked:
         return not is_copy or CONTENT(self.constant) == CONTENT(array)
 
     def settle(self) -> None:
-        """Find out who leads to the memory; no variable of a caller may hold the array.
+        """Find out whether others lead to the memory; a caller's variables must not hold the array.
 
-        Views and buffers hold the array that owns the memory, as containers do.  The collector
-        knows containers: if all references are theirs, there is neither.
+        Views and buffers hold the array that owns the memory, as containers do. The collector knows
+        containers: if all references are theirs, there is no view or buffer.
         """
         if self.is_alone or not _owns_memory(self.owner) or type(self.array) is not np.ndarray:
             return
@@ -146,7 +146,7 @@ _HOLDERS: Final = (
     *(dict, list, tuple, set, frozenset),
     *(types.CellType, types.MethodType, functools.partial),
 )
-"""Classes of objects that hold an array itself, and make no view of it."""
+"""Classes of objects that hold an array itself and make no view of it."""
 
 
 def lock(array: np.ndarray[Any, Any]) -> Locked:
@@ -193,7 +193,7 @@ class HeldArray(NamedTuple):
 
     @classmethod
     def of(cls, name: str, array: np.ndarray[Any, Any], holder: object = None) -> HeldArray:
-        """Lock an array; `holder` is the container in which it was found."""
+        """Lock an array; `holder` is the container that has it."""
         known = lock(array)
         known.holders.append(holder)
         return cls(known, LAYOUT(array), _content(array), name)
@@ -235,7 +235,7 @@ class Snapshot:
         self._items = 0
 
     def add(self, name: str, value: Any, holder: object = None) -> None:
-        """Take a captured value, with all that it holds; `holder` is the container of it."""
+        """Add a captured value, with all that it holds; `holder` is its container."""
         kind = class_of(value)
         if kind in _ATOMS or id(value) in self._seen:
             return

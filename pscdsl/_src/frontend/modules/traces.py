@@ -238,7 +238,7 @@ class Trace:
 
     @property
     def inner(self) -> Sequence[Any]:
-        """The kernels and classes that were met, which have traces of their own."""
+        """The kernels and classes that were met and have separate traces."""
         return self._writer.inner
 
     def digest(self) -> bytes:
@@ -675,7 +675,7 @@ class _Writer:
         self.value(getattr(function, "__wrapped__", None))
 
     def _annotations(self, owner: Any) -> None:
-        """Annotations as Python has them: text, or values."""
+        """Write annotations as Python has them: text, or values."""
         annotations = evaluated_annotations(owner)
         if annotations is None:
             raise Opaque("annotations that cannot be evaluated")
@@ -720,7 +720,7 @@ class _Writer:
         """Write a member of a class: a method, or a value."""
         kind = class_of(member).__name__
         if isinstance(member, types.DynamicClassAttribute):
-            return  # of an enumeration, which holds its members beside
+            return  # an enumeration holds its members elsewhere, too
         if isinstance(member, staticmethod | classmethod):
             member = cast("Any", member).__func__
         elif isinstance(member, property):

@@ -131,7 +131,7 @@ def tangent_tree(tree: Type) -> Type:
 
 
 def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> list[Value]:
-    """Tangents or cotangents, checked against the tree that they belong to."""
+    """Return tangents or cotangents, checked against the tree that they belong to."""
 
     def mismatch(path: str, found: str, wanted: str, why: str) -> TangentMismatch:
         place = at_place(what, path)
@@ -423,7 +423,7 @@ def _all(specs: Iterable[Spec | None]) -> tuple[Spec, ...] | None:
 
 
 def spec_of_type(tree: Type | None) -> Spec | None:
-    """Return the specification that fits one type only; None if there is none."""
+    """Return the specification that fits only this type; None if there is none."""
     if isinstance(tree, ArrayType):
         return ArraySpec(tree.dtype, tree.shape)
     if isinstance(tree, NoneType):
@@ -578,7 +578,7 @@ def _by_outputs(
 def _unit_rows(
     here: Builder, types: Sequence[ArrayType]
 ) -> tuple[list[Value], list[tuple[Size, Size]], Size]:
-    """Trees of arrays with a single 1, in a batch of all of them.
+    """Return the trees of arrays with a single 1, as one batch.
 
     Also which rows have the 1 in each array, from and to, and how many there are.
     """

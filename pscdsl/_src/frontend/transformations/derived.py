@@ -183,7 +183,7 @@ class DerivedDefinition(Definition):
 
     @property
     def source(self) -> Source:
-        """The text that the transformation stands in, if that is known."""
+        """The text that contains the transformation, if it is known."""
         return super().source if self.made is None else self.made.source
 
     @property
@@ -213,7 +213,7 @@ class DerivedDefinition(Definition):
 
     @cached_property
     def expected(self) -> Signature:
-        """The signature with the result that the transformation says, if it says one."""
+        """The signature with the result that the transformation declares, if it declares one."""
         base = self.base
         declared = base.expected if isinstance(base, DerivedDefinition) else base.signature
         try:

@@ -63,7 +63,7 @@ class _Traced:
 
 @dataclass(frozen=True)
 class _Problem:
-    """The solution that is asked for, and its type."""
+    """The types of the wanted solution."""
 
     name: str
     types: tuple[ArrayType, ...]
@@ -431,7 +431,7 @@ class RuledFunction:
             cotangent = unflatten(received, iter(cotangents))
             found = self._called(inner, rule, [*self._given(args), kept, cotangent])
             if len(wanted.items) == 1 and not is_tuple(found):
-                found = (found,)  # of one argument, the cotangent may stand alone
+                found = (found,)  # the cotangent of a single argument needs no tuple
             if is_tuple(found) and len(found) == len(traced.varying):
                 found = tuple(map(_of_number, traced.varying.values(), found))
             values = self._fitting(inner, found, wanted, "the cotangents of the arguments")
@@ -483,7 +483,7 @@ def _blaming(rule: Applicable) -> Generator[None]:
         if not isinstance(rule, Closure):
             raise
         place = rule.source.span(rule.node)
-        if place.line != place.end_line:  # a `def`: its first line says which
+        if place.line != place.end_line:  # a `def`: its first line is enough
             place = place.head(len("def"))
         label = Label(place, "the rule")
         raise Failure(
