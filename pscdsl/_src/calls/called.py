@@ -33,7 +33,7 @@ _CALLED_THROUGH = "__called_through__"
 
 
 def call_directly(thing: Any, function: Any) -> None:
-    """Have calls of the object be calls of the function, from now on."""
+    """Make calls of the object call the function directly, from now on."""
     base = called_through(thing.__class__)
     names: dict[str, object] = {
         "__call__": staticmethod(function),
@@ -70,9 +70,9 @@ class CallingConvention(NamedTuple):
     tree_statics: bool
     """Whether there may be some inside of arguments of any structure."""
     donated: tuple[str, ...]
-    """Those whose memory results may take."""
+    """The parameters whose memory results may take."""
     constants: tuple[str, ...]
-    """Those with a number for their default, a constant of the programs of calls without them."""
+    """The parameters with a number as default, a constant of the programs of calls without them."""
     plain: bool
     """Whether each must be given, and may be by name."""
 
@@ -188,7 +188,7 @@ class Called(Generic[P, R]):
         return made
 
     def _entered(self, dispatcher: Any, entry: Any) -> None:
-        """Have calls come to an entry, unless another dispatcher has taken over."""
+        """Make calls use an entry, unless another dispatcher has taken over."""
         if self.__dict__.get("dispatcher", dispatcher) is dispatcher:
             call_directly(self, entry)
 

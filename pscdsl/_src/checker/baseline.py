@@ -120,12 +120,12 @@ class BaselineEntry:
     """A finding that is accepted, and how often."""
 
     path: str
-    """From the folder of the baseline file, with `/` between names."""
+    """The path from the folder of the baseline file, with `/` between names."""
     code: str
     fingerprint: str
     count: int
     message: str
-    """For people; not compared."""
+    """The message for people; not compared."""
 
     @property
     def key(self) -> Key:

@@ -158,7 +158,7 @@ class _Run:
         self.state = _FilesState(files, self.before, results)
 
     def fixed(self) -> Fixed:
-        """Make fixes round by round, until a round without refused ones makes none."""
+        """Make fixes in rounds; retry refused ones once, if a round was successful."""
         fruitful = False
         while self.attempts < self.most:
             candidates = self._candidates()

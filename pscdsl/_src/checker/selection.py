@@ -55,7 +55,7 @@ class Suppression:
     function: tuple[str, int] | None = None
     """Path and line of the innermost `def` around the comment."""
     problem: str = ""
-    """Why it cannot be read; it silences nothing then."""
+    """The reason why it cannot be read; it silences nothing then."""
 
     @property
     def file(self) -> str:
@@ -388,7 +388,7 @@ def _beginnings() -> frozenset[str]:
 
 
 LONGEST = 1_000
-"""So many characters a pattern may have."""
+"""The most characters of a pattern."""
 
 
 class BadPattern(ValueError):

@@ -323,7 +323,7 @@ def tuples_for_lists(function: str, found: Type, declared: Type) -> Iterator[Dia
 
 
 def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:
-    """Why the shape that was found is not the declared one, or None; `_1` fits everything."""
+    """Return why the inferred shape is not the declared one, or None; `_1` fits everything."""
     if found.rank != declared.rank:
         return f"[{show_shape(found.shape)}] has {axes(found.rank)}, not {declared.rank}"
     for mine, wanted in zip(found.shape, declared.shape, strict=True):

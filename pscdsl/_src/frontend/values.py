@@ -214,7 +214,7 @@ class StaticFunction:
             raise Failure(BadArguments(function=name, problem=problem)) from None
 
     def _misfit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """Why it does not take some arguments, in words that name nothing in here."""
+        """Return why it does not take some arguments, without internal names."""
         try:
             inspect.signature(self.body).bind(None, *args, **kwargs)
         except TypeError as error:

@@ -67,7 +67,7 @@ class Executables:
             self._made, self._ahead = {}, set()
 
     def take_over(self, key: Key, executable: Executable) -> None:
-        """Have a program that was found on disk for the arguments of a call."""
+        """Add a program that was found on disk for the arguments of a call."""
         with self._lock:
             if self._made.get(key) is executable:
                 self._counts.hits += 1

@@ -29,7 +29,7 @@ from pscdsl.typing.dtypes import KEY
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Run: TypeAlias = Callable[[Sequence[NDArray]], list[NDArray]]
 MOST_TRIED = 256
-"""In arrays up to this size the element that is wrong is looked for."""
+"""The largest array in which the wrong element is searched for."""
 WORDS = {"fwd": "forward mode", "rev": "reverse mode"}
 
 
@@ -43,7 +43,7 @@ class Precision:
 
 
 DEFAULTS = {64: Precision(1e-3, 1e-6, 1e-6), 32: Precision(2e-2, 1e-2, 1e-2)}
-"""By the bits of the narrowest real numbers: the step weighs truncation against rounding."""
+"""The defaults by the bits of the narrowest reals: the step balances truncation and rounding."""
 
 
 @public

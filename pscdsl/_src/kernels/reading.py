@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.kernel import Kernel
 
 Options: TypeAlias = tuple[Any, Any, Any, Any]
-"""Those of `Definition.with_options`."""
+"""The arguments of `Definition.with_options`."""
 
 
 @contextlib.contextmanager

@@ -77,7 +77,7 @@ class DerivedKernel(Kernel[P, R]):
         return *parts, *self._own_options
 
     def __pscdsl_definition__(self) -> Any:
-        """In another kernel the function need not be typed; it is seen as its source has it."""
+        """Return the definition for another kernel, where the function need not be typed."""
         return self._reading.transformed
 
 

@@ -47,7 +47,7 @@ def writable(parameter: Parameter) -> bool:
 
 
 def _problem(parameter: Parameter) -> str:
-    """Why a parameter cannot be written; empty if it can."""
+    """Return why a parameter cannot be written; empty if it can."""
     spec = parameter.spec
     if not isinstance(spec, ArraySpec) or spec.python or spec.dtype is KEY:
         parts = "records, tuples, lists, dicts and keys"

@@ -137,9 +137,9 @@ def sentence(
 
 
 _MOST_EXAMPLES = 6
-"""So many kinds of examples are named one by one."""
+"""The most kinds of examples that are named one by one."""
 _MOST_CAPTURED = 10
-"""So many captured names are."""
+"""The most captured names that are shown."""
 
 
 def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:

@@ -361,7 +361,7 @@ def _is_cond(call: ast.Call) -> bool:
 
 
 def _bindings(function: FunctionStatement, name: str) -> Iterator[bool]:
-    """For each statement that binds a name: whether it binds it to something new."""
+    """Yield, for each statement that binds a name, whether it binds a new value."""
     for node in ast.walk(function):
         if isinstance(node, FunctionNode) and node is not function:
             continue

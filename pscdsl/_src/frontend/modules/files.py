@@ -225,7 +225,7 @@ class FileFacts:
     imports: tuple[str, ...]
     """The files that it imports."""
     marks: tuple[str, ...]
-    """Those of `MARKS` that occur in it."""
+    """The members of `MARKS` that occur in it."""
     written: tuple[tuple[str, str], ...]
     """The names that it writes, and a digest of the writes of each."""
     consulted: tuple[str, ...]
@@ -571,7 +571,7 @@ def _digest(parts: Iterable[str]) -> str:
 SUFFIXES = (".py", ".ipynb")
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
 MOST_ENTRIES = 1_000_000
-"""So many names are looked at below a folder that is given."""
+"""The most names that are examined below a given folder."""
 MOST_FILES = 50_000
 DEEPEST = 100
 """The most folders in each other: the system's work for a path grows with its length."""

@@ -151,7 +151,7 @@ def _made_by(name: str, statement: ast.stmt) -> ast.expr | None:
 
 
 def _failed_kernel(module: StaticModule, made_by: ast.expr | None) -> Sequence[Diagnostic]:
-    """Why `f = psc.kernel(…)` or `psc.grad(…)` makes no kernel; nothing if it is another call."""
+    """Yield why `f = psc.kernel(…)` or `psc.grad(…)` makes no kernel; nothing for other calls."""
     frame = module.frame()
     if not isinstance(made_by, ast.Call):
         return ()
@@ -371,7 +371,7 @@ class Surroundings:
 
     function: Closure
     parameters: tuple[Parameter, ...]
-    """Those of the function that are read, with their names in the kernel's signature."""
+    """The function's parameters that are read, with their names in the kernel's signature."""
     names: Mapping[str, str]
     """Their names in the function, by those names."""
     numbers: frozenset[str]

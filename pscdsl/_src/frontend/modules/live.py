@@ -478,7 +478,7 @@ class _ReadClass:
 
 
 _CLASSES: dict[int, _ReadClass] = {}
-"""By identity, which a metaclass cannot change the meaning of."""
+"""The classes that were read, by identity, which a metaclass cannot change."""
 forget_at_end(_CLASSES)
 
 

@@ -111,7 +111,7 @@ def _before_cell(_: object) -> None:
 
 
 def ask() -> None:
-    """Have all that was read be asked before it is called again."""
+    """Have everything that was read checked before its next call."""
     with _lock:
         STATE.asked = True
         for thing in list(_read):

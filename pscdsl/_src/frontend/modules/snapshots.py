@@ -141,7 +141,7 @@ class Locked:
 
 
 _locked: Final[weakref.WeakValueDictionary[int, Locked]] = weakref.WeakValueDictionary()
-"""By the identities of the arrays, which they hold."""
+"""The locks by the identities of the arrays, which they hold."""
 _HOLDERS: Final = (
     *(dict, list, tuple, set, frozenset),
     *(types.CellType, types.MethodType, functools.partial),

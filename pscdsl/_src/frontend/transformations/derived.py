@@ -318,7 +318,7 @@ class DerivedDefinition(Definition):
         return self.transformed.applied(session.program.current, args, kwargs, says)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """In a kernel, the transformation at the place of the call."""
+        """Apply the transformation at the place of the call in a kernel."""
         return self.transformed.apply(here, args, kwargs)
 
 
