@@ -232,7 +232,7 @@ def _module(wanted: Specialisation, target: Target) -> SizedProgram:
 
 
 def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:
-    """Return the defaults that can be written down."""
+    """Yield the defaults that can be written down."""
     defaults = kernel.definition.defaults
     for parameter in kernel.signature.parameters:
         if parameter.has_default and parameter.name in defaults:

@@ -243,7 +243,7 @@ class Kernel(Called[P, R]):
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By its name, as functions are pickled; a PicklingError if another process has none."""
+        """Reduce the kernel to its name, as functions are; a PicklingError if that is not found."""
         if self._is_functional:
             base = self._made_of
             if base is None or not base.writes:  # one with other options

@@ -151,7 +151,7 @@ def _made_by(name: str, statement: ast.stmt) -> ast.expr | None:
 
 
 def _failed_kernel(module: StaticModule, made_by: ast.expr | None) -> Sequence[Diagnostic]:
-    """Yield why `f = psc.kernel(…)` or `psc.grad(…)` makes no kernel; nothing for other calls."""
+    """Return why `f = psc.kernel(…)` or `psc.grad(…)` makes no kernel; empty for other calls."""
     frame = module.frame()
     if not isinstance(made_by, ast.Call):
         return ()
